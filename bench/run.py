@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from bench.measure import Row, Sample
 
 if TYPE_CHECKING:
-    from handrail.models.model import ModelRequest, StreamPiece
+    from handrail.models.base import ModelRequest, StreamPiece
 
 REPETITIONS = 21
 LIMIT = 50.0
@@ -71,7 +71,7 @@ class Timed:
     window = 200_000
 
     async def stream(self, request: "ModelRequest") -> "AsyncIterator[StreamPiece]":  # noqa: ARG002  it always says the same
-        from handrail.models.model import Completion, TextPiece  # noqa: PLC0415  only in the process that is measured
+        from handrail.models.base import Completion, TextPiece  # noqa: PLC0415  only in the process that is measured
         from handrail.protocol.messages import TextPart  # noqa: PLC0415
 
         os.write(2, f"token {time.monotonic()}\n".encode())
@@ -84,10 +84,10 @@ class Timed:
 
 def main(workspace: str) -> int:
     """The process that is measured: `handrail run`, but for who the model is."""
-    from handrail.cli.arguments import parse  # noqa: PLC0415  the other process needs none of it
-    from handrail.cli.run import run  # noqa: PLC0415
+    from handrail.cli.commands.run import run  # noqa: PLC0415
+    from handrail.cli.parser import parse_arguments  # noqa: PLC0415  the other process needs none of it
 
-    options = parse("run", ["hello", "--workspace", workspace, "--model", "scripted:bench", "-q"])
+    options = parse_arguments("run", ["hello", "--workspace", workspace, "--model", "scripted:bench", "-q"])
     if options is None:
         raise AssertionError("these are options of run")
     return run(options, Timed())

@@ -34,9 +34,8 @@ HANDS = re.compile(
 )
 # Modules of those rooms that may nevertheless, each with the reason: "cli/schema.py": "writes `schema --out DIR`".
 HANDS_ALLOWED: Mapping[str, str] = {
-    "cli/files.py": "reads and writes what options name, and opens /dev/null when nobody reads the output",
-    "cli/host_files.py": "reads and writes the settings of the client that `mcp --config` names",
-    "cli/demonstration/folder.py": "makes the temporary sample of the demo, and removes it",
+    "cli/files.py": "reads and writes what options name and client settings, and opens /dev/null",
+    "cli/commands/demo.py": "makes the temporary sample of the demo, and removes it",
 }
 
 # These compute and nothing else: no I/O, no clock, no chance, no environment.
@@ -57,6 +56,7 @@ BEHIND_THE_LIBRARY = frozenset(
     ("edit", "policy", "kernel", "store", "workspace", "sandbox", "process", "changes", "code", "tools", "runtime")
 )
 MAX_FILE_LINES = 500
+MAX_PUBLIC_NAMES = 15
 SMALL_MODULE_LINES = range(6, 100)
 Functions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 IMPORTING = (ast.Import, ast.ImportFrom, ast.Call)
@@ -120,6 +120,11 @@ def offences(modules: list[Module]) -> Iterator[Offence]:
         if module.lines > MAX_FILE_LINES:
             fault = f"{module.path}:1: {module.lines} lines, at most {MAX_FILE_LINES}"
             yield Offence("long_files", short(module.name), fault)
+        if (count := len(public_names(module))) > MAX_PUBLIC_NAMES:
+            fault = f"{module.path}:1: {count} public names, at most {MAX_PUBLIC_NAMES}"
+            yield Offence("crowded", short(module.name), fault)
+        if problem := docstring_problem(module):
+            yield Offence("docstrings", short(module.name), f"{module.path}:1: {problem}")
 
 
 def unexcepted(found: list[Offence], exceptions: Exceptions) -> list[str]:
@@ -311,6 +316,29 @@ def classes(module: Module) -> list[ast.ClassDef]:
     return [node for node in ast.walk(module.tree) if isinstance(node, ast.ClassDef)]
 
 
+def public_names(module: Module) -> set[str]:
+    """The top-level names without an underscore that a module defines. A tuple of constants counts as its first."""
+    found: set[str] = set()
+    for node in module.tree.body:
+        match node:
+            case ast.FunctionDef(name) | ast.AsyncFunctionDef(name) | ast.ClassDef(name):
+                found.add(name)
+            case ast.Assign([ast.Name(name) | ast.Tuple([ast.Name(name), *_]), *_]) | ast.AnnAssign(ast.Name(name)):
+                found.add(name)
+            case _:
+                pass
+    return {name for name in found if not name.startswith("_")}
+
+
+def docstring_problem(module: Module) -> str:
+    """Why the docstring does not name the one idea of its module. Empty: it does, or a short module has none."""
+    docstring = ast.get_docstring(module.tree)
+    if docstring is None:
+        return "has no docstring" if module.lines >= SMALL_MODULE_LINES.start else ""
+    sentence = docstring.split("\n\n")[0].replace("\n", " ").split(". ")[0]
+    return 'the first sentence of the docstring names two ideas ("and")' if " and " in sentence else ""
+
+
 def corridors(modules: list[Module]) -> str:
     """How easily a stranger finds a thing by its name."""
     graph = needs(modules)
@@ -333,8 +361,10 @@ def corridors(modules: list[Module]) -> str:
         ("modules of one room that share a name", f"{count['twin_modules']}"),
         ("imports of faces past the library", f"{count['past_the_library']}"),
         (f"files above {MAX_FILE_LINES} lines", f"{count['long_files']}"),
+        (f"modules of more than {MAX_PUBLIC_NAMES} public names", f"{count['crowded']}"),
+        ("modules whose docstring does not name one idea", f"{count['docstrings']}"),
     ]
-    return "\n".join(f"{name:<44}{value:>8}" for name, value in rows)
+    return "\n".join(f"{name:<46}{value:>6}" for name, value in rows)
 
 
 def percent(part: int, whole: int) -> str:

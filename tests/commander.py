@@ -16,7 +16,7 @@ import msgspec
 
 import handrail
 from handrail import Handrail
-from handrail.code.shell_commands import find_shell_commands
+from handrail.code.shell import find_shell_commands
 from handrail.protocol.results import ToolResult
 from handrail.settings import Settings
 

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from handrail.protocol.permissions import Answer, ApproverReply, PermissionRequest, Reply
-from handrail.terminal.approver import PermissionPrompt
-from handrail.terminal.keys import KeyTiming
+from handrail.terminal.keyboard import KeyTiming
+from handrail.terminal.permission_prompt import PermissionPrompt
 
 DEADLINE = 60.0
 QUICK = KeyTiming(quiet=0.02, deaf=0.02, settle=0.02, poll=0.2)

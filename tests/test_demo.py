@@ -16,8 +16,8 @@ SOURCE = Path(handrail.__file__).parent.parent
 DEMO = ("-m", "handrail", "demo")
 WEAKER = (
     "-c",
-    "import sys; from handrail.cli.arguments import parse; from handrail.cli.demo import play;"
-    "sys.exit(play(parse('demo', ['--plain']), {'sandbox.tier': 2}))",
+    "import sys; from handrail.cli.parser import parse_arguments; from handrail.cli.commands.demo import play;"
+    "sys.exit(play(parse_arguments('demo', ['--plain']), {'sandbox.tier': 2}))",
 )
 
 

@@ -8,9 +8,10 @@ import handrail
 
 def test_the_root_exports_exactly_these_names() -> None:
     assert sorted(handrail.__all__) == [
-        "Agent", "Answer", "AsyncHandrail", "Context", "Done", "Handrail", "HandrailError", "Output", "Parked",
-        "PermissionRequest", "Question", "Reply", "SettingsError", "StoreError", "Tool", "ToolCall", "ToolError",
-        "ToolResult", "Turn", "TurnLimits", "UsageError", "__version__", "tool", "tool_from_definition",
+        "Agent", "Answer", "AsyncHandrail", "Context", "Done", "ForeignTool", "Handrail", "HandrailError", "Output",
+        "Parked", "PermissionRequest", "Question", "Reply", "ServerProgram", "ServerProgramSpec", "ServerPrograms",
+        "SettingsError", "SourceContext", "StoreError", "Tool", "ToolCall", "ToolError", "ToolResult", "ToolSource",
+        "Turn", "TurnLimits", "UsageError", "__version__", "parse_diff", "tool", "tool_from_definition",
     ]  # fmt: skip
 
 

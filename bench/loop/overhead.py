@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from bench.measure import Row
 from handrail import Agent, AsyncHandrail, Handrail, ToolCall
-from handrail.models.model import ModelRequest, StreamPiece
+from handrail.models.base import ModelRequest, StreamPiece
 from handrail.models.scripted import ScriptedModel, ScriptedReply
 from handrail.settings import Settings
 

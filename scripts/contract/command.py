@@ -9,14 +9,14 @@ from typing import Any
 from handrail.protocol.schema import WIRE_TYPES
 
 from .layout import as_json
-from .listing import listed
+from .listing import build_default_tools
 from .page import page
 from .stable import Placeholders
 from .story import Story, play
 
 _SAMPLES = "src/handrail/protocol/samples.json"
 _PAGE = "docs/protocol.md"
-_LISTED = "src/handrail/mcp/listed.py"
+_DEFAULT_TOOLS = "src/handrail/mcp/default_tools.json"
 _SHOWN = 60
 
 
@@ -45,7 +45,7 @@ def generated() -> dict[str, str]:
     return {
         _SAMPLES: f"{as_json(samples)}\n",
         _PAGE: page(story, samples),
-        _LISTED: listed(),
+        _DEFAULT_TOOLS: build_default_tools(),
     }
 
 

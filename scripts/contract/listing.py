@@ -1,4 +1,4 @@
-"""Our tools as MCP lists them, made ahead: a client that starts the server waits for them."""
+"""The default tools as MCP lists them. A client that starts the server waits for this list."""
 
 import msgspec
 
@@ -6,20 +6,9 @@ from handrail.protocol.schema import to_mcp_tool
 from handrail.runtime.registry import build_tool_set
 from handrail.settings import Settings
 
-_HEADER = '''\
-"""The tools that a session lists unless its settings say otherwise, by name: each as it goes over the wire.
 
-Generated: `scripts/protocol --write` makes this file of the tools themselves. Do not edit.
-"""
-# ruff: noqa: E501  each is one message's part
-
-LISTED: dict[str, bytes] = {
-'''
-
-
-def listed() -> str:
-    """The text of the module."""
-    entries = [
-        (tool.spec.name, msgspec.json.encode(to_mcp_tool(tool.spec))) for tool in build_tool_set(Settings()).tools
-    ]
-    return _HEADER + "".join(f'    "{name}": {entry!r},\n' for name, entry in entries) + "}\n"
+def build_default_tools() -> str:
+    """The text of the file: an object with one tool a line, each entry as the server sends it."""
+    specs = [tool.spec for tool in build_tool_set(Settings()).tools]
+    lines = [f'"{spec.name}": {msgspec.json.encode(to_mcp_tool(spec)).decode()}' for spec in specs]
+    return "{\n" + ",\n".join(lines) + "\n}\n"

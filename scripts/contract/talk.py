@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from handrail import Agent, AsyncHandrail, TurnLimits
-from handrail.models.model import ModelError, ModelRequest, ReasoningPiece, StreamPiece, TextPiece, TokenUsage
+from handrail.models.base import ModelError, ModelRequest, ReasoningPiece, StreamPiece, TextPiece, TokenUsage
 from handrail.models.scripted import ScriptedModel, ScriptedReply
 from handrail.protocol.messages import (
     AssistantMessage,

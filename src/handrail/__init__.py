@@ -1,4 +1,4 @@
-"""handrail: tools for coding agents that you can watch, check and take back."""
+"""handrail: tools for coding agents that you can watch, check, take back."""
 
 from handrail.protocol.version import VERSION
 
@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from handrail.agent.turn import TurnLimits as TurnLimits
     from handrail.api import Handrail as Handrail
     from handrail.async_api import AsyncHandrail as AsyncHandrail
+    from handrail.edit.diff_parser import parse_diff as parse_diff
     from handrail.protocol.calls import Done as Done
     from handrail.protocol.calls import Parked as Parked
     from handrail.protocol.calls import ToolCall as ToolCall
@@ -23,11 +24,17 @@ if TYPE_CHECKING:
     from handrail.protocol.permissions import Question as Question
     from handrail.protocol.permissions import Reply as Reply
     from handrail.protocol.results import ToolResult as ToolResult
+    from handrail.runtime.foreign.server_process import ServerProgram as ServerProgram
+    from handrail.runtime.foreign.server_process import ServerPrograms as ServerPrograms
+    from handrail.runtime.foreign.server_process import ServerProgramSpec as ServerProgramSpec
+    from handrail.runtime.foreign.source import ForeignTool as ForeignTool
+    from handrail.runtime.foreign.source import ToolSource as ToolSource
     from handrail.settings import SettingsError as SettingsError
     from handrail.tools.custom import tool as tool
     from handrail.tools.custom import tool_from_definition as tool_from_definition
     from handrail.tools.tool import Context as Context
     from handrail.tools.tool import Output as Output
+    from handrail.tools.tool import SourceContext as SourceContext
     from handrail.tools.tool import Tool as Tool
 
 __version__ = VERSION
@@ -38,6 +45,7 @@ _MODULES = {
     "AsyncHandrail": "async_api",
     "Context": "tools.tool",
     "Done": "protocol.calls",
+    "ForeignTool": "runtime.foreign.source",
     "Handrail": "api",
     "HandrailError": "protocol.errors",
     "Output": "tools.tool",
@@ -45,15 +53,21 @@ _MODULES = {
     "PermissionRequest": "protocol.permissions",
     "Question": "protocol.permissions",
     "Reply": "protocol.permissions",
+    "ServerProgram": "runtime.foreign.server_process",
+    "ServerProgramSpec": "runtime.foreign.server_process",
+    "ServerPrograms": "runtime.foreign.server_process",
     "SettingsError": "settings",
+    "SourceContext": "tools.tool",
     "StoreError": "protocol.errors",
     "Tool": "tools.tool",
     "ToolCall": "protocol.calls",
     "ToolError": "protocol.errors",
     "ToolResult": "protocol.results",
+    "ToolSource": "runtime.foreign.source",
     "Turn": "agent.turn",
     "TurnLimits": "agent.turn",
     "UsageError": "protocol.errors",
+    "parse_diff": "edit.diff_parser",
     "tool": "tools.custom",
     "tool_from_definition": "tools.custom",
 }

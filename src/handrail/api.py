@@ -1,7 +1,6 @@
 """The public API: `Handrail`."""
 
 import os
-import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, ParamSpec, Self, TypeVar
 from msgspec import to_builtins
 from msgspec.structs import replace
 
-from handrail.protocol.calls import Done, Parked, ToolCall, clean_call
+from handrail.protocol.calls import Done, Parked, ToolCall, check_call, check_call_id, clean_call
 from handrail.protocol.decisions import MODES, Mode
 from handrail.protocol.errors import UsageError
 from handrail.protocol.events import AnyEvent, BrokenEvent, Event, Notice
@@ -31,48 +30,34 @@ from handrail.protocol.results import ToolResult
 from handrail.protocol.text import render_value
 from handrail.protocol.tool_spec import ToolSpec
 from handrail.protocol.wire import encode
-from handrail.runtime.approvals import (
-    Approver,
-    CallbackApprover,
-    OnPermission,
-    answer_question,
-    answer_request,
-    ask_in_turn,
-    bind_answer,
-    run_with_approver,
-    try_answer,
-)
-from handrail.runtime.batch import resume_batches
+from handrail.runtime.batch import run_batch
 from handrail.runtime.execute import digest_environment
 from handrail.runtime.grants import set_client_roots
-from handrail.runtime.park import is_pending, load_parked
-from handrail.runtime.permission_request import list_outdated_files, refresh, retry
-from handrail.runtime.recovery import recover, recover_workspace
 from handrail.runtime.results import build_pending_result
 from handrail.runtime.session import Resolver, Session, SessionOptions, fork_session, load_project_tools, open_session
 from handrail.settings import LoadedSettings, Settings, load, resolve_state_folder
 from handrail.settings.rules import build_policy_config, check_tools, find_managed_mode, pick_stricter_mode
-from handrail.store.approvals import DeferredCalls
+from handrail.store.runner import list_dead_runners
 from handrail.store.state_dir import StateFolder, make_id
 from handrail.store.transcript import read_last_todo
 from handrail.tools.tool import Tool
-from handrail.typed_tools import TypedTools
+from handrail.tools.typed_tools import TypedTools
 
 if TYPE_CHECKING:
-    from handrail.changes.blame import LineOrigin
     from handrail.process.sessions.sessions import ProcessSession
-    from handrail.protocol.changes import ChangeRecord
+    from handrail.protocol.changes import ChangeRecord, LineOrigin, StoredDiff
     from handrail.protocol.permissions import Question, Reply
     from handrail.protocol.records import Memory, ProcessRecord, SkillEntry, TodoItem
+    from handrail.runtime.approvals import Approver, OnPermission
     from handrail.runtime.conversation import Conversation
     from handrail.runtime.foreign.source import ToolSource
     from handrail.runtime.undo import Resolve
+    from handrail.store.approvals import DeferredCalls
     from handrail.tools.undo import UndoData
 
 CLOSED = "this Handrail is closed"
 Parameters = ParamSpec("Parameters")
 Returned = TypeVar("Returned")
-_CALL_ID = re.compile(r"[!-.0-~]{1,128}")
 
 
 class Handrail(TypedTools):
@@ -80,7 +65,7 @@ class Handrail(TypedTools):
 
     If a call needs approval, handrail asks `on_permission`. Without it, handrail asks the person at the terminal, if
     there is one and the call comes from the main thread. Otherwise, and if the answer is None, the call waits: its
-    result is PERMISSION_REQUIRED. `unattended=True` refuses such calls instead.
+    result is PERMISSION_REQUIRED. `on_permission="park"` asks nobody. `unattended=True` refuses such calls instead.
 
     `project_tools=True` also loads the workspace's own tools, `.handrail/tools/*.py`. They run in this process, so use
     it only for a workspace that you trust.
@@ -101,7 +86,7 @@ class Handrail(TypedTools):
         state_dir: str | os.PathLike[str] | None = None,
         tools: Iterable[Tool] = (),
         deny: Sequence[Permission] = (),
-        on_permission: OnPermission | None = None,
+        on_permission: "OnPermission | None" = None,
         unattended: bool = False,
         repair: Literal["case"] | None = None,
         settings: Settings | LoadedSettings | None = None,
@@ -135,6 +120,7 @@ class Handrail(TypedTools):
                 resolver=resolver,
                 variables=variables,
                 sources=owned_sources,
+                ends_background=not session,  # a session without a name cannot be opened again
             )
             self._session = open_session(options)
         except BaseException:
@@ -143,12 +129,9 @@ class Handrail(TypedTools):
 
                 close_sources(owned_sources)
             raise
-        # A session without a name cannot be opened again.
-        self._session.ends_background = not session
         self._loosest_mode: Mode = find_managed_mode(loaded)
         self._paths = loaded.settings.paths
-        self._on_permission = on_permission
-        self._unattended = unattended
+        self._on_permission, self._unattended = on_permission, unattended
         try:
             self._settle(loaded)
         except BaseException:
@@ -180,7 +163,7 @@ class Handrail(TypedTools):
             type(tool_call_id) is str and self._session.cancel_tokens.is_reserved(tool_call_id)
         )
         if not fresh:
-            _refuse_bad_id(tool_call_id)
+            check_call_id(tool_call_id)
         call_id = tool_call_id or self._session.journal.new_call_id()
         call = ToolCall(
             tool_call_id=call_id,
@@ -197,14 +180,14 @@ class Handrail(TypedTools):
 
     def batch(self, calls: Iterable[ToolCall]) -> Done | Parked:
         """Runs the calls of one message: all of them, or none while a person has to answer."""
-        batch = tuple(clean_call(_check_call(call)) for call in calls)
+        batch = tuple(clean_call(check_call(call)) for call in calls)
         for call in batch:
-            _refuse_bad_id(call.tool_call_id)
+            check_call_id(call.tool_call_id)
             if not isinstance(call.timestamp, datetime) or call.timestamp.tzinfo is None:  # pyright: ignore[reportUnnecessaryIsInstance]
                 raise UsageError(f"the timestamp of call {call.tool_call_id} is no date and time with an offset")
         if len({call.tool_call_id for call in batch}) != len(batch):
             raise UsageError("two calls of one batch have the same tool_call_id")
-        return self._enter(run_with_approver, self._session, batch, False, self._find_approver)
+        return self._enter(self._run_batch, batch, fresh=False)
 
     def new_call_id(self) -> str:
         """Makes an id for a future call: `call(…, tool_call_id=…)`. The call can be cancelled from now on.
@@ -264,8 +247,8 @@ class Handrail(TypedTools):
         given = answer if isinstance(answer, Answer) else Answer(kind=answer, reason=reason)
         request_id = request if isinstance(request, str) else request.id
         if not isinstance(request, str):
-            given = bind_answer(request, given)
-        outcome = self._enter(answer_request, self._session, request_id, given)
+            given = _load_approvals().bind_answer(request, given)
+        outcome = self._enter(_load_approvals().answer_request, self._session, request_id, given)
         if outcome is None:
             raise UsageError(f"the permission request {request_id[:80]!r} was answered already")
         return outcome
@@ -275,36 +258,36 @@ class Handrail(TypedTools):
 
         Returns the request under the same id. ToolError if the policy refuses the new command.
         """
-        return self._enter(retry, self._session, request_id, command)
+        return self._enter(_load_approvals().permission_request.retry, self._session, request_id, command)
 
     def refresh(self, request_id: str) -> PermissionRequest:
         """Returns the open request, or one with a new preview and id if an input of the preview may have changed.
 
         For showing an old request for a new call. ToolError if the call cannot be previewed any more.
         """
-        return self._enter(refresh, self._session, request_id)
+        return self._enter(_load_approvals().permission_request.refresh, self._session, request_id)
 
     def outdated(self, request: PermissionRequest) -> tuple[str, ...]:
         """The files that others changed since the request, as results name them. Empty if it can still be approved."""
-        return self._enter(list_outdated_files, self._session, request)
+        return self._enter(_load_approvals().permission_request.list_outdated_files, self._session, request)
 
     def is_pending(self, subject: "PermissionRequest | Question | str") -> bool:
         """Whether a request or a question has no answer yet. A request also has to be as it was shown; by its id, any
         revision of it counts."""
-        return self._enter(is_pending, self._session, subject)
+        return self._enter(_load_approvals().is_pending, self._session, subject)
 
-    def ask(self, parked: Parked, approver: Approver) -> Done | Parked:
+    def ask(self, parked: Parked, approver: "Approver") -> Done | Parked:
         """Asks about each request of a parked batch, until it is done or one is left for later. Results of calls that
         other processes ran are missing."""
-        return self._enter(ask_in_turn, self._session, parked, approver)
+        return self._enter(_load_approvals().ask_in_turn, self._session, parked, approver)
 
     def try_answer(self, reply: ApproverReply) -> Done | Parked | None:
         """Gives the answer of an approver. None if it was answered or retried elsewhere before."""
-        return self._enter(try_answer, self._session, reply)
+        return self._enter(_load_approvals().try_answer, self._session, reply)
 
     def waiting(self) -> tuple[PermissionRequest, ...]:
-        """The open permission requests of this session."""
-        return self._enter(load_parked, self._session).requests
+        """The open permission requests."""
+        return self._enter(_load_approvals().load_parked, self._session).requests
 
     def reply(self, question: "str | Question", said: "Reply | str | None") -> Done:
         """Replies to a question of the model with options, own words, or a text that is either. None dismisses it.
@@ -312,14 +295,14 @@ class Handrail(TypedTools):
         UsageError if the question had its reply, in any process, or cannot be answered so.
         """
         call_id = question if isinstance(question, str) else question.tool_call_id
-        outcome = self._enter(answer_question, self._session, call_id, said)
+        outcome = self._enter(_load_approvals().answer_question, self._session, call_id, said)
         if outcome is None:
             raise UsageError(f"the question {call_id[:80]!r} had its reply already")
         return outcome
 
     def waiting_questions(self) -> "tuple[Question, ...]":
         """The open questions of the model."""
-        return self._enter(load_parked, self._session).questions
+        return self._enter(_load_approvals().load_parked, self._session).questions
 
     def would_differ(self, environment: str | None) -> bool:
         """Whether a command would get other variables here than its request says (`request.environment`).
@@ -330,7 +313,7 @@ class Handrail(TypedTools):
 
     def resume(self) -> Done | None:
         """Runs the answered batches that a killed process left, and returns their results. None if there are none."""
-        return self._enter(resume_batches, self._session)
+        return self._enter(_load_approvals().resume_batches, self._session)
 
     def grants(self) -> tuple[StandingGrant, ...]:
         """The standing grants of this session and this workspace."""
@@ -366,15 +349,12 @@ class Handrail(TypedTools):
 
     def diff(self, number: int | None = None) -> str:
         """The diff of a change set. Without a number, of the last one in effect."""
-        return self.numbered_diff(number)[1]
+        return self.stored_diff(number).text
 
-    def numbered_diff(self, number: int | None = None) -> tuple[int, str]:
-        """The number of a change set and its diff. Without a number, of the last one in effect."""
-        return self._enter(_load_undo().read_diff, self._session, number)
-
-    def turn_diff(self) -> tuple[tuple[int, ...], str]:
-        """The numbers of the change sets of the last turn, and their diffs in order."""
-        return self._enter(_load_undo().read_turn_diff, self._session)
+    def stored_diff(self, number: int | None = None, *, turn: bool = False) -> "StoredDiff":
+        """The same with the number of the change set. `turn`: the diffs of the last turn, in order."""
+        undo = _load_undo()
+        return self._enter(undo.read_turn_diff if turn else partial(undo.read_diff, number=number), self._session)
 
     def undo(
         self,
@@ -523,10 +503,21 @@ class Handrail(TypedTools):
         return Conversation(self._session, self._enter)
 
     @property
-    def left_calls(self) -> DeferredCalls:
+    def deferred_calls(self) -> "DeferredCalls":
         """The calls of this session that wait, for clients that do not know handrail's ids."""
+        from handrail.store.approvals import DeferredCalls  # noqa: PLC0415  only for such clients
+
         self._check_open()
         return DeferredCalls(self._session.journal, self._session.folder)
+
+    def notify_person(self, title: str, text: str) -> bool:
+        """Shows a notice on the person's desktop, at most one in ten seconds. False if none was tried.
+
+        The desktop may interpret markup in the text, so escape it."""
+        self._check_open()
+        from handrail.process.desktop import notify_person  # noqa: PLC0415  few sessions notify
+
+        return notify_person(title, text, os.environ)
 
     def todo(self) -> "tuple[TodoItem, ...]":
         """The last todo list of the model."""
@@ -580,11 +571,18 @@ class Handrail(TypedTools):
         return self._run_single(call, fresh=True)
 
     def _run_single(self, call: ToolCall, fresh: bool) -> ToolResult[Any]:
-        outcome = self._enter(run_with_approver, self._session, (call,), fresh, self._find_approver)
+        outcome = self._enter(self._run_batch, (call,), fresh)
         if isinstance(outcome, Done):
             return outcome.results[0]
         own = [request for request in outcome.requests if request.tool_call_id == call.tool_call_id]
         return build_pending_result(self._session, call, (*own, *outcome.requests, *outcome.questions)[0])
+
+    def _run_batch(self, calls: tuple[ToolCall, ...], fresh: bool) -> Done | Parked:
+        """`fresh`: the journal knows no id of the batch."""
+        outcome = run_batch(self._session, calls, fresh)
+        if isinstance(outcome, Done):
+            return outcome
+        return _load_approvals().ask_for_batch(self._session, calls, outcome, self._find_approver)
 
     # Calls inside, for which `close` waits
 
@@ -639,8 +637,11 @@ class Handrail(TypedTools):
         for text in session.offer.unmatched():
             session.journal.append((WarningEvent, {"code": "UNKNOWN_TOOL", "text": text}))
         session.commands.kill_orphans()  # first, since a command that still runs could change something
-        recover(session)
-        recover_workspace(session)
+        if list_dead_runners(session.folder) or session.recorder.history.others_at_work():
+            from handrail.runtime.recovery import recover, recover_workspace  # noqa: PLC0415  only after a crash
+
+            recover(session)
+            recover_workspace(session)
         session.background.commit_deferred = self._commit_deferred
         session.background.attach()
         if not self._state.is_swept():
@@ -648,14 +649,13 @@ class Handrail(TypedTools):
 
             StoredState(self._state.path).sweep(int(loaded.settings.store.keep.removesuffix("d")))
 
-    def _find_approver(self) -> Approver | None:
+    def _find_approver(self) -> "Approver | None":
         """The function of the program, else the person at the terminal."""
-        if self._on_permission is not None:
-            return CallbackApprover(self._on_permission)
-        if self._unattended:
+        if callable(self._on_permission):
+            return _load_approvals().CallbackApprover(self._on_permission)
+        if self._unattended or self._on_permission == "park":
             return None
-        from handrail.terminal.approver import TerminalApprover  # noqa: PLC0415  few calls ask
-        from handrail.terminal.question import RequestHooks  # noqa: PLC0415
+        from handrail.terminal.permission_prompt import RequestHooks, TerminalApprover  # noqa: PLC0415  few calls ask
 
         return TerminalApprover(RequestHooks(self.is_pending, self.outdated, self.retry))
 
@@ -663,6 +663,12 @@ class Handrail(TypedTools):
         from handrail.runtime.deferred_commit import commit_deferred  # noqa: PLC0415  few commands outlive their calls
 
         commit_deferred(self._session, process)
+
+
+def _load_approvals():  # the type is that of the module
+    from handrail.runtime import approvals  # noqa: PLC0415  most calls need no approval
+
+    return approvals
 
 
 def _load_undo():  # the type is that of the module
@@ -685,23 +691,10 @@ def _refuse_unusable(mode: object, deny: Sequence[object], on_permission: object
         _refuse_unknown("mode", mode, MODES)
     for permission in deny:
         _refuse_unknown("permission", permission, PERMISSIONS)
-    if on_permission is not None and not callable(on_permission):
+    if on_permission not in (None, "park") and not callable(on_permission):
         raise UsageError(f"on_permission is called with each request; {render_value(on_permission)} cannot be called")
 
 
 def _refuse_unknown(kind: str, name: object, known: Sequence[str]) -> None:
     if name not in known:
         raise UsageError(f"there is no {kind} {render_value(name)}; use {', '.join(known)}")
-
-
-def _check_call(call: object) -> ToolCall:
-    if not isinstance(call, ToolCall):
-        raise UsageError(f"a batch is made of ToolCall(tool_call_id=…, name=…, args=…, …), not of {render_value(call)}")
-    return call
-
-
-def _refuse_bad_id(call_id: object) -> None:
-    """The id becomes part of file names, rows and references."""
-    if not isinstance(call_id, str) or not _CALL_ID.fullmatch(call_id):
-        rule = "1 to 128 visible ASCII characters other than /"
-        raise UsageError(f"a tool_call_id is made of {rule}: {render_value(call_id)}")

@@ -155,9 +155,9 @@ class AsyncHandrail:
         return self.rail.conversation
 
     @property
-    def left_calls(self) -> "DeferredCalls":
+    def deferred_calls(self) -> "DeferredCalls":
         """The calls of this session that wait, for clients that do not know handrail's ids."""
-        return self.rail.left_calls
+        return self.rail.deferred_calls
 
     read = _make_async(Handrail.read)
     write = _make_async(Handrail.write)
@@ -174,8 +174,7 @@ class AsyncHandrail:
     raw_output = _make_async(Handrail.raw_output)
     changes = _make_async(Handrail.changes)
     diff = _make_async(Handrail.diff)
-    numbered_diff = _make_async(Handrail.numbered_diff)
-    turn_diff = _make_async(Handrail.turn_diff)
+    stored_diff = _make_async(Handrail.stored_diff)
     undo = _make_async(Handrail.undo)
     preview_undo = _make_async(Handrail.preview_undo)
     redo = _make_async(Handrail.redo)
@@ -199,6 +198,7 @@ class AsyncHandrail:
     resume = _make_async(Handrail.resume)
     grants = _make_async(Handrail.grants)
     revoke = _make_async(Handrail.revoke)
+    notify_person = _make_async(Handrail.notify_person)
     opened_folders = _make_async(Handrail.opened_folders)
     set_client_roots = _make_async(Handrail.set_client_roots)
     begin_conversations = _make_async(Handrail.begin_conversations)

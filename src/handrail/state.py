@@ -14,16 +14,20 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from handrail.protocol.errors import StoreError, UsageError
+from handrail.kernel.files import is_locked
+from handrail.protocol.errors import HandrailError, StoreError, UsageError, list_frames
 from handrail.protocol.events import BrokenEvent, Event, Notice, ToolCallPermissionGranted, ToolCallStart, User
+from handrail.protocol.permissions import InboxRequest
 from handrail.protocol.records import (
     AuditRecord,
     CallStory,
+    Memory,
     SessionInfo,
     SessionState,
     SessionUsage,
-    StoredConversation,
 )
+from handrail.settings import resolve_state_folder
+from handrail.settings.trust import Trust
 from handrail.store.audit import (
     AuditChain,
     FinishedCalls,
@@ -36,17 +40,19 @@ from handrail.store.audit import (
 from handrail.store.blobs import Blobs
 from handrail.store.change_log import ChangeLog
 from handrail.store.database import CHANGES, Database, Durability, ReadOnlyDatabase, read_stamp
+from handrail.store.grants import give_trust, list_trusted_projects, load_variables, revoke_trust
 from handrail.store.inbox import Inbox, check_requests
-from handrail.store.journal import PastCall, SessionJournal
-from handrail.store.open_calls import list_calls
+from handrail.store.journal import PastCall, SessionJournal, list_calls
+from handrail.store.memories import Memories
 from handrail.store.runner import Lease, is_in_use
 from handrail.store.state_dir import (
     StateFolder,
-    is_locked,
+    make_id,
     open_private,
     read_workspace_path,
     remove_folder,
     save_workspace_path,
+    write_report,
 )
 from handrail.store.transcript import Messages, list_outputs
 
@@ -55,6 +61,25 @@ _YOUNG_SECONDS = 60
 """Seconds in which a stored output may belong to a call that is not stored yet."""
 _REMOVED = ".removed-"
 _MAX_NAMESAKES = 100
+
+
+class StoredConversation(msgspec.Struct, frozen=True):
+    """A session that has messages."""
+
+    id: str
+    prompt: str
+    """The first message of the user."""
+    last: datetime | None
+
+
+def report_defect(error: BaseException) -> str:
+    """Writes a report to the user's state folder. Returns the kind and place of the defect, and the report's path."""
+    where = (list_frames(error) or ["an unknown place"])[-1]
+    try:
+        written = f"Report: {write_report(error, StateFolder(resolve_state_folder(os.environ)).crashes())}"
+    except (HandrailError, OSError) as reason:
+        written = f"No report could be written: {reason}"
+    return f"({type(error).__name__} at {where}). {written}"
 
 
 class Damage(msgspec.Struct, frozen=True):
@@ -98,7 +123,7 @@ def open_journal(folder: str, durability: Durability | None = None) -> Generator
 def list_past_calls(folder: str, since: datetime | None = None) -> Iterator[PastCall | BrokenEvent]:
     """The calls of a session, oldest first. A broken one has no time and is always listed."""
     with open_journal(folder) as journal:
-        for call in journal.past_calls():
+        for call in journal.list_past_calls():
             if isinstance(call, BrokenEvent) or since is None or call.start.time >= since:
                 yield call
 
@@ -119,6 +144,10 @@ def build_export_path(session_id: str, event: Event, kind: str = "events") -> st
     return f"{session_id}/{kind}-{event.time:%Y%m%d}.jsonl"
 
 
+def make_session_id() -> str:
+    return make_id("s")
+
+
 class StoredState(StateFolder):
     __slots__ = ()
 
@@ -134,7 +163,7 @@ class StoredState(StateFolder):
         for info in self.list_sessions(workspace):
             with suppress(StoreError), open_journal(os.path.join(self.home(workspace), info.id)) as journal:
                 messages = Messages(journal)
-                if messages.any():
+                if messages.has_any():
                     yield StoredConversation(info.id, messages.first_prompt() or "", info.last)
 
     def find_session(self, workspace: str, session_id: str) -> str | None:
@@ -194,6 +223,10 @@ class StoredState(StateFolder):
         """The requests and questions of a workspace, or of all."""
         return Inbox(self, workspace)
 
+    def load_variables(self, waiting: InboxRequest) -> dict[str, str] | None:
+        """The environment variables of the commands of a request, if they were saved and not changed."""
+        return None if waiting.environment is None else load_variables(waiting.folder, waiting.environment)
+
     # Audit
 
     def list_audit_records(self, limit: int) -> list[AuditRecord | None]:
@@ -243,6 +276,29 @@ class StoredState(StateFolder):
                     log.check()
             except StoreError as error:
                 yield Damage("change log", path, error.problem)
+
+    # Notes of models, and trust in projects
+
+    def list_memories(self, workspace: str) -> tuple[Memory, ...]:
+        """The notes about a workspace, the last changed at the end."""
+        return Memories(self.memories(workspace)).list_notes()
+
+    def remove_memory(self, workspace: str, note_id: str) -> None:
+        memories = Memories(self.memories(workspace))
+        with memories.lock():
+            memories.remove(note_id)
+
+    def list_trusted_projects(self) -> dict[str, Trust]:
+        """The trusted projects by the path of their workspace."""
+        return list_trusted_projects(self)
+
+    def give_trust(self, workspace: str, digest: str, servers: str) -> None:
+        """Trusts a project: its settings file and its `.mcp.json` with these hashes."""
+        give_trust(self, workspace, digest, servers)
+
+    def revoke_trust(self, workspace: str) -> bool:
+        """Ends the trust in a project. Returns whether it was trusted."""
+        return revoke_trust(self, workspace)
 
     # Size and retention
 
@@ -349,11 +405,11 @@ def _read_info(folder: str) -> SessionInfo:
 
 
 def _read_story(journal: SessionJournal, call_id: str) -> CallStory | None:
-    events = journal.events_of(call_id, "tool_call.start", "tool_call.permission-granted")
+    events = journal.list_events_of(call_id, "tool_call.start", "tool_call.permission-granted")
     start = next((event for event in events if isinstance(event, ToolCallStart)), None)
     if start is None:
         return None
-    prompt = journal.last_of("user", before=events[0].seq)
+    prompt = journal.find_last("user", before=events[0].seq)
     decided = journal.context(events[0].seq)
     granted = next((event for event in events if isinstance(event, ToolCallPermissionGranted)), None)
     return CallStory(

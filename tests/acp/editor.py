@@ -4,6 +4,7 @@ import asyncio
 import os
 import subprocess
 import sys
+from argparse import Namespace
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -21,13 +22,12 @@ from acp.schema import (
     RequestPermissionResponse,
     ToolCallUpdate,
 )
-from msgspec.structs import replace
 
-from handrail.acp.serving import serve_in_loop
-from handrail.cli.acp import build_host
-from handrail.cli.arguments import parse
-from handrail.models.model import Model
-from handrail.settings import load
+from handrail.acp.agent import serve_in_loop
+from handrail.cli.commands.acp import CommandHost
+from handrail.cli.parser import parse_arguments
+from handrail.models.base import Model
+from handrail.settings import LoadedSettings, load
 
 PATIENCE = 60.0
 CANCELLED = RequestPermissionResponse(outcome=DeniedOutcome(outcome="cancelled"))
@@ -135,6 +135,23 @@ class Opened(NamedTuple):
 Open = Callable[..., Any]
 
 
+class _TestHost(CommandHost):
+    """The host of the command, with another model or another managed file."""
+
+    def __init__(self, options: Namespace, model: Model | None, managed: Path | None) -> None:
+        super().__init__(options)
+        self._model, self._managed = model, managed
+
+    def open_model(self, loaded: LoadedSettings, name: str | None) -> Model:
+        return self._model or super().open_model(loaded, name)
+
+    def load_settings(self, workspace: str) -> LoadedSettings:
+        if self._managed is None:
+            return super().load_settings(workspace)
+        flags = {"mode": self._options.mode, "model": self._options.model[0]}
+        return load(os.environ, flags, workspace, str(self._managed))
+
+
 @asynccontextmanager
 async def opened_here(
     workspace: Path,
@@ -145,14 +162,11 @@ async def opened_here(
 ) -> AsyncIterator[Opened]:
     """The same with the agent in this process and its real wire between: an interpreter takes most of a test's time.
     `managed`: the file of whoever manages the machine, in the place of the one in /etc."""
-    options = parse("acp", list(words))
+    options = parse_arguments("acp", list(words))
     assert options is not None
     editor, loop = Editor(), asyncio.get_running_loop()
     (to_agent, from_editor), (to_editor, from_agent) = os.pipe(), os.pipe()
-    host = build_host(options) if model is None else replace(build_host(options), model=lambda *_: model)
-    if managed is not None:
-        flags = {"mode": options.mode, "model": options.model[0]}
-        host = replace(host, settings=lambda workspace: load(os.environ, flags, workspace, str(managed)))
+    host = _TestHost(options, model, managed)
     serving = loop.create_task(serve_in_loop(host, to_agent, from_agent))
     reader = asyncio.StreamReader(limit=1 << 24)
     source, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(to_editor, "rb"))

@@ -1,9 +1,12 @@
 """What a permission request is in an editor, whatever is in it."""
 
+import pytest
 from editor import CANCELLED, chose
 
-from handrail.acp.permission import build_card, build_options, parse_answer
-from handrail.protocol.permissions import PermissionRequest, Preview
+from handrail.acp.permissions import build_card, build_options, parse_answer
+from handrail.agent.cancel import TurnCancelledError
+from handrail.protocol.changes import Preview
+from handrail.protocol.permissions import PermissionRequest
 
 DIFF = "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-one\n+two\n"
 
@@ -71,8 +74,7 @@ def test_the_change_of_a_file_tool_comes_first_and_of_a_command_what_it_is() -> 
 
 def test_an_answer_that_nobody_offered_is_a_no() -> None:
     some = request(answers=("once", "session", "deny"))
-    assert parse_answer(CANCELLED, some) is None
+    with pytest.raises(TurnCancelledError):
+        parse_answer(CANCELLED, some)
     for said, kind in (("session", "session"), ("workspace", "deny"), ("yes please", "deny"), ("", "deny")):
-        answer = parse_answer(chose(said), some)
-        assert answer is not None
-        assert answer.kind == kind
+        assert parse_answer(chose(said), some).kind == kind

@@ -4,14 +4,14 @@ import base64
 from pathlib import Path
 
 import pytest
-from acp import RequestError
 from acp.helpers import audio_block, embedded_blob_resource, image_block, resource_block, text_block
 from editor import played
 
 from handrail.acp import prompts
 from handrail.acp.prompts import parse_prompt
-from handrail.models.model import ModelRequest
+from handrail.models.base import ModelRequest
 from handrail.models.scripted import ScriptedModel, ScriptedReply
+from handrail.protocol.errors import UsageError
 from handrail.protocol.messages import UserMessage
 
 PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n and so on").decode()
@@ -52,19 +52,19 @@ def test_a_picture_that_is_embedded_as_a_file_is_one_too() -> None:
 
 @pytest.mark.parametrize("data", ["", "no base64!", base64.b64encode(b"<svg/>").decode()])
 def test_what_is_no_picture_that_models_take_is_refused_whatever_it_is_called(data: str) -> None:
-    with pytest.raises(RequestError, match="Picture 1 is no PNG, JPEG, GIF or WebP"):
+    with pytest.raises(UsageError, match="Picture 1 is no PNG, JPEG, GIF or WebP"):
         parse_prompt([image_block(data, "image/png")], "/project")
 
 
 def test_pictures_that_are_too_many_or_too_large_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(parse_prompt([image_block(PNG, "image/png")] * 20, "/project").pictures) == 20
-    with pytest.raises(RequestError, match="at most 20 pictures"):
+    with pytest.raises(UsageError, match="at most 20 pictures"):
         parse_prompt([image_block(PNG, "image/png")] * 21, "/project")
     monkeypatch.setattr(prompts, "MAX_IMAGE_BYTES", 16)
-    with pytest.raises(RequestError, match="of 16 bytes each, and 32 together; picture 1 has 18"):
+    with pytest.raises(UsageError, match="of 16 bytes each, and 32 together; picture 1 has 18"):
         parse_prompt([image_block(PNG, "image/png")], "/project")
     monkeypatch.setattr(prompts, "MAX_IMAGE_BYTES", 20)
-    with pytest.raises(RequestError, match="and 40 together; picture 3 has 18"):
+    with pytest.raises(UsageError, match="and 40 together; picture 3 has 18"):
         parse_prompt([image_block(GIF, "image/gif")] * 3, "/project")
-    with pytest.raises(RequestError, match="no audio"):
+    with pytest.raises(UsageError, match="no audio"):
         parse_prompt([audio_block(PNG, "audio/wav")], "/project")

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from handrail.acp.hosting import EditorServer
-from handrail.cli.acp_servers import build_editor_sources
+from handrail.acp.host import EditorServer
+from handrail.cli.commands.acp import find_editor_sources
 from handrail.settings import load
 
 
@@ -15,7 +15,7 @@ def test_what_the_settings_add_to_a_server_counts_for_that_of_the_editor_too(tmp
     environ = {"HANDRAIL_CONFIG": str(tmp_path / "config.toml"), "HANDRAIL_STATE_DIR": str(tmp_path / "state")}
     loaded = load(environ, {}, str(tmp_path / "workspace"))
     given = tuple(EditorServer(name=name, command="b", args=(), variables={}) for name in ("files", "own"))
-    sources = build_editor_sources(loaded, str(tmp_path / "workspace"), given)
+    sources = find_editor_sources(loaded, str(tmp_path / "workspace"), given).sources
     try:
         opened = {source.server: getattr(source, "reach", ()) for source in sources}
     finally:

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
-from handrail.models.model import Completion, ModelError, ModelRequest, StreamPiece, TokenUsage
+from handrail.models.base import Completion, ModelError, ModelRequest, StreamPiece, TokenUsage
 from handrail.protocol.messages import CallPart, Part, TextPart
 
 Answer = str | Sequence[tuple[str, dict[str, Any]]] | ModelError | Callable[[], str]

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from handrail import Agent, Parked
-from handrail.models.model import Completion, ModelError, TextPiece
+from handrail.models.base import Completion, ModelError, TextPiece
 from handrail.models.scripted import ScriptedModel, ScriptedReply
 from handrail.protocol.events import End, Notice, Text, ToolCallError, ToolCallPermissionRequired, ToolCallRunning
 from handrail.protocol.messages import AssistantMessage, ResultsMessage, TextPart, UserMessage

@@ -19,7 +19,7 @@ from handrail.agent.loop import Agent
 from handrail.agent.summary import render_transcript
 from handrail.agent.transcript import Transcript, estimate_message_tokens, estimate_request_tokens, truncate_results
 from handrail.agent.turn import TurnLimits
-from handrail.models.model import ModelError
+from handrail.models.base import ModelError
 from handrail.protocol.events import Notice, Usage
 from handrail.protocol.messages import (
     AssistantMessage,

@@ -22,7 +22,7 @@ from handrail.agent.transcript import (
     select_context_messages,
 )
 from handrail.agent.turn import TurnLimits
-from handrail.models.model import ModelError, ModelRequest
+from handrail.models.base import ModelError, ModelRequest
 from handrail.protocol.messages import (
     AssistantMessage,
     CallPart,

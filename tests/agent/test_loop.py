@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from handrail import Agent, UsageError
-from handrail.models.model import CallPiece, Completion, ModelError, ReasoningPiece, StreamPiece, TextPiece
+from handrail.models.base import CallPiece, Completion, ModelError, ReasoningPiece, StreamPiece, TextPiece
 from handrail.models.scripted import ScriptedModel, ScriptedReply, TokenUsage
 from handrail.protocol.events import End, Error, Reasoning, Text, ToolCallEnd, ToolCallError, Usage
 from handrail.protocol.messages import AssistantMessage, ResultsMessage, TextPart, UserMessage

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from handrail import Agent, TurnLimits
-from handrail.models.model import ModelError, TextPiece
+from handrail.models.base import ModelError, TextPiece
 from handrail.models.scripted import ScriptedModel, ScriptedReply
 from handrail.protocol.events import End, Error, Notice, Text
 

@@ -4,7 +4,7 @@ import asyncio
 from typing import Any
 
 from handrail import Agent, TurnLimits
-from handrail.models.model import Completion
+from handrail.models.base import Completion
 from handrail.models.scripted import ScriptedModel, ScriptedReply, TokenUsage
 from handrail.protocol.events import End, Error, Notice, ToolCallError, Warning  # noqa: A004
 from handrail.protocol.messages import AssistantMessage, CallPart, ResultsMessage, TextPart, UserMessage

@@ -12,7 +12,6 @@ import pytest
 from handrail import Handrail
 from handrail.protocol.errors import ToolError
 from handrail.settings import Settings
-from handrail.settings.model import Undo
 
 Rail = Callable[..., Handrail]
 
@@ -56,16 +55,16 @@ def make_old(tmp_path: Path, days: int) -> None:
 
 def test_changes_are_kept_for_a_time_and_listed_for_ever(rail: Rail, workspace: Path, tmp_path: Path) -> None:
     (workspace / "a.txt").write_text("old")
-    with rail(settings=Settings(undo=Undo(days=10))) as one:
+    with rail(settings=Settings.from_values({"undo.days": 10})) as one:
         one.write("a.txt", "new")
     make_old(tmp_path, 9)
-    with rail(settings=Settings(undo=Undo(days=10))) as one:
+    with rail(settings=Settings.from_values({"undo.days": 10})) as one:
         one.changes()
     assert kept(tmp_path) == 1
     make_old(tmp_path, 11)
     for _ in range(2):  # one look may be by a clock that is wrong
         assert kept(tmp_path) == 1
-        with rail(settings=Settings(undo=Undo(days=10))) as one:
+        with rail(settings=Settings.from_values({"undo.days": 10})) as one:
             one.changes()
         [swept] = (tmp_path / "state").rglob(".changes/swept")
         os.utime(swept, (0, swept.stat().st_mtime - 2 * 86_400))

@@ -14,7 +14,6 @@ from tests.changes.support import USERS, Keeper, World, a_keeper, a_world, as_us
 
 from handrail.protocol.errors import ToolError
 from handrail.settings import Settings
-from handrail.settings.model import Journal
 
 Work = Callable[[Keeper], Any]
 
@@ -391,7 +390,10 @@ def test_where_power_may_be_lost_all_is_on_the_disk_before_it_counts_as_done(
     monkeypatch.setattr(ChangeLog, "begin", lambda *a, **o: (happened.append("begun"), begin(*a, **o))[1])
     monkeypatch.setattr(ChangeLog, "finish", lambda *a, **o: (happened.append("done"), finish(*a, **o))[1])
     (tmp_path / "world").mkdir()
-    with a_world(tmp_path / "world") as world, a_keeper(world, Settings(journal=Journal(durability="power"))) as keeper:
+    with (
+        a_world(tmp_path / "world") as world,
+        a_keeper(world, Settings.from_values({"journal.durability": "power"})) as keeper,
+    ):
         world.sh("for i in $(seq 50); do echo $i >$i; done")
         keeper.keep("for i in *; do echo new >>$i; done")
     assert happened.index("fsync") < happened.index("begun") < happened.index("all") < happened.index("done")

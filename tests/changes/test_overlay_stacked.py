@@ -8,7 +8,7 @@ from tests.changes.support import As, World, by_path, told
 
 from handrail.changes.model import OverlayChanges
 from handrail.changes.overlay.changes import add_diffs, examine
-from handrail.changes.overlay.compare import compare_entry
+from handrail.changes.overlay.differences import compare_entry
 from handrail.changes.overlay.walk import MAX_OVERLAY_DEPTH, SWAPPED_ERRNOS, OverlayEntry, OverlayWalk
 from handrail.sandbox.overlay.overlay import Overlay
 

@@ -59,7 +59,7 @@ os._exit(3)
 POINTS = {
     "before a step": ("handrail.changes.apply", "StepApplier._take"),
     "before a swap": ("handrail.workspace.atomic", "exchange"),
-    "before what was put aside goes": ("handrail.workspace.atomic", "is_unchanged"),
+    "before what was put aside goes": ("handrail.workspace.file_state", "FileSnapshot.is_unchanged_at"),
     "before the record": ("handrail.store.change_log", "ChangeLog.finish"),
 }
 

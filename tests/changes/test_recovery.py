@@ -289,9 +289,9 @@ def test_many_later_changes_are_found_without_asking_again_for_each(rail: Rail, 
         def entry(self, number):
             return log.entry(number)
 
-        def numbers_touching(self, path, after):
+        def list_numbers(self, path, after):
             asked.append(after)
-            return log.numbers_touching(path, after)
+            return log.list_numbers(path, after)
 
     assert select_with_later(Counting(), (1,)) == tuple(range(60, 0, -1))  # type: ignore[arg-type]
     assert asked == [1]

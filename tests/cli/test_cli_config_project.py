@@ -6,7 +6,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from handrail.cli.config import build_config_data, render_config
+from handrail.cli.commands.config import build_config_data, render_config
 from handrail.settings import load
 
 PROJECT = """\

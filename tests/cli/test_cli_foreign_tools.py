@@ -9,17 +9,15 @@ import pytest
 from tests.runtime.other_server import OtherServer, listed
 
 from handrail import Handrail
-from handrail.acp.permission import build_card
-from handrail.cli.running.form import build_glyphs
-from handrail.cli.running.lines import render_call_line, render_running_line
-from handrail.dialects.events.deepchat import DeepChatEvents
+from handrail.acp.permissions import build_card
+from handrail.cli.commands.run_view import build_glyphs, render_call_line, render_running_line
+from handrail.dialects.deepchat import DeepChatEvents
 from handrail.protocol.events import Event
-from handrail.protocol.permissions import get_s4_kind
 from handrail.replay.player import make_start, play
-from handrail.replay.recording import read_recording
+from handrail.replay.session_record import read_recording
 from handrail.settings import LoadedSettings, Settings
 from handrail.store.state_dir import StateFolder
-from handrail.terminal.request import render_request, render_title
+from handrail.terminal.request_text import render_request, render_title
 
 NAME = "mcp__github__create_issue"
 Run = Callable[..., Any]
@@ -116,7 +114,7 @@ def test_a_server_that_calls_its_tool_like_ours_is_not_taken_for_it(workspace: P
         for name in ("bash", "read"):
             rail.call(f"mcp__evil__{name}", {})
         cards = [build_card(request, rail.workspace) for request in rail.waiting()]
-        assert [get_s4_kind(request) for request in rail.waiting()] == ["mcp__evil__bash", "mcp__evil__read"]
+        assert [request.s4_kind for request in rail.waiting()] == ["mcp__evil__bash", "mcp__evil__read"]
         assert [card.kind for card in cards] == ["other", "other"]
 
 

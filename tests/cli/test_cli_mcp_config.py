@@ -13,9 +13,7 @@ from typing import Any
 
 import pytest
 
-from handrail.mcp.hosts.claude_code import OWN_TOOLS
-from handrail.mcp.hosts.command import LaunchCommand
-from handrail.mcp.hosts.known import list_hosts
+from handrail.mcp.hosts.hosts import CLAUDE_TOOLS, LaunchCommand, list_hosts
 
 NAMES = ["claude-code", "cursor", "vscode", "zed", "codex", "opencode"]
 FILES = {
@@ -471,7 +469,7 @@ def test_the_page_about_it_names_every_client_every_file_and_every_tool_that_is_
     for host in found:
         for file in host.files:
             assert all(f"`{path}`" in rows[host.name] for path in file.paths)
-    assert ", ".join(OWN_TOOLS) in rows["claude-code"]
+    assert ", ".join(CLAUDE_TOOLS) in rows["claude-code"]
     tried = dict(zip(("Claude Code", "Codex", "opencode"), _versions_of_hosts(), strict=True))
     assert all(f"{name} {version}" in page for name, version in tried.items()), "the page says what is tried"
 

@@ -11,7 +11,6 @@ from typing import Any
 from handrail import Handrail
 from handrail.protocol.records import AuditRecord
 from handrail.settings import Settings
-from handrail.settings.model import Store
 from handrail.state import StoredState
 from handrail.store.audit import ChainedRecord, decode_record, seal_record
 
@@ -196,10 +195,10 @@ def test_what_nobody_used_for_longer_than_the_setting_is_swept_once_a_day(here, 
     here("call", "write", WRITE, "--session", "waits", "--mode", "ask")
     make_old(state, "old", 400)
     make_old(state, "waits", 400)
-    settings = Settings(store=Store(keep="365d"))
+    settings = Settings.from_values({"store.keep": "365d"})
     Handrail(state.parent / "workspace", session="soon", state_dir=state, settings=settings).close()
     assert "old" in names(here("sessions"))  # it was swept today
-    sweep(state, settings=Settings(store=Store(keep="500d")))
+    sweep(state, settings=Settings.from_values({"store.keep": "500d"}))
     assert "old" in names(here("sessions"))
     sweep(state, settings=settings)
     assert sorted(names(here("sessions"))) == ["new", "soon", "sweeper", "waits"]

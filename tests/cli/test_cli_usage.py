@@ -9,9 +9,8 @@ from types import ModuleType
 
 import pytest
 
-from handrail.cli import options
-from handrail.cli.commands import COMMANDS, CliCommand
 from handrail.cli.main import run as run_here
+from handrail.cli.parser import COMMANDS, Command, add_json_option
 from handrail.protocol.version import VERSION
 
 CANARY = "the words of a file"
@@ -42,20 +41,16 @@ def test_a_read_imports_nothing_that_is_slow_to_start(environment: dict[str, str
     assert not [name for name in modules if name.startswith(of_commands)]
 
 
-@pytest.mark.parametrize(
-    "words", [["--help"], ["--version"], ["call", "--help"], ["audit", "verify", "--help"]], ids=" ".join
-)
+@pytest.mark.parametrize("words", [["--help"], ["--version"], ["policy", "--help"]], ids=" ".join)
 def test_help_and_version_import_next_to_nothing(words, environment: dict[str, str], workspace: Path) -> None:
     modules = imported(words, environment, workspace)
     assert modules.isdisjoint((*SLOW, "msgspec", "sqlite3"))
-    assert modules.isdisjoint(f"handrail.cli.{command.module}" for command in COMMANDS.values())
+    assert not [name for name in modules if name.startswith("handrail.cli.commands")]
 
 
 def test_only_the_module_of_the_command_is_imported(environment: dict[str, str], workspace: Path) -> None:
     modules = imported(["config", "-q"], environment, workspace)
-    assert {name for name in modules if name.startswith("handrail.cli.")} & {
-        f"handrail.cli.{command.module}" for command in COMMANDS.values()
-    } == {"handrail.cli.config"}
+    assert {name for name in modules if name.startswith("handrail.cli.commands.")} == {"handrail.cli.commands.config"}
 
 
 NEEDED = {
@@ -160,7 +155,7 @@ def test_the_help_of_a_command_has_a_sentence_two_examples_options_and_exit_code
         re.DOTALL,
     )
     assert parts is not None
-    assert " ".join(parts[1].split()) == COMMANDS[name].sentence
+    assert " ".join(parts[1].split()) == COMMANDS[name][1]
     assert {int(line.split()[0]) for line in parts[3].splitlines() if line[2] != " "} >= {0, 2, 4, 130}
     laid_out = text.partition("\n\n")[2].splitlines()  # argparse breaks its usage as it can
     assert max(len(line) for line in laid_out if not line.startswith("  handrail ")) <= 80
@@ -211,10 +206,10 @@ def burst(_: Namespace) -> int:
 def test_a_defect_is_one_line_and_a_report_without_any_data(
     verbose: list[str], tmp_path: Path, capsys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    module = ModuleType("handrail.cli.burst")
-    module.run = burst  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "handrail.cli.burst", module)
-    monkeypatch.setitem(COMMANDS, "burst", CliCommand("burst", "Fail.", options.add_json_option, ("", ""), {}))
+    module = ModuleType("handrail.cli.commands.burst")
+    module.COMMANDS = {"burst": Command(burst, add_json_option, ("", ""))}  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "handrail.cli.commands.burst", module)
+    monkeypatch.setitem(COMMANDS, "burst", ("burst", "Fail."))
     monkeypatch.setenv("HANDRAIL_STATE_DIR", str(tmp_path / "state"))
     assert run_here(["burst", *verbose]) == 4
     out, err = capsys.readouterr()
@@ -231,10 +226,10 @@ def test_a_defect_is_one_line_and_a_report_without_any_data(
 
 
 def test_a_defect_without_a_place_for_the_report_is_told_all_the_same(tmp_path: Path, capsys, monkeypatch) -> None:
-    module = ModuleType("handrail.cli.burst")
-    module.run = burst  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "handrail.cli.burst", module)
-    monkeypatch.setitem(COMMANDS, "burst", CliCommand("burst", "Fail.", options.add_json_option, ("", ""), {}))
+    module = ModuleType("handrail.cli.commands.burst")
+    module.COMMANDS = {"burst": Command(burst, add_json_option, ("", ""))}  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "handrail.cli.commands.burst", module)
+    monkeypatch.setitem(COMMANDS, "burst", ("burst", "Fail."))
     (tmp_path / "state").write_text("")
     monkeypatch.setenv("HANDRAIL_STATE_DIR", str(tmp_path / "state"))
     assert run_here(["burst"]) == 4

@@ -356,9 +356,9 @@ def test_the_second_signal_says_one_line_and_ends_the_process_whatever_hangs(env
     code = """
 import asyncio, os, signal
 from argparse import Namespace
-from handrail.cli.running.form import Glyphs
-from handrail.cli.running.turn import RunInterrupt
-from handrail.cli.running.view import RunView
+from handrail.cli.commands.run_view import Glyphs
+from handrail.cli.commands.run import RunInterrupt
+from handrail.cli.commands.run_view import RunView
 
 async def hang():
     stopping = RunInterrupt(RunView(Namespace(quiet=False, verbose=0), Glyphs(), "nobody"))
@@ -400,7 +400,7 @@ def test_what_kill_9_cut_off_goes_on_without_a_prompt(
 
 
 def test_help_imports_nothing_heavy(environment: dict[str, str]) -> None:
-    code = "import sys; from handrail.cli.main import run; run(['run', '--help']); print(*sys.modules, file=sys.stderr)"
+    code = "import sys; from handrail.cli.main import run; run(['--help']); print(*sys.modules, file=sys.stderr)"
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     heavy = {"asyncio", "msgspec", "sqlite3", "httpx", "pydantic", "handrail.agent.loop", "handrail.api"}
     assert not heavy & set(done.stderr.split())

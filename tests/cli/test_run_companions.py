@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from handrail.cli.running.companions import enable_companion_tools
+from handrail.cli.commands.run_setup import enable_companion_tools
 from handrail.settings import load
 
 Tools = Callable[..., set[str]]

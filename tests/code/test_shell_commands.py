@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.code import shell_commands
-from handrail.code.shell_commands import MAX_SCRIPT_BYTES, find_shell_commands
+from handrail.code import shell
+from handrail.code.shell import MAX_SCRIPT_BYTES, find_shell_commands
 from handrail.protocol.decisions import DisplayedCommand
 from handrail.protocol.wire import encode
 
@@ -223,7 +223,7 @@ def test_without_the_parser_nobody_can_tell(monkeypatch: pytest.MonkeyPatch) -> 
             raise ImportError(name)
         return real(name, *rest)
 
-    shell_commands._bash.cache_clear()
+    shell._bash.cache_clear()
     monkeypatch.setattr(builtins, "__import__", without)
     assert find_shell_commands("a $x") is None
 

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from handrail import AsyncHandrail
 from handrail.agent.loop import Agent
-from handrail.dialects.events import ADAPTERS
+from handrail.dialects import ADAPTERS
 from handrail.models.scripted import ScriptedModel, ScriptedReply
 from handrail.protocol.events import End, Event, User, decode_event
 from handrail.protocol.schema import read_wire_samples

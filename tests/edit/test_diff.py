@@ -10,9 +10,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from handrail.edit.diff import _split_at_anchors as split_at_anchors  # pyright: ignore[reportPrivateUsage]
 from handrail.edit.diff import build_edit_diff, build_unified_diff
 from handrail.edit.lines import Replacement, apply_replacements
-from handrail.edit.sequences import split_at_anchors
 
 
 def applied(folder: Path, diff: str, old: str | None, name: str = "file.txt") -> str:

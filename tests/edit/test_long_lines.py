@@ -12,7 +12,7 @@ from handrail.edit.lines import (
     apply_replacements,
     normalize_newlines,
 )
-from handrail.workspace.text import detect_line_ending, restore_newlines
+from handrail.workspace.text import LosslessText, detect_line_ending
 
 PLACES = 2_000
 LINE = "x" + "y" * 49
@@ -60,7 +60,7 @@ def test_the_ending_of_a_line_is_looked_for_once(end: str) -> None:
     raw = Watched(f"a\r\nb\n{LINE * PLACES}{end}")
     text = normalize_newlines(raw)
     wanted = [Replacement(at, at + 1, "\n") for at, character in enumerate(text) if character == "x"]
-    own = list(restore_newlines(raw, text, "mixed", wanted, "\n"))
+    own = list(LosslessText(b"", raw, "utf-8", "mixed").restore_newlines(text, wanted, "\n"))
     assert {part.text for part in own} == {end or "\n"}
     assert raw.searched < 4 * len(raw)
 
@@ -69,7 +69,8 @@ def test_new_lines_take_the_ending_of_the_line_they_are_put_into() -> None:
     raw = "one x x\r\ntwo x x\nthree x\r\nx"
     text = normalize_newlines(raw)
     wanted = [Replacement(at, at + 1, "1\n2") for at, character in enumerate(text) if character == "x"]
-    made = apply_replacements(raw, list(restore_newlines(raw, text, detect_line_ending(raw), wanted, "\n")))
+    file = LosslessText(b"", raw, "utf-8", detect_line_ending(raw))
+    made = apply_replacements(raw, list(file.restore_newlines(text, wanted, "\n")))
     assert made == (
         "one 1\r\n2 1\r\n2\r\n"  # both places of the first line
         "two 1\n2 1\n2\n"

@@ -8,10 +8,10 @@ import pytest
 
 from handrail.edit.omission import (
     find_placeholder,
+    parse_mark,
     refuse_omission,
     refuse_omission_in_file,
 )
-from handrail.edit.omission_grammar import parse_mark
 from handrail.protocol.errors import ToolError
 
 

@@ -3,7 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.edit.diff import build_unified_diff, reverse_hunks
+from handrail.edit.diff import build_unified_diff
+from handrail.edit.diff_parser import reverse_hunks
 
 LINES = st.lists(st.sampled_from(["a", "b", "c", "", "  d", "+", "-x", "\\ no", "@@ -1 +1 @@"]), max_size=40)
 TEXTS = st.tuples(LINES, st.sampled_from(["", "\n"])).map(lambda pair: "\n".join(pair[0]) + pair[1])

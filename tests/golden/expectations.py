@@ -20,7 +20,7 @@ def expected_of(workspace: Path, state: Path, session: str) -> dict[str, Any]:
             [call_id, *([one.name, one.ok, one.error.code if one.error else None, one.summary] if one else ["?"])]
             for call_id, one in journal.list_finished()
         ]
-        talk = [_told(one.message) for one in Messages(journal).after(0)]
+        talk = [_told(one.message) for one in Messages(journal).list_after(0)]
     return {"events": len(events), "kinds": dict(sorted(kinds.items())), "results": results, "talk": talk}
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from handrail import Agent, AsyncHandrail, Context, Done, Handrail, Output, Parked, ToolError
-from handrail.mcp.calling import ClientCalls
+from handrail.mcp.calls import ClientCalls
 from handrail.models.scripted import ScriptedModel, ScriptedReply
 from handrail.protocol.results import Attachment
 from handrail.runtime.foreign.source import ForeignTool

@@ -10,7 +10,7 @@ from typing import Any
 from server_sessions import left, servers
 
 from handrail import Agent, AsyncHandrail, Context, Done, Handrail, Parked, Tool, TurnLimits, tool
-from handrail.models.model import ModelError, TokenUsage
+from handrail.models.base import ModelError, TokenUsage
 from handrail.models.scripted import ScriptedModel, ScriptedReply
 from handrail.protocol.events import Event, ToolCallRunning
 from handrail.settings import Settings

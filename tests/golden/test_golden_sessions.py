@@ -15,15 +15,15 @@ from server_sessions import OPEN, Tracker
 from sessions import SETTINGS, TOOLS
 
 from handrail import Agent, AsyncHandrail, Done, Handrail
-from handrail.dialects.events import ADAPTERS
-from handrail.mcp.calling import ClientCalls
+from handrail.dialects import ADAPTERS
+from handrail.mcp.calls import ClientCalls
 from handrail.models.scripted import ScriptedModel, ScriptedReply
 from handrail.protocol.events import KINDS, PermissionEvent, ToolEvent, decode_event, get_event_kind
 from handrail.protocol.messages import AssistantMessage, Message, ResultsMessage
 from handrail.protocol.version import VERSION
 from handrail.protocol.wire import encode
 from handrail.replay.player import SessionReplay, make_start, play
-from handrail.replay.recording import read_recording
+from handrail.replay.session_record import read_recording
 from handrail.sandbox.bubblewrap import find_bubblewrap
 from handrail.settings import LoadedSettings
 from handrail.state import StoredState, open_journal

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from tests.wires import anthropic_wire, openai_wire, responses_wire
 from tests.wires.server import Answer, Received, WireServer
 
-from handrail.mcp.hosts.claude_code import OWN_TOOLS
+from handrail.mcp.hosts.hosts import CLAUDE_TOOLS
 
 
 class Host(NamedTuple):
@@ -108,7 +108,7 @@ HOSTS = (
         words=("-p", "Look.", "--allowedTools", "mcp__handrail"),
         answer=anthropic_wire.answer,
         called="mcp__handrail__{}",
-        off=frozenset(OWN_TOOLS),
+        off=frozenset(CLAUDE_TOOLS),
         offered=lambda body: {one["name"] for one in body.get("tools", [])},
         results=_blocks,
     ),

@@ -9,16 +9,16 @@ import sys
 from suite_tools import SUITE_TOOLS, Growing, growing_by_call
 
 from handrail import Handrail
-from handrail.mcp.caller import Caller
+from handrail.mcp.protocol import Caller
 from handrail.mcp.sessions import build_session_name
 from handrail.settings import Settings
 
 
 def over_http(workspace: str) -> None:
     """Serves any client, and says on stdout at which port."""
-    from handrail.mcp.http.address import Address
-    from handrail.mcp.http.rails import SessionPool
-    from handrail.mcp.http.serving import serve
+    from handrail.mcp.http.application import serve
+    from handrail.mcp.http.guard import Address
+    from handrail.mcp.sessions import SessionPool
 
     listening = Address("127.0.0.1", 0).listen()
     print(listening.getsockname()[1], flush=True)

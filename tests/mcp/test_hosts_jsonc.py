@@ -9,9 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonc_texts import texts, values
 
-from handrail.mcp.hosts.editing.jsonc import Edit, build_edits, merge_jsonc
-from handrail.mcp.hosts.editing.places import ConfigSyntaxError, parse_jsonc
-from handrail.mcp.hosts.editing.wanted import CannotMerge, ListContains, ServerEntry, is_same_json, merge_value
+from handrail.mcp.hosts.jsonc import Edit, build_edits, merge_jsonc, parse_jsonc
+from handrail.mcp.hosts.merge import (
+    CannotMerge,
+    ConfigSyntaxError,
+    ListContains,
+    ServerEntry,
+    is_same_json,
+    merge_value,
+)
 
 SERVER = {"command": "uvx", "args": ["handrail", "mcp", "--workspace", "."]}
 WANTED: dict[str, Any] = {

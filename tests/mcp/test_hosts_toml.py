@@ -8,9 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.mcp.hosts.editing.places import ConfigSyntaxError
-from handrail.mcp.hosts.editing.toml import merge_toml
-from handrail.mcp.hosts.editing.wanted import CannotMerge, ListContains, ServerEntry, is_same_json, merge_value
+from handrail.mcp.hosts.merge import (
+    CannotMerge,
+    ConfigSyntaxError,
+    ListContains,
+    ServerEntry,
+    is_same_json,
+    merge_value,
+)
+from handrail.mcp.hosts.toml import merge_toml
 
 WANTED: dict[str, Any] = {
     "sandbox_mode": "read-only",

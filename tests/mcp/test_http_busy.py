@@ -14,10 +14,10 @@ import httpx2
 from http_process import PATIENCE, HttpProcess, environment
 from plain_http import ACCEPT, Session, call, hears, message
 
-from handrail.mcp.caller import Caller
 from handrail.mcp.http.handlers import HttpHandlers
-from handrail.mcp.http.rails import SessionPool
-from handrail.mcp.http.threads import CallThreads
+from handrail.mcp.http.request_runner import CallThreads
+from handrail.mcp.protocol import Caller
+from handrail.mcp.sessions import SessionPool
 from handrail.protocol.schema import to_mcp_tool
 
 _HANGING = '''
@@ -63,8 +63,8 @@ def _hanging(folder: Path, hold: ExitStack, patience: float, tool: str = "hang")
     tools.mkdir()
     (tools / "hanging.py").write_text(_HANGING)
     hurry = (
-        "import sys; from handrail.mcp.http import serving; "
-        f"serving._GOODBYE_SECONDS = serving._JOIN_SECONDS = {patience}; "
+        "import sys; from handrail.mcp.http import application; "
+        f"application._GOODBYE_SECONDS = application._JOIN_SECONDS = {patience}; "
         "from handrail.cli.main import run; sys.exit(run(sys.argv[1:]))"
     )
     words = [sys.executable, "-c", hurry, "mcp", "--http", "127.0.0.1:0"]

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from mcp.shared.exceptions import MCPError
 
-from handrail.mcp.http.defects import DefectReporter
+from handrail.mcp.http.application import DefectReporter
 
 _NO_CONTEXT: Any = None
 

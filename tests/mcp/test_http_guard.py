@@ -11,8 +11,7 @@ from http_process import TOKEN, HttpProcess
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.mcp.http.address import Address, parse_address
-from handrail.mcp.http.guard import Guard
+from handrail.mcp.http.guard import Address, Guard, parse_address
 from handrail.protocol.errors import UsageError
 
 _NAMES = Address("127.0.0.1", 7421).names()
@@ -29,7 +28,7 @@ _ACCEPT = {"accept": "application/json, text/event-stream"}
 def _status(*headers: tuple[str, str], path: str = "/mcp") -> int:
     """What the guard says to a request with these headers; 0 where it lets it through."""
     scope = {"type": "http", "path": path, "headers": [(key.encode(), value.encode()) for key, value in headers]}
-    refusal = Guard(_unreached, _NAMES, TOKEN).refusal(scope)
+    refusal = Guard(_unreached, _NAMES, TOKEN).check(scope)
     return 0 if refusal is None else refusal.status
 
 
@@ -165,7 +164,7 @@ def test_two_tokens_are_none() -> None:
 @given(st.binary(max_size=60).filter(lambda data: data.strip() != TOKEN.encode()))
 def test_no_other_bytes_are_the_token(data: bytes) -> None:
     scope = {"path": "/mcp", "headers": [(b"host", b"localhost:7421"), (b"authorization", b"Bearer " + data)]}
-    refusal = Guard(_unreached, _NAMES, TOKEN).refusal(scope)
+    refusal = Guard(_unreached, _NAMES, TOKEN).check(scope)
     assert refusal is not None
     assert refusal.status == 401
 

@@ -10,9 +10,8 @@ import pytest
 from http_process import PATIENCE, HttpProcess
 from plain_http import Session, call, hears
 
-from handrail.mcp.calling import ClientCalls
-from handrail.mcp.http.hand import HeldCall
-from handrail.mcp.outcomes import FormAnswer, UnansweredCall
+from handrail.mcp.calls import ClientCalls, UnansweredCall
+from handrail.mcp.http.request_runner import HeldCall
 from handrail.protocol.permissions import Answer
 
 _FORMS = {"elicitation": {}}
@@ -82,10 +81,10 @@ def test_what_its_client_never_got_is_there_for_the_same_call_and_what_it_got_is
 
     cut_off, again, later = HeldCall(calls), HeldCall(calls), HeldCall(calls)
     asks = begun(cut_off)
-    done = cut_off.hold(calls.answer(asks, FormAnswer(answer=Answer(kind="once"))))
+    done = cut_off.hold(calls.answer(asks, Answer(kind="once")))
     cut_off.settle(reached=True)  # something was sent, but not this
     assert begun(again) == done
-    again.offered = True
+    again.is_offered = True
     again.settle(reached=True)
     assert begun(later).call_id != asks.call_id
 

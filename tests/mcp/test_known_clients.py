@@ -12,9 +12,9 @@ from mcp_types import Implementation
 from stdio_process import Server, envelope
 
 from handrail import Handrail, Output, tool
-from handrail.mcp.caller import Caller
-from handrail.mcp.outcomes import UnansweredCall
-from handrail.mcp.permission.forms import build_client_form
+from handrail.mcp.calls import UnansweredCall
+from handrail.mcp.elicitation import build_form
+from handrail.mcp.protocol import Caller
 from handrail.mcp.results import build_call_result
 from handrail.protocol.permissions import Question
 
@@ -82,17 +82,17 @@ def test_what_a_person_is_warned_of_is_in_the_text_once(rail: Any) -> None:
 def test_a_client_that_sends_no_form_with_an_empty_field_gets_one_without() -> None:
     question = Question(tool_call_id="call-1", question="Which?", options=("a", "b"), custom=True)
     asks = UnansweredCall(call_id="call-1", interim=interim("question"), questions=(question,))
-    assert list(build_client_form(asks, Caller(name="claude-code"))["requestedSchema"]["properties"]) == [
+    assert list(build_form(asks, Caller(name="claude-code"))["requestedSchema"]["properties"]) == [
         "choice",
         "text",
     ]
-    assert list(build_client_form(asks, Caller(name="codex-mcp-client"))["requestedSchema"]["properties"]) == ["choice"]
+    assert list(build_form(asks, Caller(name="codex-mcp-client"))["requestedSchema"]["properties"]) == ["choice"]
     free = UnansweredCall(
         call_id="call-1",
         interim=interim("question"),
         questions=(Question(tool_call_id="call-1", question="What?", custom=True),),
     )
-    assert list(build_client_form(free, Caller(name="codex-mcp-client"))["requestedSchema"]["properties"]) == ["text"]
+    assert list(build_form(free, Caller(name="codex-mcp-client"))["requestedSchema"]["properties"]) == ["text"]
 
 
 def test_codex_is_asked_for_permission_by_one_field(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from http_process import PATIENCE, HttpProcess, environment
 
-from handrail.mcp.permission.waiting import WAIT_SECONDS
+from handrail.mcp.approval_watch import WAIT_SECONDS
 
 _PAGE = Path(__file__).parents[2] / "docs" / "mcp.md"
 _WITH_PROGRAMS = (

@@ -11,11 +11,11 @@ from jsonschema import Draft202012Validator
 from mcp_types.methods import validate_server_result
 
 from handrail import AsyncHandrail, Handrail, ToolResult, tool
+from handrail.mcp.protocol import SUPPORTED
 from handrail.mcp.results import build_call_result
-from handrail.mcp.versions import SUPPORTED
 from handrail.protocol.wire import encode
 from handrail.settings import Settings
-from handrail.settings.model import Skills, Tools
+from handrail.settings.model import Tools
 
 Open = Callable[..., Handrail]
 
@@ -105,7 +105,7 @@ def one(rail: Open, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> Open:
     skill = workspace / "skills" / "tidy" / "SKILL.md"
     skill.parent.mkdir(parents=True)
     skill.write_text("---\nname: tidy\ndescription: Tidies up.\n---\nTidy up.\n")
-    settings = Settings(tools=Tools(enable=OPTIONAL), skills=Skills(folders=(str(workspace / "skills"),)))
+    settings = Settings.from_values({"tools.enable": OPTIONAL, "skills.folders": [str(workspace / "skills")]})
     return lambda **options: rail(settings=settings, **options)
 
 

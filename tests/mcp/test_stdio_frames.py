@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from stdio_process import Server
 
-from handrail.mcp.stdio.inlet import LineReader, OversizedLine
+from handrail.mcp.stdio.streams import LineReader
+from handrail.protocol.jsonrpc import OversizedLine
 
 
 def lines_of(chunks: list[bytes], longest: int) -> list[bytes | None]:

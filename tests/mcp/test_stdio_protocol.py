@@ -298,7 +298,7 @@ def test_nothing_but_messages_comes_over_stdout(greeted: Server, modern: Server)
 
 def test_the_server_loads_none_of_what_it_does_without() -> None:
     """Each of these takes longer to load than all of the server."""
-    modules = "handrail.cli.mcp, handrail.api, handrail.mcp.stdio.server, handrail.mcp.stdio.asking"
+    modules = "handrail.cli.commands.mcp, handrail.api, handrail.mcp.stdio.server, handrail.mcp.stdio.call_runner"
     heavy = {"asyncio", "mcp", "mcp_types", "pydantic", "anyio", "acp"}
     program = f"import sys, {modules}; print(*sorted({heavy!r} & set(sys.modules)))"
     assert subprocess.check_output([sys.executable, "-c", program], timeout=PATIENCE) == b"\n"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from stdio_process import PATIENCE, Server, envelope
 
-from handrail.mcp.client_folders import parse_client_folders
+from handrail.mcp.protocol import parse_roots
 
 
 def settings(folder: Path, text: str) -> None:
@@ -119,4 +119,4 @@ def test_who_has_no_roots_or_no_handshake_is_not_asked(tmp_path: Path) -> None:
     ],
 )
 def test_only_folders_of_this_machine_are_roots(uri: object, folders: tuple[str, ...]) -> None:
-    assert parse_client_folders({"roots": [{"uri": uri}, 5]}) == folders
+    assert parse_roots({"roots": [{"uri": uri}, 5]}) == folders

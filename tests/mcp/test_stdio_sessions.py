@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from stdio_process import Server, envelope
 
-from handrail.mcp.caller import Caller
+from handrail.mcp.protocol import Caller
 from handrail.mcp.sessions import build_session_name
 from handrail.protocol.records import check_session_id as checked_name
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from tests.wires.server import WireServer
 
-from handrail.models.finding import find_model
-from handrail.models.model import Completion, Model, ModelError, ModelRequest, StreamPiece, TextPiece, ToolOffer
-from handrail.models.provider import Timeouts
+from handrail.models.base import Completion, Model, ModelError, ModelRequest, StreamPiece, TextPiece, ToolOffer
+from handrail.models.providers import Timeouts
+from handrail.models.registry import find_model
 from handrail.protocol.messages import (
     AssistantMessage,
     CallPart,

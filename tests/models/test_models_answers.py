@@ -10,8 +10,8 @@ from tests.models.asking import answered, found, heard, pieces, question, words
 from tests.wires import anthropic_wire, openai_wire
 from tests.wires.server import Answer, WireServer, split
 
-from handrail.models.model import CallPiece, Completion, ReasoningPiece, TextPiece
-from handrail.models.pricing import compute_cost
+from handrail.models.base import CallPiece, Completion, ReasoningPiece, TextPiece
+from handrail.models.provider_model import compute_cost
 from handrail.protocol.messages import CallPart, ReasoningPart, TextPart
 
 TEXT = "Grüße, 世界 🙂: the whole text."

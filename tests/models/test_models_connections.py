@@ -14,9 +14,9 @@ from tests.wires import anthropic_wire as anthropic
 from tests.wires import openai_wire as openai
 from tests.wires.server import Answer, WireServer
 
-from handrail.models.finding import find_model
-from handrail.models.model import ModelError, TextPiece
-from handrail.models.provider import Timeouts
+from handrail.models.base import ModelError, TextPiece
+from handrail.models.providers import Timeouts
+from handrail.models.registry import find_model
 
 
 def kind(wire: WireServer):

@@ -22,7 +22,7 @@ from tests.models.asking import (
 from tests.wires.gemini_wire import events
 from tests.wires.server import Answer, split
 
-from handrail.models.model import CallPiece, ReasoningPiece, TextPiece
+from handrail.models.base import CallPiece, ReasoningPiece, TextPiece
 from handrail.protocol.messages import CallPart, ReasoningPart
 
 TEXT = "Grüße, 世界 🙂."

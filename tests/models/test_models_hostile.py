@@ -8,8 +8,8 @@ import pytest
 from tests.models.asking import assistant, call, failure, question, results, user
 from tests.wires.server import Answer, WireServer
 
-from handrail.models.model import ModelRequest
-from handrail.models.quoting import redact_quotes
+from handrail.models.base import ModelRequest
+from handrail.models.errors import redact_quotes
 
 TALK = question(
     user("look at this"), assistant(call(1)), results(1, content="password = 'tr0ub4dor and 3 more'\nother = 1\n")

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from tests.models.asking import assistant, heard, question, words
 
-from handrail.models.model import ModelError, ModelRequest, TextPiece
+from handrail.models.base import ModelError, ModelRequest, TextPiece
 from handrail.models.scripted import ScriptedModel, ScriptedReply
 
 BUSY = ModelError("UNAVAILABLE", "busy", retryable=True)

@@ -7,7 +7,7 @@ import pytest
 from tests.models.asking import assistant, heard, question, results, text, user
 from tests.wires.openai_wire import OpenAIWire
 
-from handrail.models.finding import find_model
+from handrail.models.registry import find_model
 from handrail.protocol.messages import CallPart
 
 SERVERS = {

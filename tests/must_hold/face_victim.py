@@ -28,7 +28,7 @@ from tests.agent.checked_events import check_events
 import handrail
 from handrail import Handrail
 from handrail.cli.main import run
-from handrail.code.shell_commands import find_shell_commands
+from handrail.code.shell import find_shell_commands
 from handrail.protocol.events import ToolCallEnd, ToolCallError, ToolCallPermissionGranted, ToolCallStart
 from handrail.protocol.messages import AssistantMessage
 from handrail.sandbox.overlay.overlay import wait_for_all

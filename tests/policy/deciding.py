@@ -3,7 +3,7 @@
 import posixpath
 from typing import Any
 
-from handrail.code.shell_commands import find_shell_commands
+from handrail.code.shell import find_shell_commands
 from handrail.policy.config import PolicyConfig
 from handrail.policy.decide import decide
 from handrail.policy.network.needs import add_registry_urls, find_network_needs

@@ -3,7 +3,7 @@
 import pytest
 from tests.policy.deciding import EXEC, ROOT, decided
 
-from handrail.code.shell_commands import find_shell_commands
+from handrail.code.shell import find_shell_commands
 from handrail.policy.config import Grant, RestrictedProfile, Rule
 from handrail.policy.decide import PolicyConfig, decide
 from handrail.policy.parse import parse_command

@@ -12,7 +12,7 @@ from tests.policy.deciding import EXEC, facts_of
 from handrail.policy.config import PolicyConfig, RestrictedProfile
 from handrail.policy.decide import decide
 from handrail.protocol.decisions import MODES, Decision, Facts, Mode, Narrowing, PathFact, ProcessFact
-from handrail.protocol.tool_spec import Arguments, Category, ToolSpec
+from handrail.protocol.tool_spec import Arguments, ToolSpec
 from handrail.tools.find import FIND
 from handrail.tools.process import PROCESS
 from handrail.tools.read import READ
@@ -176,7 +176,7 @@ def test_what_a_program_is_sent_is_named_by_no_pattern(action: str, refused: boo
 
 
 @pytest.mark.parametrize(("category", "refused"), [("builtin", False), ("custom", True)])
-def test_a_tool_that_names_no_path_cannot_be_compared_with_any(category: Category, refused: bool) -> None:
+def test_a_tool_that_names_no_path_cannot_be_compared_with_any(category: Any, refused: bool) -> None:
     spec = ToolSpec(name="fetch", title="", description="", arguments=Arguments, data=Arguments, category=category)
     facts = Facts(narrowed=Narrowing(skills=("commit",), patterns=("domain:example.org",)))
     assert is_refused(decide(spec, None, facts, PolicyConfig("full"))) is refused

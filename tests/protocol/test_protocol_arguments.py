@@ -8,10 +8,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec import Meta
 
-from handrail.protocol.arguments import ALIASES, validate
+from handrail.protocol.arguments import ALIASES
 from handrail.protocol.errors import ToolError
 from handrail.protocol.tool_spec import Arguments, ToolSpec
 from handrail.protocol.wire import Wire, encode
+from handrail.runtime.registry import parse_arguments
 from handrail.tools.exec.spec import EXEC
 from handrail.tools.grep import GREP
 from handrail.tools.ls import LS
@@ -78,13 +79,13 @@ MADE_UP = spec(MadeUpArguments)
 
 def refusal(of: ToolSpec, arguments: object) -> ToolError:
     with pytest.raises(ToolError) as caught:
-        validate(of, arguments)
+        parse_arguments(of, arguments)
     assert caught.value.code == "INVALID_ARGUMENT"
     return caught.value
 
 
 def test_right_arguments_become_typed_ones() -> None:
-    arguments: Any = validate(READ, {"path": "a.py", "limit": 5})
+    arguments: Any = parse_arguments(READ, {"path": "a.py", "limit": 5})
     assert (arguments.path, arguments.offset, arguments.limit) == ("a.py", 1, 5)
 
 
@@ -273,6 +274,6 @@ def test_any_arguments_give_typed_ones_or_a_refusal_that_can_be_read(of: ToolSpe
 
 def typed_or_refused(of: ToolSpec, arguments: object) -> msgspec.Struct | ToolError:
     try:
-        return validate(of, arguments)
+        return parse_arguments(of, arguments)
     except ToolError as error:
         return error

@@ -1,17 +1,18 @@
 """Permissions and the coarse kind that events carry."""
 
+from typing import Literal
+
 import msgspec
 import pytest
 
 from handrail.protocol.permissions import (
     Permission,
     PermissionRequest,
-    PermissionType,
-    RequestKind,
     classify_permissions,
-    get_s4_kind,
 )
 from handrail.protocol.wire import encode
+
+FolderKind = Literal["external_directory"]
 
 
 @pytest.mark.parametrize(
@@ -33,14 +34,14 @@ from handrail.protocol.wire import encode
         ((), "all"),
     ],
 )
-def test_the_coarse_kind_follows_from_the_permissions(
-    permissions: tuple[Permission, ...], kind: PermissionType
-) -> None:
+def test_the_coarse_kind_follows_from_the_permissions(permissions: tuple[Permission, ...], kind: str) -> None:
     assert classify_permissions(permissions) == kind
 
 
 def request(
-    permissions: tuple[Permission, ...], kind: RequestKind | None = None, pattern: tuple[str, ...] = ()
+    permissions: tuple[Permission, ...],
+    kind: FolderKind | None = None,
+    pattern: tuple[str, ...] = (),
 ) -> PermissionRequest:
     return PermissionRequest(
         id="ask_1",
@@ -79,8 +80,8 @@ def request(
         (("proc.exec",), "external_directory", "external_directory"),
     ],
 )
-def test_the_other_name_of_a_request(permissions: tuple[Permission, ...], kind: RequestKind | None, name: str) -> None:
-    assert get_s4_kind(request(permissions, kind)) == name
+def test_the_other_name_of_a_request(permissions: tuple[Permission, ...], kind: FolderKind | None, name: str) -> None:
+    assert request(permissions, kind).s4_kind == name
 
 
 def test_a_request_says_on_the_wire_which_folder_a_yes_opens() -> None:

@@ -1,4 +1,4 @@
-"""Text helpers: what is escaped, how wide a text is, where it is cut, how durations are written."""
+"""Text helpers: what is escaped, how wide a text is, where it is cut, how ages are written."""
 
 from datetime import timedelta
 
@@ -6,11 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from handrail.protocol.records import format_age
 from handrail.protocol.text import (
     escape_control,
     escape_unprintable,
-    format_age,
-    format_duration,
     measure_width,
     quote_text,
     truncate,
@@ -71,14 +70,6 @@ def test_a_quoted_text_is_truncated_before_it_is_escaped() -> None:
 def test_an_escaped_text_is_printable_and_a_printable_text_stays(text: str) -> None:
     assert escape_unprintable(text).isprintable()
     assert escape_unprintable(text) == text or not text.isprintable()
-
-
-@pytest.mark.parametrize(
-    ("milliseconds", "expected"),
-    [(0, "0.00 s"), (49, "0.05 s"), (100, "0.1 s"), (1_234, "1.2 s"), (59_900, "59.9 s"), (123_456, "2 min 3 s")],
-)
-def test_a_duration_is_written_in_seconds_and_minutes(milliseconds: float, expected: str) -> None:
-    assert format_duration(milliseconds) == expected
 
 
 @pytest.mark.parametrize(

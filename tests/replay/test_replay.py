@@ -8,7 +8,7 @@ import pytest
 
 from handrail import Handrail
 from handrail.replay.player import SessionReplay, make_start, play
-from handrail.replay.recording import read_recording
+from handrail.replay.session_record import read_recording
 from handrail.settings import LoadedSettings, Settings
 from handrail.store.state_dir import StateFolder
 

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from handrail import Handrail
 from handrail.replay.player import SessionReplay, make_start, play
-from handrail.replay.recording import read_recording
+from handrail.replay.session_record import read_recording
 from handrail.settings import LoadedSettings, Settings
 from handrail.settings.model import Paths, Tools
 from handrail.store.state_dir import StateFolder

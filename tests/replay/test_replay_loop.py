@@ -9,7 +9,7 @@ import pytest
 from handrail import Agent, AsyncHandrail, Done, Handrail, Parked
 from handrail.models.scripted import ScriptedModel, ScriptedReply
 from handrail.replay.player import SessionReplay, make_start, play
-from handrail.replay.recording import read_recording
+from handrail.replay.session_record import read_recording
 from handrail.settings import LoadedSettings, Settings
 from handrail.settings.model import Paths, Tools
 from handrail.store.state_dir import StateFolder

@@ -25,6 +25,7 @@ from handrail import (
     tool,
 )
 from handrail.protocol import events as event_kinds
+from handrail.protocol.changes import Preview
 from handrail.protocol.events import (
     Event,
     ToolCallEnd,
@@ -35,7 +36,7 @@ from handrail.protocol.events import (
     ToolCallRunning,
     ToolCallStart,
 )
-from handrail.protocol.permissions import ApproverReply, Preview
+from handrail.protocol.permissions import ApproverReply
 from handrail.protocol.results import ToolResult
 from handrail.state import StoredState
 from handrail.store.audit import decode_record

@@ -44,9 +44,9 @@ def test_a_session_that_only_reads_loads_no_other_tool(workspace: Path, tmp_path
     (workspace / "a.txt").write_text("a\n")
     command = [sys.executable, "-c", LOADED, str(workspace), str(tmp_path / "state")]
     loaded = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
-    others = {f"handrail.tools.{name}" for name in NAMES} | {"handrail.tools.exec.tool"}
+    others = {f"handrail.tools.{name}" for name in NAMES} | {"handrail.tools.exec.exec_tool"}
     others -= {"handrail.tools.read", "handrail.tools.exec"}  # the latter is a package
     assert "handrail.tools.read" in loaded
     assert others.isdisjoint(loaded)
-    assert "handrail.tools.exec.tool" not in loaded
+    assert "handrail.tools.exec.exec_tool" not in loaded
     assert not any(name.startswith("handrail.tools.companions") for name in loaded)

@@ -335,12 +335,11 @@ def test_a_parked_call_whose_record_is_damaged_has_a_result(rail: Make, state: P
 
 def test_listeners_hear_what_is_settled_when_a_session_is_opened(rail: Make, workspace: Path, state: Path) -> None:
     from handrail.settings import Settings
-    from handrail.settings.model import Events
 
     victim = Victim(workspace, state, 'rail().call("effect", {"name": "a"}, tool_call_id="x")')
     victim.wait_for("inside")
     victim.kill()
-    with rail(session="s", settings=Settings(events=Events(jsonl="logs"))) as one:
+    with rail(session="s", settings=Settings.from_values({"events.jsonl": "logs"})) as one:
         settled = [get_event_kind(event) for event in one.events() if isinstance(event, Event)][2:]
     [copy] = (workspace / "logs" / "s").iterdir()
     assert copy.read_bytes().count(b"\n") == len(settled) == 2

@@ -83,7 +83,7 @@ def test_what_was_taken_of_it_before_says_so_too(rail: Make) -> None:
     next(events)
     one.close()
     uses: list[Callable[[], object]] = [
-        lambda: next(events), lambda: one.conversation, lambda: one.left_calls, conversation.messages,
+        lambda: next(events), lambda: one.conversation, lambda: one.deferred_calls, conversation.messages,
         conversation.last_turn_event, conversation.last_prompt, conversation.new_call_id, conversation.active_skills,
         conversation.instructions, conversation.tell, lambda: conversation.add(()),
         lambda: conversation.begin_turn("t"),

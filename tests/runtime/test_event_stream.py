@@ -20,7 +20,6 @@ from handrail.protocol.events import (
     get_event_kind,
 )
 from handrail.settings import Settings
-from handrail.settings.model import Events
 from handrail.workspace.workspace import Workspace
 
 Make = Callable[..., Handrail]
@@ -261,7 +260,7 @@ def test_two_objects_of_one_session_hear_each_other_in_order(rail: Make) -> None
 
 
 def test_the_live_copy_has_every_event_and_its_failure_breaks_no_call(rail: Make, workspace: Path) -> None:
-    settings = Settings(events=Events(jsonl="logs"))
+    settings = Settings.from_values({"events.jsonl": "logs"})
     one = rail(session="s", settings=settings)
     one.write("a.txt", "x")
     [copy] = (workspace / "logs" / "s").iterdir()

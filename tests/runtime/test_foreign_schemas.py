@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from handrail.runtime.foreign.schema import clean_schema, find_argument_problems, find_tool_problem
-from handrail.runtime.foreign.source import ForeignTool
+from handrail.runtime.foreign.schema import clean_schema, find_argument_problems
+from handrail.runtime.foreign.source import ForeignTool, find_tool_problem
 
 ISSUE = {
     "type": "object",

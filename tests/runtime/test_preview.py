@@ -11,8 +11,8 @@ import pytest
 
 from handrail import Done, Handrail, Parked, PermissionRequest, ToolCall
 from handrail.policy.config import Rule
+from handrail.protocol.changes import Preview, PreviewRun
 from handrail.protocol.decisions import CommandFact
-from handrail.protocol.permissions import Preview, PreviewRun
 from handrail.protocol.results import ToolResult
 from handrail.runtime.preview import find_preview_obstacle
 from handrail.settings import Settings

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from handrail import Done, Handrail, Parked, PermissionRequest, ToolCall
-from handrail.protocol.permissions import Preview
+from handrail.protocol.changes import Preview
 from handrail.protocol.results import ToolResult
 from handrail.settings import Settings
 from handrail.settings.model import Bulk, Tools

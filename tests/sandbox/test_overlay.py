@@ -11,7 +11,7 @@ import pytest
 from tests.sandbox.overlays import WHY_NOT, LayeredWorld, fingerprint
 
 from handrail.protocol.errors import ToolError
-from handrail.sandbox.overlay.overlay import Overlay, assign_owner, drop_nested_roots, is_owned, reclaim
+from handrail.sandbox.overlay.overlay import Overlay, drop_nested_roots, is_owned
 from handrail.sandbox.overlay.pool import sweep
 from handrail.sandbox.sandbox import CommandSandbox
 
@@ -214,11 +214,11 @@ def test_a_layer_that_belongs_to_a_folder_is_found_again_whatever_the_paths(tmp_
     (tmp_path / name / "owner").mkdir(parents=True)
     world = LayeredWorld(tmp_path / name)
     layer = world.new_layer()
-    assign_owner(layer, str(tmp_path / name / "owner"))
+    layer.assign_owner(str(tmp_path / name / "owner"))
     layer.release()
     sweep(os.path.dirname(layer.folder))
     assert is_owned(layer.folder)
-    found = reclaim(layer.folder)
+    found = Overlay.reclaim(layer.folder)
     assert found is not None
     assert (found.overlaid, found.started) == (layer.overlaid, layer.started)
     found.remove()

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from handrail.settings import LoadedSettings, SettingsError, flatten_settings, load
+from handrail.settings import LoadedSettings, SettingsError, load
 
 
 def load_with(
@@ -21,7 +21,7 @@ def load_with(
 def test_without_any_layer_every_value_is_the_default(tmp_path: Path) -> None:
     loaded = load_with(tmp_path)
     assert set(loaded.sources.values()) == {"default"}
-    assert list(loaded.sources) == list(flatten_settings(loaded.settings))
+    assert list(loaded.sources) == list(loaded.settings.flatten())
     assert loaded.notes == ()
 
 
@@ -100,7 +100,7 @@ def test_every_setting_can_be_set_in_the_user_file(tmp_path: Path) -> None:
     disable = ["deploy"]
     """
     loaded = load_with(tmp_path, text)
-    assert flatten_settings(loaded.settings) == {
+    assert loaded.settings.flatten() == {
         "mode": "auto",
         "model": "anthropic:a",
         "preview": "never",

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from handrail.protocol.permissions import Permission
-from handrail.settings import REFERENCE, Settings, flatten_settings
+from handrail.settings import REFERENCE, Settings
 
 START_UP = """
 import sys
@@ -23,7 +23,7 @@ print(*sorted(set(sys.modules) - before))
 
 
 def test_the_defaults_are_the_documented_ones() -> None:
-    assert flatten_settings(Settings()) == {
+    assert Settings().flatten() == {
         "mode": "ask",
         "model": None,
         "preview": "when-asked",
@@ -79,7 +79,7 @@ def test_the_defaults_are_the_documented_ones() -> None:
 
 
 def test_every_setting_has_one_line_of_help_in_the_order_of_the_model() -> None:
-    assert list(REFERENCE) == list(flatten_settings(Settings()))
+    assert list(REFERENCE) == list(Settings().flatten())
     for entry in REFERENCE.values():
         assert re.fullmatch(r"[A-Z].{10,90}\.", entry.help)
 

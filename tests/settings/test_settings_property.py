@@ -6,7 +6,7 @@ from pathlib import Path
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from handrail.settings import REFERENCE, LoadedSettings, SettingsError, flatten_settings, load
+from handrail.settings import REFERENCE, LoadedSettings, SettingsError, load
 from handrail.settings.toml_file import RULE
 
 sections = sorted({key.partition(".")[0] for key in REFERENCE})
@@ -70,7 +70,7 @@ def outcome(content: bytes) -> LoadedSettings | SettingsError:
 def test_any_document_loads_or_is_refused_in_printable_words(content: bytes) -> None:
     match outcome(content):
         case LoadedSettings() as loaded:
-            assert list(loaded.sources) == list(flatten_settings(loaded.settings)) == list(REFERENCE)
+            assert list(loaded.sources) == list(loaded.settings.flatten()) == list(REFERENCE)
         case SettingsError() as error:
             assert error.problems
             assert all(problem.isprintable() for problem in error.problems)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.mcp.hosts.command import find_launch_command
+from handrail.mcp.hosts.hosts import find_launch_command
 from handrail.settings import LoadedSettings, SettingsError, load
 from handrail.settings.mcp_json import ConfiguredServers, read_mcp_json, resolve_servers
 from handrail.settings.mcp_servers import (

@@ -9,7 +9,7 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.settings import REFERENCE, LoadedSettings, flatten_settings, load
+from handrail.settings import REFERENCE, LoadedSettings, load
 
 MODES = ("plan", "ask", "auto", "full")
 TIMES = {"500 ms": 0.5, 1: 1, "60s": 60, "1 min": 60, "1.5 min": 90, 120: 120, "120s": 120, "10 min": 600}
@@ -213,7 +213,7 @@ def loaded(folder: str, **texts: str) -> LoadedSettings:
 
 
 def looser_keys(one: LoadedSettings, other: LoadedSettings) -> list[str]:
-    values, others = flatten_settings(one.settings), flatten_settings(other.settings)
+    values, others = one.settings.flatten(), other.settings.flatten()
     return [key for key in values if LOOSER[key](values[key], others[key])]
 
 
@@ -246,7 +246,7 @@ def test_what_is_ignored_is_told_and_what_is_not_ignored_counts(user: str, proje
             f"{folder}/managed.toml",
             trusted=True,
         )
-    before, after = flatten_settings(untrusted.settings), flatten_settings(trusted.settings)
+    before, after = untrusted.settings.flatten(), trusted.settings.flatten()
     differing = {key for key in before if unordered(before[key]) != unordered(after[key])}
     told = {ignored.value.partition(" = ")[0] for ignored in untrusted.ignored if ignored.until_trusted}
     assert differing <= told

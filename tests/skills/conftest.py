@@ -9,8 +9,8 @@ import pytest
 
 from handrail import Handrail
 from handrail.settings import Settings
-from handrail.settings.model import Skills, Tools
-from handrail.skills.finding import SkillCatalog, add_files, find_skills, list_skill_folders
+from handrail.settings.model import Tools
+from handrail.skills.discovery import SkillCatalog, add_files, find_skills, list_skill_folders
 from handrail.workspace.workspace import Workspace
 
 SAMPLES = Path(__file__).parent / "samples"
@@ -49,7 +49,7 @@ def find(workspace: Path, home: Path) -> Callable[..., SkillCatalog]:
     """The skills that are found now."""
 
     def find(**skills: Any) -> SkillCatalog:
-        settings = Settings(skills=Skills(**skills))
+        settings = Settings.from_values({f"skills.{key}": value for key, value in skills.items()})
         with Workspace(str(workspace)) as house:
             places = list_skill_folders(settings, {"HOME": str(home)})
             found = find_skills(house, places, disabled=settings.skills.disable, known=("read", "write", "exec"))

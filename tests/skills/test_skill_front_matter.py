@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.skills.front_matter import FrontMatterError, parse_front_matter, split_front_matter
+from handrail.skills.parser import FrontMatterError, parse_front_matter, split_front_matter
 from handrail.workspace.text import decode_text
 
 FRONT = "---\nname: x\n---\n"

@@ -85,10 +85,10 @@ def test_who_asks_about_many_is_told_which_are_missing(tmp_path: Path, opened: O
     alone, never = hashed(b"alone"), hashed(b"never kept")
     blobs.keep(alone, b"alone")
     packed = [digest for digest, _ in contents(100)]
-    assert list(blobs.missing([*packed, never, alone])) == [never]
+    assert list(blobs.list_missing([*packed, never, alone])) == [never]
     blobs.close()
     (tmp_path / "blobs" / "small.db").unlink()
-    assert set(blobs.missing([*packed, alone])) == set(packed)
+    assert set(blobs.list_missing([*packed, alone])) == set(packed)
 
 
 def test_what_is_kept_already_is_not_kept_again(tmp_path: Path, opened: Opened) -> None:
@@ -197,7 +197,7 @@ def test_a_process_that_is_killed_leaves_only_intact_contents(tmp_path: Path, op
     found = [data for data in made if blobs.has(hashed(data))]
     assert all(b"".join(blobs.chunks(hashed(data))) == data for data in found)
     blobs.keep_all((hashed(data), data) for data in made)
-    assert not list(blobs.missing([hashed(data) for data in made]))
+    assert not list(blobs.list_missing([hashed(data) for data in made]))
 
 
 def test_several_processes_store_at_once(tmp_path: Path, opened: Opened) -> None:
@@ -216,7 +216,7 @@ def test_a_folder_in_use_is_copied(tmp_path: Path, opened: Opened) -> None:
     large = blobs.put(b"large" * 20_000, pack=True)
     copy_blobs(str(tmp_path / "blobs"), str(tmp_path / "copy"))
     copy = Blobs(str(tmp_path / "copy"))
-    assert not list(copy.missing([large, *(digest for digest, _ in contents(100))]))
+    assert not list(copy.list_missing([large, *(digest for digest, _ in contents(100))]))
     copy.close()
 
 
@@ -224,7 +224,7 @@ def test_pack_files_of_earlier_versions_are_read_and_swept(tmp_path: Path, opene
     shutil.copytree(EARLIER, tmp_path, dirs_exist_ok=True)
     blobs = opened()
     changed = [f"changed {number}\n".encode() for number in range(10)]
-    assert not list(blobs.missing([hashed(data) for data in changed]))
+    assert not list(blobs.list_missing([hashed(data) for data in changed]))
     assert [b"".join(blobs.chunks(hashed(data))) for data in changed] == changed
     [pack] = (tmp_path / "blobs-packed").iterdir()
     os.utime(pack, (0, 0))

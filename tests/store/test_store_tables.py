@@ -11,15 +11,15 @@ from handrail.store.database import CHANGES, CONTENTS, JOURNAL
 SOURCES = Path(handrail.__file__).parent
 OWNERS = {
     "batch": "store/approvals.py",
-    "call": "store/open_calls.py",
+    "call": "store/journal.py",
     "change_set": "store/change_log.py",
-    "content": "store/packs.py",
+    "content": "store/blobs.py",
     "event": "store/journal.py",
     "given": "store/journal.py",
     "left_call": "store/approvals.py",
     "message": "store/transcript.py",
     "output": "store/transcript.py",
-    "pack": "store/packs.py",
+    "pack": "store/blobs.py",
     "request": "store/inbox.py",
     "runner": "store/audit.py",
     "seen": "store/journal.py",

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from handrail.protocol.permissions import PermissionRequest
-from handrail.terminal.approver import PermissionPrompt
-from handrail.terminal.keys import KeyTiming
+from handrail.terminal.keyboard import KeyTiming
+from handrail.terminal.permission_prompt import PermissionPrompt
 from handrail.terminal.screen import Screen
 from people import QUICK, Ask, Asked, Terminal, a_request
 

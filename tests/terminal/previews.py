@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from handrail.protocol.changes import Change
-from handrail.protocol.permissions import PermissionRequest, Preview, PreviewRun
+from handrail.protocol.changes import Change, Preview, PreviewRun
+from handrail.protocol.permissions import PermissionRequest
 from people import a_request
 
 DELETED = Change(path="src/api/old_types.py", action="deleted", removed=88)

@@ -6,10 +6,10 @@ from types import SimpleNamespace
 import pytest
 from previews import trial, tried_request
 
-from handrail.protocol.changes import Change
+from handrail.protocol.changes import Change, Preview
 from handrail.protocol.errors import ToolError
-from handrail.protocol.permissions import Answer, PermissionRequest, Preview
-from handrail.terminal.question import RequestHooks
+from handrail.protocol.permissions import Answer, PermissionRequest
+from handrail.terminal.permission_prompt import RequestHooks
 from people import QUICK, Ask, a_request
 
 PAGE, NO_PAGE = "\x1b[?1049h", "\x1b[?1049l"
@@ -32,7 +32,7 @@ class Trials:
         return tried_request(trial(lines=3, last_line="anew"), command=command or "make", revision=len(self.retried))
 
     @property
-    def source(self) -> RequestHooks:
+    def hooks(self) -> RequestHooks:
         return RequestHooks(outdated=lambda _: self.outdated, retry=self.retry)
 
 
@@ -117,7 +117,7 @@ def test_a_look_at_the_difference_is_no_look_at_the_whole_command(ask: Ask) -> N
 
 def test_what_is_out_of_date_cannot_be_kept_until_it_is_tried_again(ask: Ask, trials: Trials) -> None:
     trials.outdated = ("src/a.py",)
-    asked = ask(tried_request(), source=trials.source)
+    asked = ask(tried_request(), hooks=trials.hooks)
     asked.terminal.sees("Out of date: src/a.py changed since. r try again.")
     asked.until(b"y", lambda: asked.terminal.shown.count("Out of date: src/a.py changed since.") > 1)
     assert "You " not in asked.terminal.shown
@@ -127,7 +127,7 @@ def test_what_is_out_of_date_cannot_be_kept_until_it_is_tried_again(ask: Ask, tr
 
 
 def test_a_file_that_changes_while_somebody_reads_makes_it_another_question(ask: Ask, trials: Trials) -> None:
-    asked = ask(tried_request(), source=trials.source)
+    asked = ask(tried_request(), hooks=trials.hooks)
     asked.terminal.sees("Tried in a throw-away copy: exit 0")
     trials.outdated = ("src/a.py",)
     asked.until(b"y", lambda: "Out of date: src/a.py changed since." in asked.terminal.shown)
@@ -136,11 +136,11 @@ def test_a_file_that_changes_while_somebody_reads_makes_it_another_question(ask:
 
 def test_output_only_counts_also_where_it_is_out_of_date(ask: Ask, trials: Trials) -> None:
     trials.outdated = ("src/a.py",)
-    assert ask(tried_request(), source=trials.source).answer(b"o") == Answer(kind="output")
+    assert ask(tried_request(), hooks=trials.hooks).answer(b"o") == Answer(kind="output")
 
 
 def test_the_command_can_be_changed_and_is_tried_anew(ask: Ask, trials: Trials) -> None:
-    asked = ask(tried_request(command="make all"), source=trials.source)
+    asked = ask(tried_request(command="make all"), hooks=trials.hooks)
     asked.until(b"e", lambda: "Change the command;" in asked.terminal.shown)
     asked.terminal.ends_with("\x1b[K$ make all\x1b[11G")
     for key, shown in (
@@ -163,7 +163,7 @@ def test_the_command_can_be_changed_and_is_tried_anew(ask: Ask, trials: Trials) 
 
 
 def test_a_change_can_be_given_up(ask: Ask, trials: Trials) -> None:
-    asked = ask(tried_request(), source=trials.source)
+    asked = ask(tried_request(), hooks=trials.hooks)
     asked.until(b"e", lambda: "Change the command;" in asked.terminal.shown)
     asked.terminal.ends_with("G")
     asked.terminal.press(b"\x1b")
@@ -175,14 +175,14 @@ def test_a_change_can_be_given_up(ask: Ask, trials: Trials) -> None:
 
 def test_what_cannot_be_tried_again_is_said_and_the_question_stays(ask: Ask, trials: Trials) -> None:
     trials.refuses = True
-    asked = ask(tried_request(), source=trials.source)
+    asked = ask(tried_request(), hooks=trials.hooks)
     asked.until(b"r", lambda: "Not tried again: rule fs.secret forbids it" in asked.terminal.shown)
     assert asked.answer(b"l") is None
 
 
 def test_a_question_that_comes_anew_takes_no_key_that_was_typed_before_it(ask: Ask, trials: Trials) -> None:
     timing = SimpleNamespace(**QUICK._asdict())
-    asked = ask(tried_request(), source=trials.source, timing=timing)
+    asked = ask(tried_request(), hooks=trials.hooks, timing=timing)
     asked.listens()
     timing.deaf = 3600
     asked.until(b"r", lambda: bool(trials.retried))
@@ -204,7 +204,7 @@ def test_where_nothing_can_be_tried_again_those_keys_do_nothing(ask: Ask) -> Non
 
 
 def test_in_plain_form_everything_is_there_and_nothing_is_overwritten(ask: Ask, trials: Trials) -> None:
-    asked = ask(tried_request(output="hello\n"), source=trials.source, plain=True)
+    asked = ask(tried_request(output="hello\n"), hooks=trials.hooks, plain=True)
     asked.until(b"d", lambda: "a.py:\n" in asked.terminal.shown)
     assert "    2 - old line\n" in asked.terminal.shown
     asked.until(b"v", lambda: "output:\nhello\n" in asked.terminal.shown)
@@ -242,7 +242,7 @@ def test_the_terminal_is_as_it_was_after_a_page(ask: Ask) -> None:
 
 def test_a_question_that_is_answered_elsewhere_ends_a_page_too(ask: Ask) -> None:
     open_still = [True]
-    asked = ask(tried_request(), source=RequestHooks(still_open=lambda _: open_still[0]))
+    asked = ask(tried_request(), hooks=RequestHooks(still_open=lambda _: open_still[0]))
     asked.until(b"d", lambda: PAGE in asked.terminal.shown)
     open_still[0] = False
     assert asked.answer() is None
@@ -251,7 +251,7 @@ def test_a_question_that_is_answered_elsewhere_ends_a_page_too(ask: Ask) -> None
 
 def test_a_command_that_was_not_tried_can_be_changed_too(ask: Ask, trials: Trials) -> None:
     request = a_request(preview=Preview(kind="none", text="needs the network (git push)"))
-    asked = ask(request, source=trials.source)
+    asked = ask(request, hooks=trials.hooks)
     asked.terminal.sees("Not tried: needs the network (git push).")
     asked.until(b"e", lambda: "Change the command;" in asked.terminal.shown)
     asked.terminal.press(b"\r")

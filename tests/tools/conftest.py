@@ -19,7 +19,7 @@ NOBODY = 65534
 SCRIPT = """
 import difflib, json, os, queue, sys
 import handrail.tools.edit, handrail.tools.find, handrail.tools.grep, handrail.tools.file_commit
-import handrail.tools.ls, handrail.tools.text_edit, handrail.tools.write, traceback
+import handrail.tools.ls, handrail.tools.edit, handrail.tools.write, traceback
 import handrail.changes.recovery, handrail.store.change_log, handrail.workspace.search.ripgrep
 import handrail.workspace.sensitive_paths
 from handrail import Handrail

@@ -9,7 +9,7 @@ import pytest
 
 from handrail import Handrail
 from handrail.edit.match import MAX_PLACES
-from handrail.tools.tool import MAX_TEXT_BYTES
+from handrail.tools.text import MAX_TEXT_BYTES
 
 Rail = Callable[..., Handrail]
 SOURCE = "".join(f"def f{number}(x):\n\tif x > {number}:\n\t\treturn x + {number}\n\n" for number in range(20))

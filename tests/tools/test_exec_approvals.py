@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 from handrail import Handrail, UsageError
-from handrail.cli.request import render_request_text
+from handrail.cli.permission import render_request_text
+from handrail.protocol.permissions import PermissionRequest
+from handrail.protocol.wire import convert
 from handrail.sandbox.sandbox import forget_probes
 from handrail.settings import Settings
 from handrail.settings.model import Sandbox
@@ -57,7 +59,7 @@ def test_a_question_says_which_folder_a_command_would_run_in(folders: Path, rail
     request = asked(rail(mode="ask"), "make test", "link")
     assert request["description"] == "Run in link: make test"
     assert request["cwd"] == "src"
-    assert "\nRuns in the folder src\n" in render_request_text(request)
+    assert "\nRuns in the folder src\n" in render_request_text(convert(request, PermissionRequest))
 
 
 def test_a_yes_does_not_count_in_another_folder_that_took_the_name(folders: Path, rail: Make) -> None:
@@ -186,7 +188,9 @@ def test_a_yes_is_used_up_by_the_call_it_was_for(folders: Path, rail: Make) -> N
 def test_who_is_asked_where_there_is_no_sandbox_is_told_so(rail: Make) -> None:
     request = asked(rail(mode="ask", settings=Settings(sandbox=Sandbox(tier=0))), "make test")
     assert "there is no sandbox here" in request["reason"]
-    assert "! No sandbox here: it could read and change whatever you can" in render_request_text(request)
+    assert "! No sandbox here: it could read and change whatever you can" in render_request_text(
+        convert(request, PermissionRequest)
+    )
 
 
 def test_a_sandbox_that_fails_between_decision_and_start_is_not_replaced_by_a_weaker_one(

@@ -14,6 +14,7 @@ import pytest
 from background import SECONDS, asked, ended, record_when
 
 from handrail import Handrail
+from handrail.kernel.files import lock_folder
 from handrail.process.sessions.store import read_record
 from handrail.protocol.events import ChangeEvent, ToolCallUpdate
 from handrail.protocol.records import ProcessRecord
@@ -21,7 +22,6 @@ from handrail.protocol.results import ToolResult
 from handrail.sandbox.bubblewrap import find_bubblewrap
 from handrail.settings import Settings
 from handrail.settings.model import Bulk, Limits
-from handrail.store.state_dir import lock_folder
 
 Make = Callable[..., Handrail]
 pytestmark = pytest.mark.skipif(find_bubblewrap(os.environ) is None, reason="bubblewrap is not installed")

@@ -301,7 +301,7 @@ def test_what_becomes_of_a_protected_name_is_taken_back_and_asked_about(rail: Ma
         assert state_of(workspace) == before, command
 
 
-@pytest.mark.parametrize("place", ["check_started", "compare_snapshot", "finish_command", "_explain_read_only_paths"])
+@pytest.mark.parametrize("place", ["_check_started", "compare_snapshot", "finish_command", "_explain_read_only_paths"])
 def test_what_an_interrupted_command_changed_is_told_and_can_be_taken_back(
     rail: Make, workspace: Path, place: str
 ) -> None:
@@ -317,7 +317,7 @@ def test_what_an_interrupted_command_changed_is_told_and_can_be_taken_back(
     assert state_of(workspace) == before
 
 
-@pytest.mark.parametrize("place", ["check_started", "to_permission_preview"])
+@pytest.mark.parametrize("place", ["_check_started", "to_permission_preview"])
 def test_what_an_interrupted_command_changed_is_taken_back_where_it_needs_a_yes(
     rail: Make, workspace: Path, place: str
 ) -> None:

@@ -13,7 +13,6 @@ import pytest
 
 from handrail import Handrail
 from handrail.settings import Settings
-from handrail.settings.model import Read
 
 Rail = Callable[..., Handrail]
 PNG = base64.b64decode(
@@ -150,7 +149,7 @@ def test_a_picture_comes_back_as_an_attachment(one: Handrail, workspace: Path, d
 
 def test_pictures_can_be_switched_off(rail: Rail, workspace: Path) -> None:
     (workspace / "picture.png").write_bytes(PNG)
-    result = rail(settings=Settings(read=Read(images=False))).read("picture.png")
+    result = rail(settings=Settings.from_values({"read.images": False})).read("picture.png")
     assert result.error.code == "BINARY_FILE"
     assert result.attachments == ()
 

@@ -10,14 +10,7 @@ from handrail.edit.lines import (
     apply_replacements,
     normalize_newlines,
 )
-from handrail.workspace.text import (
-    decode_lossless,
-    detect_line_ending,
-    predict_line_ending,
-    replace_surrogates,
-    restore_newlines,
-    splice_bytes,
-)
+from handrail.workspace.text import LosslessText, detect_line_ending, replace_surrogates
 
 marks = st.sampled_from([b"", codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE])
 pieces = st.sampled_from(
@@ -29,27 +22,27 @@ contents = st.tuples(marks, st.lists(pieces | st.binary(max_size=4), max_size=12
 @given(contents, st.data())
 @example(codecs.BOM_UTF16_LE + b"\x00\xd8\x00\xdc\x41", None)
 def test_a_part_is_exchanged_and_all_other_bytes_stay(data: bytes, draw: st.DataObject | None) -> None:
-    file = decode_lossless(data)
+    file = LosslessText.decode(data)
     if file is None:
         return
-    assert splice_bytes(file, []) == data
-    assert splice_bytes(file, [Replacement(0, 0, "")]) == data
+    assert file.splice([]) == data
+    assert file.splice([Replacement(0, 0, "")]) == data
     end = len(file.text)
-    assert splice_bytes(file, [Replacement(at, at, "") for at in range(end + 1)]) == data
+    assert file.splice([Replacement(at, at, "") for at in range(end + 1)]) == data
     if draw is None or not end:
         return
     start = draw.draw(st.integers(0, end))
     stop = draw.draw(st.integers(start, end))
-    after = splice_bytes(file, [Replacement(start, stop, "XY")])
+    after = file.splice([Replacement(start, stop, "XY")])
     codec = file.encoding.removesuffix("-sig")
-    head = splice_bytes(file, [Replacement(start, end, "")])
+    head = file.splice([Replacement(start, end, "")])
     assert after.startswith(head[: len(head) - (len(data) % 2 if codec.startswith("utf-16") else 0)])
     assert "XY".encode(codec) in after
 
 
 @given(contents)
 def test_what_is_shown_is_as_long_and_can_be_sent(data: bytes) -> None:
-    file = decode_lossless(data)
+    file = LosslessText.decode(data)
     if file is not None:
         assert len(replace_surrogates(file.text)) == len(file.text)
         replace_surrogates(file.text).encode()
@@ -64,6 +57,6 @@ def test_the_line_ending_afterwards_is_known_without_the_whole_text(text: str, n
     shown, new = normalize_newlines(text), normalize_newlines(new)
     start = draw.draw(st.integers(0, len(shown)))
     replacements = [Replacement(start, draw.draw(st.integers(start, len(shown))), new)]
-    ending = detect_line_ending(text)
-    own = list(restore_newlines(text, shown, ending, replacements, new))
-    assert predict_line_ending(text, ending, own) == detect_line_ending(apply_replacements(text, own))
+    file = LosslessText(b"", text, "utf-8", detect_line_ending(text))
+    own = list(file.restore_newlines(shown, replacements, new))
+    assert file.predict_line_ending(own) == detect_line_ending(apply_replacements(text, own))

@@ -1,4 +1,4 @@
-"""What the person says in an editor: words, files that they point at, and text and pictures that they put beside it."""
+"""Prompts of an editor, slash commands included."""
 
 import os
 from collections.abc import Sequence
@@ -7,50 +7,64 @@ from urllib.parse import unquote, urlsplit
 import msgspec
 from acp.helpers import ContentBlock
 from acp.schema import (
+    AvailableCommand,
+    AvailableCommandInput,
+    AvailableCommandsUpdate,
     BlobResourceContents,
     EmbeddedResourceContentBlock,
     ImageContentBlock,
     ResourceContentBlock,
     TextContentBlock,
     TextResourceContents,
+    UnstructuredCommandInput,
 )
 
-from handrail.acp.errors import build_refusal
+from handrail.acp.cards import format_code_block
 from handrail.agent.prompt import fence_text
-from handrail.protocol.results import Attachment
+from handrail.async_api import AsyncHandrail
+from handrail.protocol.errors import ToolError, UsageError
+from handrail.protocol.results import MAX_IMAGE_BYTES, Attachment, detect_image_type
 from handrail.protocol.text import to_one_line
-from handrail.runtime.foreign.call import detect_image_type
-from handrail.tools.read import MAX_IMAGE_BYTES
 
+CONTINUE = "continue"
+"""The command that runs a turn: it goes on with the last one."""
 _MAX_PROMPT_CHARS = 1_000_000
 _MAX_PICTURES = 20
-"""Like the bytes of all together: a provider that refuses a question for its size refuses every one after it, too."""
+"""A provider that rejects a request for its size rejects all later ones too."""
+_COMMANDS: dict[str, tuple[str, str | None]] = {
+    "undo": (
+        "Take back the last change in this workspace, or the one of this number",
+        "number of a change, or nothing",
+    ),
+    "redo": ("Take back the last undo", None),
+    "diff": ("Show the last change, or the one of this number", "number of a change, or nothing"),
+    CONTINUE: ("Go on with the last turn, where it was cut off or waits for you", None),
+}
+"""The description of each command, and the hint for its argument."""
 
 
 class PromptContent(msgspec.Struct, frozen=True):
-    """What the model is sent. Pictures are named in the text, in their places: so logs and summaries know of them."""
+    """A prompt for the model. The text names the pictures in their places, for logs and summaries."""
 
     text: str
     pictures: tuple[Attachment, ...] = ()
 
 
 def parse_prompt(blocks: Sequence[ContentBlock], workspace: str) -> PromptContent:
-    """The prompt as the model reads it; refused where it says nothing, or in a way that models are not sent."""
-    gathered = _Gathered(workspace)
+    """The prompt for the model. UsageError if it is empty, too large, or of a kind that models do not get."""
+    builder = _PromptBuilder(workspace)
     for block in blocks:
-        gathered.add(block)
-    prompt = "\n\n".join(("".join(gathered.words), *gathered.material))
-    if not prompt.strip():
-        raise build_refusal("The prompt is empty. Nothing was done.")
-    if len(prompt) > _MAX_PROMPT_CHARS:
-        told = f"The prompt has {len(prompt):,} characters, and a model reads at most {_MAX_PROMPT_CHARS:,} at once."
-        raise build_refusal(f"{told} Nothing was done. Point at files instead of putting them in.")
-    return PromptContent(prompt, tuple(gathered.pictures))
+        builder.add(block)
+    text = "\n\n".join(("".join(builder.words), *builder.material))
+    if not text.strip():
+        raise UsageError("The prompt is empty. Nothing was done.")
+    if len(text) > _MAX_PROMPT_CHARS:
+        size = f"The prompt has {len(text):,} characters, and a model reads at most {_MAX_PROMPT_CHARS:,} at once."
+        raise UsageError(f"{size} Nothing was done. Point at files instead of putting them in.")
+    return PromptContent(text, tuple(builder.pictures))
 
 
-class _Gathered:
-    """The parts of a prompt up to now."""
-
+class _PromptBuilder:
     def __init__(self, workspace: str) -> None:
         self._workspace = workspace
         self.words: list[str] = []
@@ -62,48 +76,45 @@ class _Gathered:
             case TextContentBlock():
                 self.words.append(block.text)
             case ResourceContentBlock():
-                self.words.append(f"@{_place(block.uri, self._workspace)}")
+                self.words.append(f"@{_format_uri(block.uri, self._workspace)}")
             case EmbeddedResourceContentBlock():
                 self._embed(block.resource)
             case ImageContentBlock():
-                self._show(block.data, f"@{_place(block.uri, self._workspace)}" if block.uri else "")
+                self._add_picture(block.data, f"@{_format_uri(block.uri, self._workspace)}" if block.uri else "")
             case _:
-                told = f"A prompt of this agent has text, files and pictures, and no {block.type}."
-                raise build_refusal(f"{told} Nothing was done.")
+                supported = f"A prompt of this agent has text, files and pictures, and no {block.type}."
+                raise UsageError(f"{supported} Nothing was done.")
 
     def _embed(self, resource: TextResourceContents | BlobResourceContents) -> None:
-        place = _place(resource.uri, self._workspace)
+        name = _format_uri(resource.uri, self._workspace)
         if isinstance(resource, TextResourceContents):
-            self.words.append(f"@{place}")
-            self.material.append(fence_text("file", resource.text, path=place.replace('"', "'")))
+            self.words.append(f"@{name}")
+            self.material.append(fence_text("file", resource.text, path=name.replace('"', "'")))
         elif detect_image_type(resource.blob) is not None:
-            self._show(resource.blob, f"@{place}")
+            self._add_picture(resource.blob, f"@{name}")
         else:
-            self.words.append(f"@{place}")
-            self.material.append(f"(@{place} is no text; it was not put in)")
+            self.words.append(f"@{name}")
+            self.material.append(f"(@{name} is no text; it was not put in)")
 
-    def _show(self, data: str, name: str) -> None:
-        kind, size = detect_image_type(data), _size(data)
-        together = size + sum(_size(one.content or "") for one in self.pictures)
+    def _add_picture(self, data: str, name: str) -> None:
+        kind, size = detect_image_type(data), _estimate_bytes(data)
+        total = size + sum(_estimate_bytes(one.content or "") for one in self.pictures)
         number = len(self.pictures) + 1
         if kind is None:
-            raise build_refusal(
-                f"Picture {number} is no PNG, JPEG, GIF or WebP, which models are sent. Nothing was done."
-            )
-        if size > MAX_IMAGE_BYTES or number > _MAX_PICTURES or together > 2 * MAX_IMAGE_BYTES:
+            raise UsageError(f"Picture {number} is no PNG, JPEG, GIF or WebP, which models are sent. Nothing was done.")
+        if size > MAX_IMAGE_BYTES or number > _MAX_PICTURES or total > 2 * MAX_IMAGE_BYTES:
             most = f"{_MAX_PICTURES} pictures of {MAX_IMAGE_BYTES:,} bytes each, and {2 * MAX_IMAGE_BYTES:,} together"
-            raise build_refusal(f"A prompt has at most {most}; picture {number} has {size:,}. Nothing was done.")
+            raise UsageError(f"A prompt has at most {most}; picture {number} has {size:,}. Nothing was done.")
         self.words.append(f"[picture {number}{f': {name}' if name else ''}]")
         self.pictures.append(Attachment(type="image", path=name[1:] or f"picture {number}", mime=kind, content=data))
 
 
-def _size(data: str) -> int:
-    """Bytes of what is base64, or a few more."""
-    return len(data) * 3 // 4
+def _estimate_bytes(base64: str) -> int:
+    return len(base64) * 3 // 4
 
 
-def _place(uri: str, workspace: str) -> str:
-    """A file as tools name it; anything else by its address."""
+def _format_uri(uri: str, workspace: str) -> str:
+    """The path of a file as tools name it. Any other address as it is."""
     try:
         parts = urlsplit(uri)
     except ValueError:  # a bracket that is not closed
@@ -114,3 +125,44 @@ def _place(uri: str, workspace: str) -> str:
     inside = os.path.relpath(path, workspace)
     shown = path if inside == ".." or inside.startswith("../") else inside
     return to_one_line(f"{shown}#{parts.fragment}" if parts.fragment else shown)
+
+
+# Slash commands
+
+
+def build_commands_update() -> AvailableCommandsUpdate:
+    """The commands that the editor offers."""
+    commands = [
+        AvailableCommand(
+            name=name,
+            description=description,
+            input=AvailableCommandInput(root=UnstructuredCommandInput(hint=hint)) if hint else None,
+        )
+        for name, (description, hint) in _COMMANDS.items()
+    ]
+    return AvailableCommandsUpdate(session_update="available_commands_update", available_commands=commands)
+
+
+def parse_command(prompt: str) -> tuple[str, str] | None:
+    """The command of a prompt and its argument. None if it is a prompt for the model."""
+    name, _, argument = prompt.strip().partition(" ")
+    return (name[1:], argument.strip()) if name.startswith("/") and name[1:] in _COMMANDS else None
+
+
+async def run_command(rail: AsyncHandrail, name: str, argument: str) -> str:
+    """Runs a command without the model. Returns Markdown for the person."""
+    try:
+        number = _parse_number(argument)
+        if name == "diff":
+            diff = await rail.stored_diff(number)
+            return f"Change {diff.numbers[0]}:\n\n{format_code_block(diff.text)}\n"
+        result = await (rail.undo(number) if name == "undo" else rail.redo())
+    except (ToolError, UsageError) as error:
+        return f"{error}\n"
+    return f"{result.error.message if result.error is not None else result.summary}\n"
+
+
+def _parse_number(argument: str) -> int | None:
+    if argument and not (argument.isascii() and argument.isdigit() and len(argument) < 12):
+        raise UsageError(f"a change has a number, not {argument[:80]!r}. Nothing was done.")
+    return int(argument) if argument else None

@@ -1,164 +1,336 @@
-"""One session with an editor: a handrail session, a model at work in it, and one prompt at a time."""
+"""One session of an editor: its turns, its model, its options."""
 
 import asyncio
 from collections.abc import Coroutine, Generator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import Any, Literal, TypedDict, cast
 
 from acp import RequestError
 from acp.helpers import ContentBlock
-from acp.schema import AvailableCommandsUpdate, ConfigOptionUpdate, PromptResponse, StopReason
+from acp.schema import (
+    ConfigOptionUpdate,
+    PromptResponse,
+    SessionConfigOptionBoolean,
+    SessionConfigOptionSelect,
+    SessionConfigSelectOption,
+    SessionMode,
+    SessionModeState,
+    StopReason,
+)
 
-from handrail.acp.asking import EditorApprover
-from handrail.acp.commands import CONTINUE, build_commands_update, parse_command, run_command
-from handrail.acp.ending import list_closing_messages, resolve_stop_reason
-from handrail.acp.errors import INVALID_REQUEST
-from handrail.acp.hosting import AgentHost
-from handrail.acp.prompts import PromptContent, parse_prompt
-from handrail.acp.reached import EditorLink
-from handrail.acp.showing import Update, UpdateBuilder
-from handrail.acp.telling import JournalFollower, replay_session
-from handrail.acp.wording import build_message_chunk, format_remark
-from handrail.acp.working import SessionModel
+from handrail.acp.host import AgentHost
+from handrail.acp.permissions import EditorApprover, EditorLink, render_question
+from handrail.acp.prompts import (
+    CONTINUE,
+    PromptContent,
+    build_commands_update,
+    parse_command,
+    parse_prompt,
+    run_command,
+)
+from handrail.acp.updates import (
+    JournalFollower,
+    Update,
+    UpdateBuilder,
+    build_message_chunk,
+    build_remark_chunk,
+    replay_session,
+)
+from handrail.agent.cancel import TurnCancelledError
+from handrail.agent.loop import Agent, Person
 from handrail.agent.turn import Turn
 from handrail.async_api import AsyncHandrail
+from handrail.models.base import Model, ModelError
+from handrail.protocol.calls import Done, Parked
+from handrail.protocol.decisions import Mode
 from handrail.protocol.errors import UsageError
+from handrail.protocol.jsonrpc import INTERNAL_ERROR, INVALID_REQUEST
+from handrail.protocol.messages import AssistantMessage
 from handrail.settings import LoadedSettings
-from handrail.terminal.replying import spell_out
+from handrail.settings.rules import find_managed_mode, pick_stricter_mode
+from handrail.terminal.question_prompt import spell_out
+
+_MODES: dict[Mode, str] = {
+    "plan": "Looks, and changes nothing",
+    "ask": "Asks before it writes or runs what is not proven harmless",
+    "auto": "Works in the workspace unasked where undo covers it, and asks about the rest",
+    "full": "Asks nothing",
+}
+_Options = list[SessionConfigOptionSelect | SessionConfigOptionBoolean]
+_PARKED = "Something waits for your yes. `handrail approvals` lists it; `/continue` puts it to you again."
 
 
 class EditorSession:
-    """Opened by `opening`. Everything of it happens in one event loop; calls run in threads of the rail."""
+    """A handrail session with a model. One prompt runs at a time.
 
-    def __init__(self, rail: AsyncHandrail, loaded: LoadedSettings, host: AgentHost, editor: EditorLink) -> None:
-        self.rail, self.loaded = rail, loaded
-        self._editor = editor
-        self._asker = EditorApprover(rail, editor)
-        self._asker.cancel = self.cancel
-        self.work = SessionModel(rail, loaded, host, self._asker)
-        self._showing = UpdateBuilder(rail, editor.folder, self.work.window)
-        self._telling: JournalFollower | None = None
-        self.notes: tuple[str, ...] = ()
-        """What is not as the editor wanted it."""
+    All methods run in one event loop. Tool calls run in threads of the rail.
+    """
+
+    def __init__(
+        self,
+        rail: AsyncHandrail,
+        loaded: LoadedSettings,
+        editor: EditorLink,
+        model: "SessionModel",
+        notes: tuple[str, ...] = (),
+    ) -> None:
+        """`notes`: what the person should know about the opened session."""
+        self.rail = rail
+        self._loaded, self._editor, self._model, self._notes = loaded, editor, model, notes
+        self._approver = EditorApprover(rail, editor, self._catch_up)
+        self._updates = UpdateBuilder(rail, editor.folder, model.get_window)
+        self._follower: JournalFollower | None = None
         self._idle = asyncio.Event()
         self._idle.set()
         self._cancelled = False
         self._cancels = 0
-        self._worked = False
-        """Whether there was a turn here."""
+        self._ran_turn = False
 
-    async def begin(self, *, again: bool) -> None:
-        """Tells the editor from now on what happens. `again`: first all that happened, which it does not know."""
-        with self._at_work():
-            last = await self._tell_again() if again else await self._last_event()
-            self._telling = JournalFollower(self.rail, self._showing, self.send, last)
-            self._asker.tell = self._telling.catch_up
-
-    async def _tell_again(self) -> int:
-        last = await replay_session(self.rail, self._showing, self.send)
-        for update in await self._showing.plan():
-            await self.send(update)
-        return last
-
-    async def _last_event(self) -> int:
-        return await self.rail.in_pool(lambda: max((one.seq for one in self.rail.events()), default=0))
-
-    async def send(self, update: Update | AvailableCommandsUpdate | ConfigOptionUpdate) -> None:
-        """One update. An editor that has gone is told nothing, and what happens goes on."""
-        with suppress(ConnectionError):
-            await self._editor.client.session_update(session_id=self.rail.session_id, update=update)
+    async def begin(self, *, replay: bool) -> None:
+        """Sends events to the editor from now on. `replay`: first all earlier ones."""
+        with self._work():
+            if replay:
+                last = await replay_session(self.rail, self._updates, self._send)
+            else:
+                last = await self.rail.in_pool(lambda: max((event.seq for event in self.rail.events()), default=0))
+            self._follower = JournalFollower(self.rail, self._updates, self._send, last)
 
     async def greet(self) -> None:
-        """Says what can be typed behind a slash, and what the person should know."""
-        await self.send(build_commands_update())
-        for note in self.notes:
-            await self.send(build_message_chunk(format_remark(note)))
+        """Sends the slash commands and the notes."""
+        await self._send(build_commands_update())
+        for note in self._notes:
+            await self._send(build_remark_chunk(note))
 
     async def prompt(self, blocks: Sequence[ContentBlock]) -> PromptResponse:
-        """Does what the person says, to where nothing is left to do, or somebody has to answer."""
-        if self._cancelled and not await self._still_wanted():
+        """Runs a turn, until nothing is left to do or a person has to answer."""
+        if self._cancelled and not await self._wait_for_cancelled():
             return PromptResponse(stop_reason="cancelled")
-        with self._at_work():
+        with self._work():
             self._cancelled = False
             try:
-                return PromptResponse(stop_reason=await self._do(parse_prompt(blocks, self._editor.folder)))
+                return PromptResponse(stop_reason=await self._run(parse_prompt(blocks, self._editor.folder)))
             finally:
                 await self._catch_up()
 
     def cancel(self) -> None:
-        """Ends the prompt that is at work; the next one works as ever."""
+        """Cancels the running prompt. Later ones run as usual."""
         self._cancelled = True
         self._cancels += 1
-        self.work.cancel()
+        self._model.cancel()
 
-    async def _still_wanted(self) -> bool:
-        """Waits for the end of a prompt that was cancelled: who speaks right after that is not refused. Whether they
-        did not cancel again."""
-        before = self._cancels
-        await self._idle.wait()
-        return self._cancels == before
-
-    def must_be_idle(self) -> None:
-        """Refuses where a prompt is at work, or the editor is just told what happened before."""
+    def check_idle(self) -> None:
+        """Refuses if a prompt or a replay is running."""
         if not self._idle.is_set():
-            told = f"Session {self.rail.session_id} is at work. Wait for the end of its prompt, or cancel it."
-            raise RequestError(INVALID_REQUEST, told)
+            text = f"Session {self.rail.session_id} is at work. Wait for the end of its prompt, or cancel it."
+            raise RequestError(INVALID_REQUEST, text)
 
     async def close(self) -> None:
-        """Ends what is at work, with all that it started, background commands too. What waits for a yes goes on
-        waiting. Who only looked ends nothing: another process may be at work in the session."""
+        """Ends all work, background processes included. Pending requests stay pending. Without a turn of its own it
+        ends nothing: another process may be at work in the session."""
         await self._stop()
-        await (self.rail.end_session() if self._worked else self.rail.close())
+        await (self.rail.end_session() if self._ran_turn else self.rail.close())
 
     async def hand_over(self) -> None:
-        """The same for who opens the session anew: background commands go on."""
+        """Closes the session before it is opened anew. Background processes go on."""
         await self._stop()
         await self.rail.close()
 
+    async def _send(self, update: Update) -> None:
+        with suppress(ConnectionError):  # the editor has gone, and the work goes on
+            await self._editor.client.session_update(session_id=self.rail.session_id, update=update)
+
+    async def _catch_up(self) -> None:
+        if self._follower is not None:
+            await self._follower.catch_up()
+
     @contextmanager
-    def _at_work(self) -> Generator[None]:
-        self.must_be_idle()
+    def _work(self) -> Generator[None]:
+        self.check_idle()
         self._idle.clear()
         try:
             yield
         finally:
             self._idle.set()
 
+    async def _wait_for_cancelled(self) -> bool:
+        """Waits for the end of a cancelled prompt. Returns whether there was no further cancellation meanwhile."""
+        before = self._cancels
+        await self._idle.wait()
+        return self._cancels == before
+
     async def _stop(self) -> None:
-        if not self._asker.leave():
+        if not self._approver.leave():
             self.cancel()
         await self._idle.wait()
-        if self._telling is not None:
-            await self._telling.close()
-        await self.work.close()
+        if self._follower is not None:
+            await self._follower.close()
+        await self._model.close()
 
-    async def _do(self, prompt: PromptContent) -> StopReason:
+    async def _run(self, prompt: PromptContent) -> StopReason:
         command = parse_command(prompt.text)
         if command is not None and command[0] != CONTINUE:
-            told = await run_command(self.rail, *command)
+            text = await run_command(self.rail, *command)
             await self._catch_up()
-            await self.send(build_message_chunk(told))
+            await self._send(build_message_chunk(text))
             return "end_turn"
-        agent = await self.work.agent()
-        await self.rail.in_pool(self.rail.specs)  # other servers may take their time, which nobody else waits for here
-        asked = await self.rail.waiting_questions()
+        agent = await self._model.open_agent(self._ask_person)
+        await self.rail.in_pool(self.rail.specs)  # other servers may be slow, and must not block the event loop
+        questions = await self.rail.waiting_questions()
         if self._cancelled:
             return "cancelled"
-        said = spell_out(asked[0], prompt.text) if asked else prompt.text
-        turn = await self._turn(agent.go_on() if command is not None else agent.run(said, prompt.pictures))
+        said = spell_out(questions[0], prompt.text) if questions else prompt.text
+        turn = await self._run_turn(agent.go_on() if command is not None else agent.run(said, prompt.pictures))
         await self._catch_up()
-        for left in list_closing_messages(turn):
-            await self.send(build_message_chunk(left))
-        return await resolve_stop_reason(turn, self.work)
+        for text in _list_closing_messages(turn):
+            await self._send(build_message_chunk(text))
+        return await self._resolve_stop_reason(turn)
 
-    async def _turn(self, work: Coroutine[Any, Any, Turn]) -> Turn:
-        worked, self._worked = self._worked, True
+    async def _run_turn(self, work: Coroutine[Any, Any, Turn]) -> Turn:
+        ran_turn, self._ran_turn = self._ran_turn, True
         try:
             return await work
         except UsageError:  # another process is at work in the session
-            self._worked = worked
+            self._ran_turn = ran_turn
             raise
 
-    async def _catch_up(self) -> None:
-        if self._telling is not None:
-            await self._telling.catch_up()
+    async def _ask_person(self, parked: Parked) -> Done | Parked:
+        try:
+            return await self._approver(parked)
+        except TurnCancelledError:
+            self.cancel()  # so that the next prompt waits for the end of this one
+            raise
+
+    async def _resolve_stop_reason(self, turn: Turn) -> StopReason:
+        """The protocol's word for the end of a turn. RequestError if the turn failed."""
+        if turn.reason == "cancelled":
+            return "cancelled"
+        if turn.reason == "error":
+            text = turn.message or "The turn failed. /continue goes on from where it was."
+            raise RequestError(INTERNAL_ERROR, text, {"code": turn.code} if turn.code else None)
+        if turn.reason in {"parked", "question"}:
+            return "end_turn"
+        finish = await self._model.find_finish_reason()
+        if finish == "filtered":
+            return "refusal"
+        if turn.reason == "limit":
+            return "max_tokens" if finish == "length" or self._model.has_spent(turn) else "max_turn_requests"
+        return "end_turn"
+
+    # Options: the mode, and the model if there are several. Modes are listed twice, as modes and as an option. Clients
+    # that know options ignore modes.
+
+    def build_choices(self) -> "SessionChoices":
+        """The options of an opened session, and their values."""
+        modes = [SessionMode(id=mode, name=mode.capitalize(), description=text) for mode, text in self._list_modes()]
+        state = SessionModeState(current_mode_id=self.rail.mode, available_modes=modes)
+        return {"modes": state, "config_options": self._build_options()}
+
+    async def choose(self, option: str, value: object) -> _Options:
+        """Sets an option. Returns all of them. Another model is used from the next prompt on."""
+        if option == "mode" and isinstance(value, str):
+            await self.rail.set_mode(cast("Mode", value))  # which refuses unknown ones
+        elif option != "model" or not isinstance(value, str) or not self._model.choose(value):
+            text = f"There is no option {option[:80]!r} with a value {str(value)[:80]!r}. Nothing was changed."
+            raise UsageError(text)
+        return self._build_options()
+
+    async def send_options(self) -> None:
+        """Tells the editor of a choice that was not made by an option."""
+        options = self._build_options()
+        await self._send(ConfigOptionUpdate(session_update="config_option_update", config_options=options))
+
+    def _build_options(self) -> _Options:
+        modes = [
+            SessionConfigSelectOption(value=mode, name=mode.capitalize(), description=text)
+            for mode, text in self._list_modes()
+        ]
+        options: _Options = [_build_option("mode", self.rail.mode, modes)]
+        if self._model.chosen is not None:
+            models = [SessionConfigSelectOption(value=name, name=name) for name in self._model.names]
+            options.append(_build_option("model", self._model.chosen, models))
+        return options
+
+    def _list_modes(self) -> list[tuple[Mode, str]]:
+        loosest = find_managed_mode(self._loaded)
+        return [(mode, text) for mode, text in _MODES.items() if pick_stricter_mode(mode, loosest) == mode]
+
+
+class SessionChoices(TypedDict):
+    """Fields of the responses that open a session."""
+
+    modes: SessionModeState
+    config_options: _Options
+
+
+class SessionModel:
+    """The chosen model of a session. It is opened at the first prompt: a session can be opened without one."""
+
+    def __init__(self, rail: AsyncHandrail, loaded: LoadedSettings, host: AgentHost) -> None:
+        self._rail, self._loaded, self._host = rail, loaded, host
+        last = _find_last_answer(rail)
+        self.names = host.list_models(loaded, last.model if last is not None else None)
+        self.chosen = self.names[0] if self.names else None
+        self._opened: tuple[str | None, Model, Agent] | None = None
+
+    def choose(self, name: str) -> bool:
+        """Chooses a model for the next prompt. Returns whether there is one of this name."""
+        if name not in self.names:
+            return False
+        self.chosen = name
+        return True
+
+    async def open_agent(self, person: Person) -> Agent:
+        """The loop with the chosen model."""
+        if self._opened is None or self._opened[0] != self.chosen:
+            model = self._host.open_model(self._loaded, self.chosen)
+            await self.close()
+            agent = Agent(self._rail, model, limits=self._host.get_limits(self._loaded), person=person)
+            self._opened = self.chosen, model, agent
+        return self._opened[2]
+
+    def cancel(self) -> None:
+        """Cancels the running turn."""
+        if self._opened is not None:
+            self._opened[2].cancel()
+
+    async def close(self) -> None:
+        """Closes the connections of the model."""
+        if self._opened is not None:
+            with suppress(ModelError):
+                await self._opened[1].close()
+
+    async def find_finish_reason(self) -> str | None:
+        """How the last answer of the model ended."""
+        last = await self._rail.in_pool(lambda: _find_last_answer(self._rail))
+        return last.finish if last is not None else None
+
+    def has_spent(self, turn: Turn) -> bool:
+        """Whether a turn used all its tokens."""
+        most = self._host.get_limits(self._loaded).tokens
+        return most is not None and turn.tokens >= most
+
+    def get_window(self) -> int | None:
+        """How many tokens the model takes, if known."""
+        with suppress(ModelError):
+            return self._opened[1].window if self._opened is not None else None
+        return None
+
+
+def _find_last_answer(rail: AsyncHandrail) -> AssistantMessage | None:
+    messages = (one.message for one in reversed(rail.conversation.messages()))
+    return next((one for one in messages if isinstance(one, AssistantMessage)), None)
+
+
+def _list_closing_messages(turn: Turn) -> tuple[str, ...]:
+    """Texts for the person if a turn ended because they have to answer."""
+    if turn.reason == "parked":
+        return (f"\n\n> {_PARKED}\n\n",)
+    return tuple(map(render_question, turn.questions)) if turn.reason == "question" else ()
+
+
+def _build_option(
+    name: Literal["mode", "model"], value: str, options: list[SessionConfigSelectOption]
+) -> SessionConfigOptionSelect:
+    return SessionConfigOptionSelect(
+        id=name, name=name.capitalize(), category=name, type="select", current_value=value, options=options
+    )

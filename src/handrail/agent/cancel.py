@@ -1,4 +1,4 @@
-"""Cancels a turn, and closes the calls that it leaves open."""
+"""Cancels a turn, closing the calls that it leaves open."""
 
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 
 
 Result = TypeVar("Result")
+
+
+class TurnCancelledError(Exception):
+    """A person who is asked for approval ends the turn instead."""
 
 
 class TurnCanceller:
@@ -57,6 +61,9 @@ class TurnCanceller:
         refusing = self._rail.conversation.cancelled  # set by another caller, which has to reset it
         try:
             return await work
+        except TurnCancelledError:
+            self._settling = True
+            return await finish_despite_cancel(settle())
         except CancelledError:
             self._settling = True
             settled = await finish_despite_cancel(settle())

@@ -22,7 +22,7 @@ from handrail.agent.transcript import (
 )
 from handrail.agent.turn import TurnLimits
 from handrail.async_api import AsyncHandrail
-from handrail.models.model import Model, ModelError, TokenUsage
+from handrail.models.base import Model, ModelError, TokenUsage
 from handrail.protocol.events import Notice, Usage
 from handrail.protocol.messages import ResultsMessage, SummaryMessage, SystemMessage
 from handrail.store.journal import PendingEvent
@@ -141,11 +141,7 @@ def _build_events(
     if failed is not None:
         text += f" The model wrote no notes on them: {failed.message}"
     notice: dict[str, Any] = {"text": text}
-    return (*(((Usage, _build_usage(model, spent)),) if spent else ()), (Notice, notice))
-
-
-def _build_usage(model: Model, spent: TokenUsage) -> dict[str, Any]:
-    return {"model": model.name, **msgspec.structs.asdict(spent)}
+    return (*(((Usage, {"model": model.name, **msgspec.structs.asdict(spent)}),) if spent else ()), (Notice, notice))
 
 
 def _build_too_long_error(model: Model, fixed: int) -> ModelError:

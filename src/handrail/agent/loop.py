@@ -27,7 +27,7 @@ from handrail.agent.turn import (
 )
 from handrail.api import Handrail
 from handrail.async_api import AsyncHandrail
-from handrail.models.model import Model, ModelError
+from handrail.models.base import Model, ModelError
 from handrail.protocol.calls import Done, Parked
 from handrail.protocol.errors import HandrailError, UsageError
 from handrail.protocol.messages import AssistantMessage

@@ -10,8 +10,7 @@ from msgspec.structs import replace
 from handrail.agent.transcript import Transcript, build_note
 from handrail.agent.turn import CUT_OFF, TurnLimits
 from handrail.async_api import AsyncHandrail
-from handrail.models.listening import open_stream
-from handrail.models.model import (
+from handrail.models.base import (
     CallPiece,
     Completion,
     Model,
@@ -21,6 +20,7 @@ from handrail.models.model import (
     StreamPiece,
     TextPiece,
     ToolOffer,
+    open_stream,
 )
 from handrail.protocol.events import Event, Notice, Reasoning, Text, Usage
 from handrail.protocol.events import Warning as WarningEvent
@@ -94,7 +94,7 @@ async def ask_model(
     from asyncio import CancelledError  # noqa: PLC0415  the caller has loaded it
 
     message_id = make_id("m")
-    buffer = EventBuffer(rail.conversation, message_id)
+    buffer = _EventBuffer(rail.conversation, message_id)
     try:
         async with open_stream(model, _build_request(rail, transcript)) as pieces:
             answer = await _listen(pieces, buffer, on_piece)
@@ -110,7 +110,7 @@ async def ask_model(
 
 
 async def _listen(
-    pieces: AsyncIterator[StreamPiece], buffer: "EventBuffer", on_piece: OnPiece | None
+    pieces: AsyncIterator[StreamPiece], buffer: "_EventBuffer", on_piece: OnPiece | None
 ) -> Completion | None:
     async for piece in pieces:
         if isinstance(piece, CallPiece):
@@ -147,7 +147,7 @@ def _store_answer(
         "cost": spent.cost,
     }
     try:
-        normalized = normalize_answer(answer, transcript, limits, model.name)
+        normalized = _normalize_answer(answer, transcript, limits, model.name)
     except ModelError:
         rail.conversation.tell((Usage, usage))
         raise
@@ -175,7 +175,7 @@ def _store_partial(model: Model, transcript: Transcript, message_id: str, text: 
         transcript.add_all((message, build_note(_STOPPED)))
 
 
-class NormalizedAnswer(msgspec.Struct, frozen=True, kw_only=True):
+class _NormalizedAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """An answer as the transcript stores it."""
 
     parts: tuple[Part, ...]
@@ -184,17 +184,17 @@ class NormalizedAnswer(msgspec.Struct, frozen=True, kw_only=True):
     events: tuple[PendingEvent, ...] = ()
 
 
-def normalize_answer(answer: Completion, transcript: Transcript, limits: TurnLimits, model: str) -> NormalizedAnswer:
+def _normalize_answer(answer: Completion, transcript: Transcript, limits: TurnLimits, model: str) -> _NormalizedAnswer:
     """Drops a cut-off call, and asks again for an empty answer. ModelError if that is empty too."""
     parts = tuple(_to_storable(part) for part in answer.parts)
     if answer.finish == "length":
         return _handle_cut_off(parts, transcript, limits)
     if _is_blank(parts):
         return _handle_blank(parts, answer, transcript, model)
-    return NormalizedAnswer(parts=parts)
+    return _NormalizedAnswer(parts=parts)
 
 
-def _handle_cut_off(parts: tuple[Part, ...], transcript: Transcript, limits: TurnLimits) -> NormalizedAnswer:
+def _handle_cut_off(parts: tuple[Part, ...], transcript: Transcript, limits: TurnLimits) -> _NormalizedAnswer:
     lost = parts[-1] if parts and isinstance(parts[-1], CallPart) else None
     kept = parts[:-1] if lost is not None else parts
     events: tuple[PendingEvent, ...] = ()
@@ -204,7 +204,7 @@ def _handle_cut_off(parts: tuple[Part, ...], transcript: Transcript, limits: Tur
         warning = f"The model's answer was cut off in the middle of a call to {lost.name[:80]}. The call was not made."
         events = ((WarningEvent, {"code": "LIMIT_EXCEEDED", "text": warning}),)
     goes_on = any(isinstance(part, CallPart) for part in kept) or _count_cut_off(transcript) + 1 >= limits.cut_off
-    return NormalizedAnswer(parts=kept, notes=() if goes_on else (build_note(text),), events=events)
+    return _NormalizedAnswer(parts=kept, notes=() if goes_on else (build_note(text),), events=events)
 
 
 def _count_cut_off(transcript: Transcript) -> int:
@@ -218,13 +218,13 @@ def _count_cut_off(transcript: Transcript) -> int:
     return count
 
 
-def _handle_blank(parts: tuple[Part, ...], answer: Completion, transcript: Transcript, model: str) -> NormalizedAnswer:
+def _handle_blank(parts: tuple[Part, ...], answer: Completion, transcript: Transcript, model: str) -> _NormalizedAnswer:
     if answer.finish == "filtered":
         raise ModelError("UNAVAILABLE", f"The provider of {model} withheld the answer. Say it in other words.")
     before = next((one for one in reversed(transcript.turn_messages) if isinstance(one, AssistantMessage)), None)
     if before is not None and _is_blank(before.parts):
         raise ModelError("UNAVAILABLE", f"{model} answered with nothing, twice. Try again, or choose another model.")
-    return NormalizedAnswer(parts=parts, notes=(build_note(_BLANK),))
+    return _NormalizedAnswer(parts=parts, notes=(build_note(_BLANK),))
 
 
 def _is_blank(parts: tuple[Part, ...]) -> bool:
@@ -241,7 +241,7 @@ def _to_storable(part: Part) -> Part:
     return msgspec.structs.replace(part, name=escape_surrogates(part.name), args=given)
 
 
-class EventBuffer:
+class _EventBuffer:
     """Gathers the text of one message into events: the first piece at once, then by line or time."""
 
     def __init__(self, conversation: Conversation, message_id: str) -> None:

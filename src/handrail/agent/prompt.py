@@ -1,4 +1,4 @@
-"""The system prompt, section by section in its order, and the guide to the tools."""
+"""The system prompt in sections, with the guide to the tools."""
 
 import re
 from collections.abc import Callable, Collection, Sequence
@@ -53,7 +53,7 @@ _COMPANION_RULES = {
     "memory": "Keep with memory only what will still hold in later sessions, such as the person's wishes and facts "
     "about the project; no secrets.",
 }
-SKILL_SWITCH = "skill_control"
+_SKILL_SWITCH = "skill_control"
 _MAX_SKILL_CHARS = 240
 _MAX_SHOWN_SKILLS = 50
 _SKILLS_HEAD = """\
@@ -86,7 +86,7 @@ async def prepare_system(rail: AsyncHandrail, transcript: Transcript) -> None:
     if before is not None and (before.tools, before.skills) == (names, active):
         return
     instructions = await rail.in_pool(rail.conversation.instructions)
-    skills = await rail.skills() if SKILL_SWITCH in names else ()
+    skills = await rail.skills() if _SKILL_SWITCH in names else ()
     notes = await rail.memories() if "memory" in names else ()
     text = render_system_prompt(specs, instructions, notes, skills)
     transcript.add(SystemMessage(text=text, tools=names, skills=active), *_announce_change(before, instructions))
@@ -94,7 +94,7 @@ async def prepare_system(rail: AsyncHandrail, transcript: Transcript) -> None:
 
 def _announce_change(before: SystemMessage | None, instructions: Instructions | None) -> tuple[PendingEvent, ...]:
     """A notice if the instructions differ from those in the prompt before."""
-    section = render_instructions(instructions)
+    section = _render_instructions(instructions)
     had = before is not None and "<project-instructions " in before.text
     if before is None or (section in before.text if section else not had):
         return ()
@@ -112,17 +112,17 @@ def render_system_prompt(
     machine."""
     sections = (
         _INTRODUCTION,
-        render_work_rules(specs),
+        _render_work_rules(specs),
         render_tools(specs),
-        render_companions(specs),
-        render_skills(specs, skills),
-        render_instructions(instructions),
-        render_notes(notes),
+        _render_companions(specs),
+        _render_skills(specs, skills),
+        _render_instructions(instructions),
+        _render_notes(notes),
     )
     return "\n\n".join(section for section in sections if section) + "\n"
 
 
-def render_work_rules(specs: Sequence[ToolSpec]) -> str:
+def _render_work_rules(specs: Sequence[ToolSpec]) -> str:
     names = {spec.name for spec in specs}
     lines = (*_list_stages(specs), *_STEPS, *_list_result_rules(names), *_list_change_rules(names), *_END)
     return "\n".join(("# How to work", *(f"- {line}" for line in lines)))
@@ -130,7 +130,7 @@ def render_work_rules(specs: Sequence[ToolSpec]) -> str:
 
 def _list_stages(specs: Sequence[ToolSpec]) -> list[str]:
     steps = [
-        words.format(join_alternatives(found))
+        words.format(_join_alternatives(found))
         for stage, words in _SENTENCES
         if (found := _list_stage_tools(specs, stage))
     ]
@@ -138,7 +138,7 @@ def _list_stages(specs: Sequence[ToolSpec]) -> list[str]:
 
 
 def _list_stage_tools(specs: Sequence[ToolSpec], stage: Stage) -> list[str]:
-    found = [spec.name for spec in sort_specs(specs) if spec.stage == stage]
+    found = [spec.name for spec in _sort_specs(specs) if spec.stage == stage]
     return [name for name in found if name == _CHECKS] if stage == "run" else found
 
 
@@ -175,21 +175,21 @@ def render_tools(specs: Sequence[ToolSpec]) -> str:
     if not specs:
         return "# Which tool for what\nNo tools are offered: answer from what you are told."
     names = {spec.name for spec in specs}
-    return "\n".join((_TOOLS_HEAD, *(_render_tool(spec, names) for spec in sort_specs(specs))))
+    return "\n".join((_TOOLS_HEAD, *(_render_tool(spec, names) for spec in _sort_specs(specs))))
 
 
-def describe_exclusions(spec: ToolSpec, names: Collection[str]) -> str:
+def _describe_exclusions(spec: ToolSpec, names: Collection[str]) -> str:
     """What the tool is not for, with the offered tools that are."""
     others = [f"{purpose} ({name})" for purpose, name in spec.not_for if name in names]
     return f"not for {', '.join(others)}" if others else ""
 
 
 def _render_tool(spec: ToolSpec, names: Collection[str]) -> str:
-    others = describe_exclusions(spec, names)
-    return f"- {uppercase_first(describe_intent(spec))}: `{render_signature(spec)}`{f'; {others}' if others else ''}"
+    others = _describe_exclusions(spec, names)
+    return f"- {_uppercase_first(_describe_intent(spec))}: `{render_signature(spec)}`{f'; {others}' if others else ''}"
 
 
-def sort_specs(specs: Sequence[ToolSpec]) -> list[ToolSpec]:
+def _sort_specs(specs: Sequence[ToolSpec]) -> list[ToolSpec]:
     """In the order of work; within a stage base tools first, then by name."""
     return sorted(specs, key=lambda spec: (_STAGES.index(spec.stage), _LAYERS.index(spec.layer), spec.name))
 
@@ -266,16 +266,16 @@ def _render_shape(kind: Any) -> str:
     return ""
 
 
-def render_companions(specs: Sequence[ToolSpec]) -> str:
+def _render_companions(specs: Sequence[ToolSpec]) -> str:
     names = {spec.name for spec in specs}
     lines = [f"- {text}" for name, text in _COMPANION_RULES.items() if name in names]
     return "\n".join(("# With the person", *lines)) if lines else ""
 
 
-def render_skills(specs: Sequence[ToolSpec], skills: Sequence[SkillEntry]) -> str:
+def _render_skills(specs: Sequence[ToolSpec], skills: Sequence[SkillEntry]) -> str:
     """The skills that are active or can be activated without being named."""
     listed = [skill for skill in skills if skill.active or (skill.usable and not skill.by_name_only)]
-    if not listed or SKILL_SWITCH not in {spec.name for spec in specs}:
+    if not listed or _SKILL_SWITCH not in {spec.name for spec in specs}:
         return ""
     shown = sorted(listed, key=lambda skill: (not skill.active, skill.name))
     more = [f"- … and {len(shown) - _MAX_SHOWN_SKILLS} more."] if len(shown) > _MAX_SHOWN_SKILLS else []
@@ -285,10 +285,10 @@ def render_skills(specs: Sequence[ToolSpec], skills: Sequence[SkillEntry]) -> st
 
 def _render_skill(skill: SkillEntry) -> str:
     mark = " (active)" if skill.active else ""
-    return f"- {truncate_line(skill.name, 80)}{mark}: {truncate_line(skill.description, _MAX_SKILL_CHARS)}"
+    return f"- {_truncate_line(skill.name, 80)}{mark}: {_truncate_line(skill.description, _MAX_SKILL_CHARS)}"
 
 
-def render_instructions(instructions: Instructions | None) -> str:
+def _render_instructions(instructions: Instructions | None) -> str:
     if instructions is None or not instructions.text.strip():
         return ""
     name = instructions.name
@@ -305,12 +305,12 @@ def render_instructions(instructions: Instructions | None) -> str:
     return "\n".join(lines)
 
 
-def render_notes(notes: Sequence[Memory]) -> str:
+def _render_notes(notes: Sequence[Memory]) -> str:
     """As many of the notes as fit, in the given order."""
     lines: list[str] = []
     room = _MAX_NOTES_CHARS
     for note in notes:
-        line = f"- {truncate_line(note.title, 120)}: {truncate_line(note.content, _MAX_NOTE_CHARS)}"
+        line = f"- {_truncate_line(note.title, 120)}: {_truncate_line(note.content, _MAX_NOTE_CHARS)}"
         if len(line) > room:
             break
         lines.append(line)
@@ -325,7 +325,7 @@ def render_notes(notes: Sequence[Memory]) -> str:
 def render_guide(specs: Sequence[ToolSpec]) -> str:
     """The guide for people: a Markdown table for each group of tools."""
     names = {spec.name for spec in specs}
-    layers = ((title, [spec for spec in sort_specs(specs) if spec.layer == layer]) for layer, title in _LAYER_TITLES)
+    layers = ((title, [spec for spec in _sort_specs(specs) if spec.layer == layer]) for layer, title in _LAYER_TITLES)
     return "\n".join(f"### {title}\n{_TABLE_HEAD}\n{_render_rows(found, names)}\n" for title, found in layers if found)
 
 
@@ -337,9 +337,9 @@ def _render_cells(spec: ToolSpec, names: Collection[str]) -> tuple[str, str, str
     off = "" if spec.enabled else " (off by default)"
     call = f"`{render_signature(spec)}`{off}"
     return (
-        _escape_cell(uppercase_first(describe_intent(spec))),
+        _escape_cell(_uppercase_first(_describe_intent(spec))),
         _escape_cell(call),
-        _escape_cell(describe_exclusions(spec, names).removeprefix("not for ")),
+        _escape_cell(_describe_exclusions(spec, names).removeprefix("not for ")),
     )
 
 
@@ -347,21 +347,21 @@ def _escape_cell(text: str) -> str:
     return text.replace("|", "\\|")
 
 
-def join_alternatives(names: Sequence[str]) -> str:
+def _join_alternatives(names: Sequence[str]) -> str:
     """`find, grep or ls`."""
     return " or ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
-def describe_intent(spec: ToolSpec) -> str:
+def _describe_intent(spec: ToolSpec) -> str:
     """What a tool is for, or the start of its description."""
-    return spec.intent or truncate_line(spec.description.split(". ")[0].rstrip("."), _MAX_INTENT_CHARS)
+    return spec.intent or _truncate_line(spec.description.split(". ")[0].rstrip("."), _MAX_INTENT_CHARS)
 
 
-def uppercase_first(text: str) -> str:
+def _uppercase_first(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def truncate_line(text: str, most: int) -> str:
+def _truncate_line(text: str, most: int) -> str:
     return truncate(" ".join(text.split()), most)
 
 

@@ -7,8 +7,7 @@ from typing import Any, cast
 import msgspec
 
 from handrail.agent.prompt import fence_text
-from handrail.models.listening import open_stream
-from handrail.models.model import Completion, Model, ModelError, ModelRequest, TokenUsage
+from handrail.models.base import Completion, Model, ModelError, ModelRequest, TokenUsage, open_stream
 from handrail.protocol.changes import ChangeRecord
 from handrail.protocol.messages import (
     AssistantMessage,
@@ -36,12 +35,12 @@ def keep_ends(text: str, most: int) -> str:
     return f"{text[:head]} […{len(text) - head - tail:,} characters left out…] {text[len(text) - tail :]}"
 
 
-def clip_line(text: str, most: int) -> str:
+def _clip_line(text: str, most: int) -> str:
     """The beginning of a text on one line. It reads only `4 * most` characters of a huge text."""
     return truncate(" ".join(text[: 4 * most].split()), most)
 
 
-def keep_newest(lines: Sequence[str], most: int, left_out: str) -> list[str]:
+def _keep_newest(lines: Sequence[str], most: int, left_out: str) -> list[str]:
     """As many of the last lines as fit. `left_out` names the number of the others, in the place of `{}`."""
     kept: list[str] = []
     for line in reversed(lines):
@@ -79,7 +78,7 @@ _SUBJECT_ARGUMENTS = (
 """The first of these names the subject of a call."""
 
 
-class CallExchange(msgspec.Struct, frozen=True):
+class _CallExchange(msgspec.Struct, frozen=True):
     """A call and its result."""
 
     call: CallPart
@@ -98,7 +97,7 @@ class CallExchange(msgspec.Struct, frozen=True):
         return f"{action} {found}" if isinstance(action, str) and found != action else str(found)
 
 
-def collect_exchanges(messages: Iterable[Message]) -> Iterator[CallExchange]:
+def _collect_exchanges(messages: Iterable[Message]) -> Iterator[_CallExchange]:
     """Every call that has a result, in order."""
     calls: dict[str, CallPart] = {}
     for message in messages:
@@ -107,7 +106,7 @@ def collect_exchanges(messages: Iterable[Message]) -> Iterator[CallExchange]:
         elif isinstance(message, ResultsMessage):
             for result in message.results:
                 if result.tool_call_id in calls:
-                    yield CallExchange(calls[result.tool_call_id], result)
+                    yield _CallExchange(calls[result.tool_call_id], result)
 
 
 _MAX_FILES_PER_LINE = 200
@@ -128,12 +127,12 @@ class HistoryDigest(msgspec.Struct, frozen=True, kw_only=True):
 
     def sections(self, room: int) -> list[tuple[str, list[str]]]:
         """Title and lines of each section, in about `room` characters."""
-        done = list(collect_exchanges(self.messages))
+        done = list(_collect_exchanges(self.messages))
         small: list[tuple[str, list[str]]] = [
             ("Changes in effect, by the number that undoes them", self._list_changes(room // 4)),
             (
                 "Replies of the person to your questions",
-                keep_newest(_list_replies(done), room // 8, "- … {} earlier ones."),
+                _keep_newest(_list_replies(done), room // 8, "- … {} earlier ones."),
             ),
             ("Files you had read or changed; read them again before you change them", _list_read_files(done)),
             ("To do", _list_todo(done)),
@@ -142,24 +141,24 @@ class HistoryDigest(msgspec.Struct, frozen=True, kw_only=True):
         ]
         prompts = _list_prompts(self.messages, room // 2)
         left = room - _count_characters(prompts) - sum(_count_characters(lines) for _, lines in small)
-        lines = keep_newest(self._list_actions(), max(left, room // 8), "- … {} earlier ones.")
+        lines = _keep_newest(self._list_actions(), max(left, room // 8), "- … {} earlier ones.")
         return [("What the person asked, oldest first", prompts), ("What was done", lines), *small]
 
     def _list_actions(self) -> list[str]:
-        outcomes = {one.call.tool_call_id: self._render_outcome(one) for one in collect_exchanges(self.messages)}
+        outcomes = {one.call.tool_call_id: self._render_outcome(one) for one in _collect_exchanges(self.messages)}
         lines: list[str] = []
         for message in self.messages:
             if isinstance(message, AssistantMessage):
                 if message.text.strip() and not message.calls:
-                    lines.append(f"- You answered: {clip_line(message.text, 300)}")
+                    lines.append(f"- You answered: {_clip_line(message.text, 300)}")
                 lines += [outcomes[call.tool_call_id] for call in message.calls if call.tool_call_id in outcomes]
         return lines
 
-    def _render_outcome(self, one: CallExchange) -> str:
+    def _render_outcome(self, one: _CallExchange) -> str:
         made = [record for record in self.changes if record.tool_call_id == one.call.tool_call_id]
         numbers = [f"change {record.number}{'' if record.in_effect else ', undone since'}" for record in made]
-        outcome = "ok" if one.result.ok else f"failed: {clip_line(one.result.content, 160)}"
-        return f"- {one.call.name} {clip_line(one.subject, 120)}: {'; '.join((outcome, *numbers))}"
+        outcome = "ok" if one.result.ok else f"failed: {_clip_line(one.result.content, 160)}"
+        return f"- {one.call.name} {_clip_line(one.subject, 120)}: {'; '.join((outcome, *numbers))}"
 
     def _list_changes(self, room: int) -> list[str]:
         """Files with the numbers of their change sets, grouped by equal numbers. Of very many files only the first are
@@ -168,7 +167,7 @@ class HistoryDigest(msgspec.Struct, frozen=True, kw_only=True):
         for record in self.changes:
             if record.in_effect and not record.undoes:
                 for change in record.changes:
-                    numbers.setdefault(clip_line(change.path, _MAX_PATH_CHARS), []).append(record.number)
+                    numbers.setdefault(_clip_line(change.path, _MAX_PATH_CHARS), []).append(record.number)
         files: dict[tuple[int, ...], list[str]] = {}
         for path, found in numbers.items():
             files.setdefault(tuple(found), []).append(path)
@@ -177,7 +176,7 @@ class HistoryDigest(msgspec.Struct, frozen=True, kw_only=True):
 
     def _list_processes(self) -> list[str]:
         running = [record for record in self.processes if record.state == "running"]
-        return [f"- {record.id}: {clip_line(record.command, 200)}" for record in running]
+        return [f"- {record.id}: {_clip_line(record.command, 200)}" for record in running]
 
 
 def _join_paths(paths: Sequence[str], most: int) -> str:
@@ -195,33 +194,33 @@ def _list_prompts(messages: Sequence[Message], room: int) -> list[str]:
         line = f"{len(texts) - len(lines)}. {keep_ends(text, max(shortest, left // 2))}"
         lines.append(line)
         left -= len(line)
-    return keep_newest(lines[::-1], 2 * room, "{} earlier ones are left out.")
+    return _keep_newest(lines[::-1], 2 * room, "{} earlier ones are left out.")
 
 
-def _list_replies(done: Sequence[CallExchange]) -> list[str]:
+def _list_replies(done: Sequence[_CallExchange]) -> list[str]:
     answered = [one for one in done if one.call.name == "question" and one.result.ok]
-    return [f"- {clip_line(one.subject, 300)} → {keep_ends(one.result.content, 600)}" for one in answered]
+    return [f"- {_clip_line(one.subject, 300)} → {keep_ends(one.result.content, 600)}" for one in answered]
 
 
-def _list_read_files(done: Sequence[CallExchange]) -> list[str]:
+def _list_read_files(done: Sequence[_CallExchange]) -> list[str]:
     paths = (
         one.argument("path") for one in reversed(done) if one.call.name in {"read", "edit", "write"} and one.result.ok
     )
     found = dict.fromkeys(
-        clip_line(path, _MAX_PATH_CHARS) for path in paths if isinstance(path, str) and not path.startswith("@")
+        _clip_line(path, _MAX_PATH_CHARS) for path in paths if isinstance(path, str) and not path.startswith("@")
     )
     return [f"- {', '.join(islice(found, _MAX_READ_FILES))}"] if found else []
 
 
-def _list_todo(done: Sequence[CallExchange]) -> list[str]:
+def _list_todo(done: Sequence[_CallExchange]) -> list[str]:
     """The list of the last todo call."""
     lists = (one.argument("items") for one in reversed(done) if one.call.name == "todo" and one.result.ok)
     items: Any = next(lists, None)
     entries = cast("list[dict[str, Any]]", items if isinstance(items, list) else [])
-    return [f"- [{item.get('status', 'pending')}] {clip_line(str(item.get('text')), 300)}" for item in entries]
+    return [f"- [{item.get('status', 'pending')}] {_clip_line(str(item.get('text')), 300)}" for item in entries]
 
 
-def _list_skills(done: Sequence[CallExchange]) -> list[str]:
+def _list_skills(done: Sequence[_CallExchange]) -> list[str]:
     active: dict[str, None] = {}
     for one in done:
         if one.call.name == "skill_control" and one.result.ok:
@@ -263,7 +262,7 @@ Write notes on the transcript above, for yourself, in at most 500 words: what th
 about the code that is needed further on (names, places, causes); what was tried and did not work; what was decided \
 and why; what comes next. What the person asked, the list of calls and the changed files are kept anyway: do not \
 repeat them. Make nothing up, and call nothing done that no result shows."""
-MAX_NOTE_TOKENS = 1_500
+_MAX_NOTE_TOKENS = 1_500
 
 
 async def request_notes(
@@ -273,7 +272,7 @@ async def request_notes(
     the request needs no tools."""
     text = render_transcript(messages, before, room)
     question = UserMessage(message_id=make_id("m"), text=f"{text}\n\n{_ASK}", by_loop=True)
-    request = ModelRequest(system=_SYSTEM, messages=(question,), most_tokens=MAX_NOTE_TOKENS, purpose="summary")
+    request = ModelRequest(system=_SYSTEM, messages=(question,), most_tokens=_MAX_NOTE_TOKENS, purpose="summary")
     try:
         async with open_stream(model, request) as pieces:
             async for piece in pieces:
@@ -288,7 +287,7 @@ def render_transcript(messages: Sequence[Message], before: str, room: int) -> st
     """The messages as text. If they are too long, the newest."""
     lines = [line for message in messages for line in _render_message(message)]
     notes = [f"Your notes on what was before:\n{before}"] if before else []
-    kept = keep_newest(lines, max(0, room - sum(map(len, notes))), "[{} earlier entries are left out.]")
+    kept = _keep_newest(lines, max(0, room - sum(map(len, notes))), "[{} earlier entries are left out.]")
     return fence_text("transcript", "\n\n".join((*notes, *kept)))
 
 
@@ -313,5 +312,5 @@ def _render_message(message: Message) -> list[str]:
 
 def _render_part(part: TextPart | CallPart) -> str:
     if isinstance(part, CallPart):
-        return f"You called {part.name} {clip_line(encode(part.args).decode('utf-8', 'replace'), 600)}"
+        return f"You called {part.name} {_clip_line(encode(part.args).decode('utf-8', 'replace'), 600)}"
     return f"You: {keep_ends(part.text, 2_000)}" if part.text.strip() else ""

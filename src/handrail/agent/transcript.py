@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -43,7 +42,7 @@ _MAX_OVERESTIMATE = 3
 """An estimate is never this many times too high. A provider that counts fewer tokens left out what it had cached."""
 
 
-class TurnUsage(msgspec.Struct, frozen=True):
+class _TurnUsage(msgspec.Struct, frozen=True):
     """What a turn has used and changed so far."""
 
     calls: int
@@ -97,13 +96,13 @@ class Transcript:
         return [one.message for one in self.messages[self._turn_start :]]
 
     @property
-    def usage(self) -> TurnUsage:
+    def usage(self) -> _TurnUsage:
         messages = self.turn_messages
         results = [one for message in messages if isinstance(message, ResultsMessage) for one in message.results]
         files = dict.fromkeys(path for one in results for path in one.files_changed)
         answers = [message for message in messages if isinstance(message, AssistantMessage)]
         tokens = sum(message.input_tokens + message.output_tokens for message in answers)
-        return TurnUsage(len(results), tuple(files), tokens)
+        return _TurnUsage(len(results), tuple(files), tokens)
 
     @property
     def last(self) -> Message | None:
@@ -274,35 +273,30 @@ def estimate_message_tokens(message: Message) -> int:
         return _FRAME_TOKENS + sum(_FRAME_TOKENS + _estimate_part(part) for part in message.parts)
     if isinstance(message, ResultsMessage):
         pictures = sum(bool(one.content) for result in message.results for one in result.attachments)
-        texts = sum(_FRAME_TOKENS + estimate_text_tokens(result.content) for result in message.results)
+        texts = sum(_FRAME_TOKENS + _estimate_text_tokens(result.content) for result in message.results)
         return _FRAME_TOKENS + texts + pictures * _MAX_PICTURE_TOKENS
     pictures = len(message.attachments) if isinstance(message, UserMessage) else 0
-    return _FRAME_TOKENS + estimate_text_tokens(message.text) + pictures * _MAX_PICTURE_TOKENS
+    return _FRAME_TOKENS + _estimate_text_tokens(message.text) + pictures * _MAX_PICTURE_TOKENS
 
 
 def _estimate_part(part: Part) -> int:
-    return _to_tokens(len(encode(part.args))) if isinstance(part, CallPart) else estimate_text_tokens(part.text)
+    return _to_tokens(len(encode(part.args))) if isinstance(part, CallPart) else _estimate_text_tokens(part.text)
 
 
-def estimate_text_tokens(text: str) -> int:
+def _estimate_text_tokens(text: str) -> int:
     return _to_tokens(len(text) if text.isascii() else len(text.encode("utf-8", "replace")))
 
 
 def estimate_fixed_tokens(system: str, specs: Sequence[ToolSpec]) -> int:
     """The tokens of system prompt and tools."""
-    texts = sum(estimate_text_tokens(spec.description) for spec in specs)
-    return estimate_text_tokens(system) + texts + sum(map(_estimate_spec, specs))
+    texts = sum(_estimate_text_tokens(spec.description) for spec in specs)
+    return _estimate_text_tokens(system) + texts + sum(map(_estimate_spec, specs))
 
 
 def _estimate_spec(spec: ToolSpec) -> int:
     if spec.foreign is not None:
         return _FRAME_TOKENS + _to_tokens(len(encode((spec.name, spec.foreign.input_schema))))
-    return _estimate_schema(spec.name, spec.arguments)
-
-
-@lru_cache(maxsize=256)
-def _estimate_schema(name: str, arguments: type[msgspec.Struct]) -> int:
-    return _FRAME_TOKENS + _to_tokens(len(encode((name, build_flat_schema(arguments)))))
+    return _FRAME_TOKENS + _to_tokens(len(encode((spec.name, build_flat_schema(spec.arguments)))))
 
 
 def _to_tokens(size: int) -> int:

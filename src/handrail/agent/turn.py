@@ -6,7 +6,7 @@ from typing import Literal
 import msgspec
 
 from handrail.agent.transcript import Transcript, build_note, build_results_message
-from handrail.models.model import ModelError
+from handrail.models.base import ModelError
 from handrail.protocol.calls import Done, Parked
 from handrail.protocol.errors import UsageError
 from handrail.protocol.events import End, Error, Notice

@@ -1,1 +1,1 @@
-"""Change sets: what was done to files, written down before and after, carried out whole, and undone."""
+"""Change sets: changed files on record, applied whole, undone whole."""

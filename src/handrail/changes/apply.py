@@ -20,7 +20,7 @@ from handrail.changes.model import (
     is_before_state,
     order_steps,
 )
-from handrail.changes.staging import FolderModes, StagingDir, UnlockedDirs, build_staging_path
+from handrail.changes.tree_state import FolderModes, StagingDir, UnlockedDirs, build_staging_path
 from handrail.kernel.files import sync_file_system
 from handrail.protocol.changes import State
 from handrail.protocol.errors import StoreError, ToolError
@@ -39,7 +39,7 @@ from handrail.workspace.atomic import (
     sync_folder,
     take,
 )
-from handrail.workspace.errors import build_conflict_error, clip_path, to_tool_error
+from handrail.workspace.errors import build_conflict_error, to_tool_error
 from handrail.workspace.file_state import (
     Content,
     FileId,
@@ -59,6 +59,7 @@ from handrail.workspace.resolve import (
     enter_folders,
     open_beneath,
 )
+from handrail.workspace.roots import clip_path
 from handrail.workspace.workspace import Workspace
 
 MAX_IN_MEMORY_BYTES = 8 * 1024 * 1024

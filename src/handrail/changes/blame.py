@@ -7,36 +7,18 @@ difference between the result of one set and the start of the next.
 import hashlib
 import os
 from collections.abc import Callable
-from typing import Literal
 
 import msgspec
 
-from handrail.edit.diff import parse_diff
-from handrail.edit.sequences import diff_lines
+from handrail.edit.diff import diff_lines
+from handrail.edit.diff_parser import parse_diff
+from handrail.protocol.changes import ChangeOrigin, LineOrigin, LineOriginKind
 from handrail.protocol.wire import escape_surrogates
 from handrail.store.change_log import ChangeLog, LoggedChangeSet, Step
 from handrail.workspace.text import decode_text
 
 Content = Callable[[str], bytes | None]
 """Reads a kept content by its hash. None if it is no longer kept."""
-_Origin = Literal["made", "outside", "before", "lost"]
-
-
-class LineOrigin(msgspec.Struct, frozen=True, kw_only=True):
-    """The origin of a line, as far as it is known."""
-
-    kind: _Origin
-    """`made`: by `entry`. `outside`: by others after `entry`. `before`: older than the first change set.
-    `lost`: unknown, because the contents of `entry` are no longer kept."""
-    entry: LoggedChangeSet | None = None
-    path: bytes
-    """The path of the file then."""
-    line: int
-    """The number of the line then."""
-    outside: tuple[int, ...] = ()
-    """Others changed the file, but not the line, after these sets."""
-    brought_back: tuple[int, ...] = ()
-    """These sets undid a change of the line."""
 
 
 class _TracedLine(msgspec.Struct, frozen=True):
@@ -118,7 +100,7 @@ class _Tracer:
     def _find_last(self, path: bytes, before: int | None) -> tuple[LoggedChangeSet, Step] | None:
         """The last set before a number that changed a path, and its step."""
         if path not in self._numbers:
-            self._numbers[path] = self._log.numbers_touching(path, 0)
+            self._numbers[path] = self._log.list_numbers(path, 0)
         numbers = self._numbers[path]
         while numbers:
             number = numbers.pop()
@@ -127,7 +109,7 @@ class _Tracer:
                 return next(((entry, step) for step in entry.body.steps if step.path == path), None)
         return None
 
-    def _find_in_result(self, at: _TracedLine, entry: LoggedChangeSet, step: Step) -> _TracedLine | _Origin:
+    def _find_in_result(self, at: _TracedLine, entry: LoggedChangeSet, step: Step) -> _TracedLine | LineOriginKind:
         """The line in the result of a set. Others may have changed the file since."""
         if step.after is None or step.after.kind != "file":
             return "outside"
@@ -142,7 +124,7 @@ class _Tracer:
         self._outside.append(entry.number)
         return _TracedLine(at.path, step.after.hash, lines, line)
 
-    def _find_in_start(self, at: _TracedLine, entry: LoggedChangeSet, step: Step) -> _TracedLine | _Origin:
+    def _find_in_start(self, at: _TracedLine, entry: LoggedChangeSet, step: Step) -> _TracedLine | LineOriginKind:
         """The line before a set, under the path that the file had then."""
         source = step if step.before is not None else _find_rename_source(entry, step)
         if source is None or source.before is None or source.before.kind != "file":
@@ -177,9 +159,18 @@ class _Tracer:
         at = entry.body.steps.index(step)
         return apply_diff(old, diffs[at]) if old is not None and diffs is not None and at < len(diffs) else None
 
-    def _build_origin(self, kind: _Origin, at: _TracedLine, entry: LoggedChangeSet | None) -> LineOrigin:
+    def _build_origin(self, kind: LineOriginKind, at: _TracedLine, entry: LoggedChangeSet | None) -> LineOrigin:
         outside, back = tuple(self._outside), tuple(self._brought_back)
-        return LineOrigin(kind=kind, entry=entry, path=at.path, line=at.line + 1, outside=outside, brought_back=back)
+        change = entry and ChangeOrigin(
+            number=entry.number,
+            time=entry.time,
+            session_id=entry.session,
+            tool_call_id=entry.call_id,
+            tool=entry.body.tool,
+            summary=entry.body.summary,
+            undoable=entry.body.undoable,
+        )
+        return LineOrigin(kind=kind, entry=change, path=at.path, line=at.line + 1, outside=outside, brought_back=back)
 
 
 def _find_rename_source(entry: LoggedChangeSet, step: Step) -> Step | None:

@@ -7,7 +7,7 @@ import msgspec
 
 from handrail.edit.diff import Diff
 from handrail.process.result import CommandResult
-from handrail.protocol.changes import Change, State, classify_change
+from handrail.protocol.changes import Action, Change, State
 from handrail.protocol.results import SandboxUsed
 from handrail.store.change_log import Step
 from handrail.workspace.file_state import PathState
@@ -93,7 +93,7 @@ def build_change(step: Step, shown: str, diff: Diff, *, binary: bool = False) ->
     before, after = step.before, step.after
     return Change(
         path=shown,
-        action=classify_change(before, after),
+        action=_classify(before, after),
         kind=step.kind,
         before=before.hash or None if before else None,
         after=after.hash or None if after else None,
@@ -106,6 +106,17 @@ def build_change(step: Step, shown: str, diff: Diff, *, binary: bool = False) ->
         executable=_is_runnable(after) and not _is_runnable(before),
         read_only=bool(before and after and before.kind == "file" and not (before.mode or 0) & 0o222),
     )
+
+
+def _classify(before: State | None, after: State | None) -> Action:
+    """The action that leads from one state to the other."""
+    if before is None:
+        return "created"
+    if after is None:
+        return "deleted"
+    if "link" in {before.kind, after.kind}:
+        return "link"
+    return "mode" if (before.kind, before.hash) == (after.kind, after.hash) else "modified"
 
 
 def _is_runnable(state: State | None) -> bool:

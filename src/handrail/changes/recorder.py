@@ -1,8 +1,9 @@
-"""Records the change sets of one session: as begun before the first file changes, and as done after the last."""
+"""Records the change sets of one session: begun before the first file changes, done after the last."""
 
 import errno
 import os
 from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -17,7 +18,7 @@ from handrail.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from handrail.changes.model import ApplyOptions
-    from handrail.store.change_log import ChangeSetRecord, LoggedChangeSet, Step
+    from handrail.store.change_log import ChangeLog, ChangeSetRecord, LoggedChangeSet, Step
 
 
 UNDO_ID_SUFFIX = "-back"
@@ -48,6 +49,12 @@ class Recorder:
     def durable(self) -> bool:
         return self.history.durable
 
+    @cached_property
+    def _log(self) -> "ChangeLog":
+        """The change log, with a mark that this runner makes changes."""
+        self.history.mark_work(self._session, self._runner)
+        return self.history.log
+
     def record(
         self,
         call_id: str,
@@ -71,7 +78,7 @@ class Recorder:
             if self._is_made(number):
                 return RecordedChangeSet(changes, error.message if isinstance(error, ToolError) else str(error))
             raise
-        self.history.log.finish(number, msgspec.structs.replace(planned, steps=steps))
+        self._log.finish(number, msgspec.structs.replace(planned, steps=steps))
         return RecordedChangeSet(changes)
 
     def begin_command(self, call_id: str, summary: str) -> int:
@@ -83,11 +90,9 @@ class Recorder:
     def _begin(self, call_id: str, planned: "ChangeSetRecord", diffs: tuple[str, ...]) -> int:
         ids = {"session": self._session, "call_id": call_id, "turn": self.turn or call_id, "runner": self._runner}
         try:
-            log = self.history.log
-            self.history.mark_work(self._session, self._runner)
-            return log.begin(**ids, body=planned, diffs=diffs)
+            return self._log.begin(**ids, body=planned, diffs=diffs)
         except StoreError as error:
-            raise error.in_result("Nothing was changed.") from None
+            raise error.to_tool_error("Nothing was changed.") from None
 
     def carry_out(
         self, temporary: str, steps: "tuple[Step, ...]", options: "ApplyOptions | None" = None

@@ -22,14 +22,15 @@ from handrail.changes.model import (
     strip_data,
 )
 from handrail.changes.recorder import MAX_PACKED_BYTES, RecordedChangeSet, Recorder
-from handrail.changes.staging import PathProbe, capture_extras, list_locked_dirs, probe_path
-from handrail.edit.diff import Diff, build_unified_diff, reverse_hunks
+from handrail.changes.tree_state import PathProbe, capture_extras, list_locked_dirs, probe_path
+from handrail.edit.diff import NO_DIFF, Diff, build_unified_diff
+from handrail.edit.diff_parser import reverse_hunks
 from handrail.protocol.changes import Change, State
 from handrail.protocol.errors import StoreError, ToolError
 from handrail.store.change_log import ChangeSetRecord, FileExtras, LoggedChangeSet, Step
 from handrail.workspace.atomic import build_temporary_name
-from handrail.workspace.errors import clip_path
 from handrail.workspace.file_state import Content, PathState
+from handrail.workspace.roots import clip_path
 from handrail.workspace.text import decode_text, encode_text
 from handrail.workspace.workspace import Workspace
 
@@ -39,7 +40,6 @@ _MAX_COMPARED_FILES = 50
 """Number of conflicts up to which undoing single lines is tried, to offer it."""
 _MAX_NAMED_CONFLICTS = 5
 _MAX_DIFFED_FILES, _MAX_DIFFED_BYTES = 200, 4 * 1024 * 1024
-_NO_DIFF = Diff("", 0, 0)
 
 
 class UndoStep(msgspec.Struct, frozen=True):
@@ -134,12 +134,12 @@ def describe_undo(
     changes: list[Change] = []
     diffs: list[str] = []
     for undo in plan.steps:
-        shown, diff = workspace.render_path(undo.step.path), _NO_DIFF
+        shown, diff = workspace.render_path(undo.step.path), NO_DIFF
         if undo.step.kind != "folder" and files > 0 and size > 0:
             files -= 1
             size -= sum(state.size for state in (undo.step.before, undo.step.after) if state is not None)
             diff = _build_diff(workspace, recorder, undo, shown)
-        is_binary = undo.now.current is not None and diff is _NO_DIFF
+        is_binary = undo.now.current is not None and diff is NO_DIFF
         changes.append(build_change(undo.step, shown, diff, binary=is_binary))
         diffs.append(diff.text)
     return tuple(changes), tuple(diffs)
@@ -257,7 +257,7 @@ def _keep_contents(recorder: Recorder, plan: UndoPlan) -> None:
         if after is None or after.kind == "folder" or (before is not None and before.hash == after.hash):
             continue
         needed.setdefault(after.hash, undo.step.path)
-    for missing in recorder.history.blobs.missing(needed):
+    for missing in recorder.history.blobs.list_missing(needed):
         path = clip_path(os.fsdecode(needed[missing]))
         raise ToolError("NOT_FOUND", f"What {path} was before is no longer kept. Nothing was undone.")
     recorder.keep_all((undo.step.path, undo.now) for undo in plan.steps)
@@ -302,10 +302,10 @@ def _build_diff(workspace: Workspace, recorder: Recorder, undo: UndoStep, shown:
     if now is not None and now.data is None:
         now = probe_path(workspace, undo.step.path, keep=MAX_IN_MEMORY_BYTES).current
     if max(undo.step.before.size if undo.step.before else 0, after.size if after else 0) > MAX_IN_MEMORY_BYTES:
-        return _NO_DIFF
+        return NO_DIFF
     old = decode_text(now.data) if now is not None and now.data is not None else None
     if (now is not None and old is None) or (after is not None and after.kind != "file"):
-        return _NO_DIFF
+        return NO_DIFF
     content = undo.data
     if content is None and after is not None:
         try:
@@ -315,7 +315,7 @@ def _build_diff(workspace: Workspace, recorder: Recorder, undo: UndoStep, shown:
             raise ToolError("IO_ERROR", message) from None
     new = decode_text(content) if content is not None else None
     if after is not None and new is None:
-        return _NO_DIFF
+        return NO_DIFF
     return build_unified_diff(old.text if old else None, new.text if new else None, shown)
 
 
@@ -391,7 +391,7 @@ class _LaterChanges:
 
     def find_conflict(self, path: bytes, now: PathState, shown: str, *, has_lines: bool) -> _Conflict:
         """Finds the later change sets of a file. There are none if the file is not as the last of them left it."""
-        numbers = [one for one in self._log.numbers_touching(path, min(self._own)) if one not in self._own]
+        numbers = [one for one in self._log.list_numbers(path, min(self._own)) if one not in self._own]
         later = [entry for number in numbers if (entry := self._load(number)) is not None]
         if not later or not has_same_content(self._list_results(later[-1]).get(path), now.state):
             return _Conflict(shown, (), (), has_lines)

@@ -1,1 +1,1 @@
-"""The command line: arguments and rendering, nothing else."""
+"""The command line."""

@@ -1,4 +1,4 @@
-"""What a command's exit says, and how a command stops early."""
+"""The exit codes of the command line."""
 
 OK = 0
 FAILED = 1
@@ -9,8 +9,8 @@ LIMIT = 5
 INTERRUPTED = 130
 
 
-class CommandFailed(Exception):  # noqa: N818  not always an error: a session that is not there is an answer
-    """Ends the command with a message for the person: what happened, the value, what to do next."""
+class CommandFailed(Exception):  # noqa: N818  not always an error: a missing session is an answer
+    """Ends the command with a message for the person and an exit code."""
 
     def __init__(self, message: str, code: int = USAGE) -> None:
         super().__init__(message)

@@ -1,31 +1,35 @@
-"""The only files the command line opens: those it was told to read or write, and /dev/null."""
+"""The files that the command line reads or writes for a person."""
 
 import os
 import stat
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager, suppress
-from typing import TextIO
+from shlex import quote
+from typing import NamedTuple, TextIO
 
 from handrail.cli.exits import INFRASTRUCTURE, CommandFailed
 
+_MAX_FILE_BYTES = 4 * 1024 * 1024
+_ASIDE = "Nothing was written."
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 
 class OutFolder:
-    """A folder named by --out. It is the person's own: made when missing, files written over, owner only. What lies in
-    it may be a project's, so no link in it is followed, nor one that leads to it out of the current folder."""
+    """The folder of --out: made if it is missing, readable only by its owner. Files are overwritten.
+
+    Its content may come from a project, so no link in it is followed, nor one that leads out of the current folder.
+    """
 
     def __init__(self, path: str) -> None:
         self.path = path
         self._begun: set[str] = set()
 
     def write(self, name: str, data: bytes) -> None:
-        """Writes one file."""
         self._begun.discard(name)
         self.add(name, (data,))
 
     def add(self, name: str, chunks: Iterable[bytes]) -> None:
-        """Writes to a file, after what was written to it before by this object, and over everything else."""
+        """Appends to a file that this object wrote before. Overwrites any other file."""
         path = os.path.join(self.path, name)
         try:
             if _leads_out(self.path, "."):
@@ -39,8 +43,7 @@ class OutFolder:
         self._begun.add(name)
 
     def _opened(self, name: str) -> int:
-        """The file, past no link, at its end or emptied. Events hold whole arguments: a copy of them is as private as
-        the journal."""
+        """Opens a file without following links. Events hold whole arguments, so a copy is as private as the journal."""
         more = os.O_APPEND if name in self._begun else os.O_TRUNC
         folder = os.open(self.path, _FOLDER)
         try:
@@ -57,7 +60,7 @@ class OutFolder:
 
 
 def read_input_file(path: str) -> bytes:
-    """A file that a person named on the command line."""
+    """Reads a file that a person named on the command line."""
     try:
         with open(path, "rb") as file:
             return file.read()
@@ -67,11 +70,10 @@ def read_input_file(path: str) -> bytes:
 
 
 class OutFile:
-    """The file that `-o` names. What is written into it a model has chosen, so where it is written only the person
-    does: it is found before the model is asked, and what that puts in the way, a link above all, leads nowhere."""
+    """The file of `-o`. Its folder is opened before the model runs, so that no link of the model redirects it."""
 
     def __init__(self, path: str, workspace: str) -> None:
-        """Stop where it cannot be written, or where a link in the workspace leads out of it."""
+        """CommandFailed if it cannot be written, or if a link leads it out of the workspace."""
         self._path = path
         folder, self._name = os.path.split(path)
         if not self._name or os.path.isdir(path) or not os.path.isdir(folder or "."):
@@ -84,7 +86,7 @@ class OutFile:
         self._folder = os.open(folder or ".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
 
     def write(self, data: bytes) -> None:
-        """Writes it whole or not at all; into what is no file, such as /dev/stdout, as it goes."""
+        """Writes the file whole or not at all. A device such as /dev/stdout gets the data directly."""
         try:
             if self._device is not None:
                 _write_all(self._device, data)
@@ -94,14 +96,15 @@ class OutFile:
             raise CommandFailed(f"-o {self._path!r} cannot be written: {error.strerror}", INFRASTRUCTURE) from None
 
     def _opened_device(self) -> int | None:
-        """What is there and is no file, opened; None for a file, and where nothing is."""
+        """Opens a device or a pipe. None for a regular file, and if there is nothing."""
         try:
             status = os.stat(self._path)
             if stat.S_ISREG(status.st_mode):
                 if os.path.islink(self._path):
                     raise _refused(self._path, "is a link; name the file itself")
                 return None
-            descriptor = os.open(self._path, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # a pipe is not waited for
+            # O_NONBLOCK: does not wait for the reader of a pipe.
+            descriptor = os.open(self._path, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
             os.set_blocking(descriptor, True)
         except FileNotFoundError:
             return None
@@ -124,7 +127,7 @@ class OutFile:
 
 @contextmanager
 def open_null() -> Generator[int]:
-    """/dev/null, open both ways."""
+    """Opens /dev/null for reading and writing."""
     descriptor = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
     try:
         yield descriptor
@@ -133,14 +136,14 @@ def open_null() -> Generator[int]:
 
 
 def silence(stream: TextIO) -> None:
-    """Nobody reads this stream any more: what is still in its buffer goes nowhere, also when Python ends."""
+    """Redirects a stream without readers to /dev/null, so that Python can flush its buffer."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, stream.fileno())
     os.close(nowhere)
 
 
 def _leads_out(folder: str, workspace: str) -> bool:
-    """Whether a folder is in the workspace by its name, and elsewhere in truth."""
+    """Whether a link leads a folder of the workspace out of it."""
     root = os.path.abspath(workspace)
     return _is_in(os.path.abspath(folder), root) and not _is_in(os.path.realpath(folder), os.path.realpath(root))
 
@@ -157,3 +160,119 @@ def _write_all(descriptor: int, data: bytes) -> None:
 
 def _refused(path: str, why: str) -> CommandFailed:
     return CommandFailed(f"-o {path!r} {why}. Nothing was run.")
+
+
+class HostFileError(CommandFailed):
+    """A settings file of another program that cannot be read."""
+
+    def __init__(self, problem: str, advice: str = "") -> None:
+        super().__init__(" ".join(filter(None, (problem, _ASIDE, advice))))
+        self.problem = f"{problem} {advice}".rstrip()
+        """The message without the effect on a write."""
+
+
+# Settings files of MCP clients
+
+
+class HostFileState(NamedTuple):
+    """A settings file of a client."""
+
+    path: str
+    """The real path."""
+    shown: str
+    """The path for people: relative in the workspace, or absolute."""
+    content: bytes | None = None
+    """None if there is no file yet."""
+
+    @property
+    def text(self) -> str | None:
+        try:
+            return None if self.content is None else self.content.decode()
+        except UnicodeDecodeError:
+            raise HostFileError(f"{self.shown} is not UTF-8.", "Correct the file, then try again.") from None
+
+
+def find_file(paths: Sequence[str], workspace: str, *, is_user_file: bool) -> HostFileState:
+    """Reads the first of the paths that exists. CommandFailed if a link leads it out of the workspace."""
+    shown = next((path for path in paths if os.path.lexists(os.path.join(workspace, path))), paths[0])
+    path = os.path.realpath(os.path.join(workspace, shown))
+    if not is_user_file and os.path.commonpath((path, workspace)) != workspace:
+        raise HostFileError(
+            f"{shown} is a link that leads out of the workspace, to {path}.", "Make it a file of its own."
+        )
+    try:
+        return HostFileState(path=path, shown=shown, content=_read_content(path, shown))
+    except (OSError, ValueError) as error:
+        raise HostFileError(
+            f"{shown} cannot be read: {getattr(error, 'strerror', None) or error}.", "See to it, then try again."
+        ) from None
+
+
+def check_writable(found: HostFileState) -> None:
+    """CommandFailed if the file can certainly not be written."""
+    folder = os.path.dirname(found.path)
+    while not os.path.lexists(folder):
+        folder = os.path.dirname(folder)
+    if not os.path.isdir(folder):
+        raise CommandFailed(f"{found.shown} cannot be written: {folder} is no folder. {_ASIDE}")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise CommandFailed(f"{found.shown} cannot be written: the folder {folder} is not yours to write. {_ASIDE}")
+    if found.content is not None and not os.stat(found.path).st_mode & 0o222:
+        raise CommandFailed(
+            f"{found.shown} is write-protected. {_ASIDE} To let it be written: chmod u+w {quote(found.path)}"
+        )
+    if found.content is not None and os.geteuid() not in {0, os.stat(found.path).st_uid}:
+        raise CommandFailed(
+            f"{found.shown} belongs to another user. {_ASIDE} Ask them, or paste what is shown there yourself."
+        )
+
+
+def write_file(found: HostFileState, text: str) -> None:
+    """Replaces the file in one step. CommandFailed if another program changed it since it was read."""
+    folder = os.path.dirname(found.path)
+    temporary = os.path.join(folder, f".{os.urandom(6).hex()}.unfinished")
+    try:
+        os.makedirs(folder, exist_ok=True)
+        try:
+            _write_like(found, temporary, text.encode())
+            if _read_content(found.path, found.shown) != found.content:
+                raise CommandFailed(
+                    f"{found.shown} was changed meanwhile. It was not written; try again.", INFRASTRUCTURE
+                )
+            os.replace(temporary, found.path)
+        finally:
+            with suppress(OSError):
+                os.unlink(temporary)
+    except OSError as error:
+        raise CommandFailed(
+            f"{found.shown} cannot be written: {error.strerror}. It is as it was.", INFRASTRUCTURE
+        ) from None
+
+
+def _read_content(path: str, shown: str) -> bytes | None:
+    try:
+        # Without O_NONBLOCK, opening a FIFO waits for a writer.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    with open(descriptor, "rb") as stream:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise HostFileError(f"{shown} is not a regular file.")
+        content = stream.read(_MAX_FILE_BYTES + 1)
+    if len(content) > _MAX_FILE_BYTES:
+        raise HostFileError(f"{shown} is larger than 4 MiB, which no settings file is.")
+    return content
+
+
+def _write_like(found: HostFileState, temporary: str, data: bytes) -> None:
+    """Writes a file with the mode of the present one, and as root also with its owner."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    with open(os.open(temporary, flags, 0o666), "wb") as file:
+        if found.content is not None:
+            status = os.stat(found.path)
+            if os.geteuid() == 0:
+                os.fchown(file.fileno(), status.st_uid, status.st_gid)
+            os.fchmod(file.fileno(), stat.S_IMODE(status.st_mode))
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())

@@ -1,35 +1,37 @@
-"""Puts text on stdout and stderr: as it is into a pipe, with nothing hidden in it onto a terminal."""
+"""Output of the command line: as it is into a pipe, without control characters onto a terminal."""
 
 import os
 import sys
+import threading
+from argparse import Namespace
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from typing import TextIO
 
 from handrail.cli.exits import INFRASTRUCTURE, CommandFailed
-from handrail.cli.files import silence
-from handrail.protocol.text import escape_control, measure_width, pad, to_one_line
+from handrail.protocol.text import escape_control, measure_width, pad, to_one_line, truncate
 
 _COLOURS = {"+": "32", "-": "31", "@": "36"}
 _HEADING = "1"
+_PATIENCE_SECONDS = 1.0
 _hidden: list[bool] = []
-"""With something in it, notes are not written."""
+"""Notes are hidden while it has an element."""
 
 
 def print_out(text: str) -> None:
-    """Writes a text to stdout; on a terminal it ends with a newline."""
+    """Writes a text to stdout. On a terminal, adds a missing newline."""
     if _is_terminal(sys.stdout) and text and not text.endswith("\n"):
         text += "\n"
     _write(sys.stdout, text)
 
 
 def write_out(text: str) -> None:
-    """Writes a part of a text to stdout, at once and as it is; more of it may come."""
+    """Writes a part of a text to stdout."""
     _write(sys.stdout, text)
 
 
 def print_diff(text: str) -> None:
-    """Writes a unified difference to stdout; in colour on a terminal, where + and - say the same."""
+    """Writes a unified diff to stdout, with colours on a terminal."""
     if not _is_terminal(sys.stdout) or not _takes_colour():
         print_out(text)
         return
@@ -40,7 +42,7 @@ def print_diff(text: str) -> None:
 
 
 def print_json(data: bytes) -> bool:
-    """Writes one JSON value to stdout, on a line; into a pipe always as UTF-8. Whether somebody may still read it."""
+    """Writes a line of JSON to stdout, into a pipe always as UTF-8. Returns whether it may have a reader."""
     if sys.stdout is None or _is_terminal(sys.stdout):
         _write(sys.stdout, f"{data.decode()}\n")
         return sys.stdout is not None
@@ -48,7 +50,7 @@ def print_json(data: bytes) -> bool:
 
 
 def print_json_pieces(pieces: Iterable[bytes]) -> None:
-    """The same for a value that comes in pieces: no more than one of them is held."""
+    """Writes a JSON value that comes in pieces."""
     if sys.stdout is None or _is_terminal(sys.stdout):
         for one in pieces:
             _write(sys.stdout, one.decode())
@@ -57,19 +59,19 @@ def print_json_pieces(pieces: Iterable[bytes]) -> None:
 
 
 def print_note(text: str) -> None:
-    """Writes a line to stderr that nobody needs: what happened, what to type next. With -q it is left out."""
+    """Writes a line of advice to stderr, unless -q hides it."""
     if not _hidden:
         _write(sys.stderr, f"{text}\n")
 
 
 def warn(text: str) -> None:
-    """Writes a line to stderr that somebody needs, also with -q: a warning, an error, what waits for them."""
+    """Writes a warning or an error to stderr, also with -q."""
     _write(sys.stderr, f"{text}\n")
 
 
 @contextmanager
 def hide_notes(hidden: bool) -> Generator[None]:
-    """No notes while this is open, in whatever thread; or notes, in the midst of a command that has none."""
+    """Hides or shows notes of all threads."""
     before, _hidden[:] = _hidden[:], [True] if hidden else []
     try:
         yield
@@ -78,15 +80,14 @@ def hide_notes(hidden: bool) -> Generator[None]:
 
 
 def render_table(rows: Iterable[Sequence[str]]) -> str:
-    """Rows in columns, without borders; the last column is as long as it is."""
-
+    """Renders rows in columns without borders."""
     lines = [[to_one_line(cell) for cell in row] for row in rows]
     widths = [max(map(measure_width, column)) for column in zip(*lines, strict=True)]
     return "".join(f"{'  '.join(map(pad, row, widths)).rstrip()}\n" for row in lines)
 
 
 def can_show(text: str) -> bool:
-    """Whether stdout's encoding has these characters."""
+    """Whether the encoding of stdout has these characters."""
     try:
         text.encode(sys.stdout.encoding or "ascii")
     except (UnicodeEncodeError, LookupError, AttributeError):
@@ -108,7 +109,7 @@ def _is_terminal(stream: TextIO | None) -> bool:
 
 def _write(stream: TextIO | None, text: str) -> None:
     if stream is None:
-        return  # closed by whoever started us
+        return  # closed by the caller
     shown = escape_control(text) if _is_terminal(stream) else text
     try:
         _put(stream, lambda: stream.write(shown))
@@ -116,14 +117,37 @@ def _write(stream: TextIO | None, text: str) -> None:
         _put(stream, lambda: stream.write(shown.encode(stream.encoding, "backslashreplace").decode(stream.encoding)))
 
 
+def _silence(stream: TextIO) -> None:
+    from handrail.cli.files import silence  # noqa: PLC0415  most output has a reader
+
+    silence(stream)
+
+
 def _put(stream: TextIO, write: Callable[[], object]) -> bool:
     try:
         write()
         stream.flush()
     except BrokenPipeError:
-        silence(stream)
+        _silence(stream)
         return False
     except OSError as error:
-        silence(stream)
+        _silence(stream)
         raise CommandFailed(f"the output cannot be written: {error.strerror}", INFRASTRUCTURE) from None
     return True
+
+
+@contextmanager
+def print_slow_notice(options: Namespace, what: str) -> Generator[None]:
+    """Tells a person at a terminal what the command waits for, after a second."""
+    if options.json or options.quiet or sys.stderr is None or not sys.stderr.isatty():
+        yield
+        return
+    text = f"waiting for {truncate(to_one_line(what), 100)} … Ctrl-C ends it"
+    timer = threading.Timer(_PATIENCE_SECONDS, print_note, (text,))
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()  # otherwise its line could break into a prompt

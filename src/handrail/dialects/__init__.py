@@ -1,1 +1,25 @@
-"""Dialects: what other systems speak, on the same engine."""
+"""Renders events in the formats of other systems."""
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from handrail.dialects.deepchat import DeepChatEvents
+from handrail.dialects.devminds import DevMindsEvents
+from handrail.dialects.one_thing import OneThingEvents
+from handrail.protocol.events import Event
+
+
+class EventAdapter(Protocol):
+    """Renders the events of one session, in their order. It has state."""
+
+    def render(self, event: Event) -> tuple[dict[str, Any], ...]:
+        """The messages for an event: mostly one, sometimes none."""
+        ...
+
+
+ADAPTERS: dict[str, Callable[[], EventAdapter]] = {
+    "deepchat": DeepChatEvents,
+    "devminds": DevMindsEvents,
+    "onething": OneThingEvents,
+}
+"""By the name of the dialect. Each session needs a new adapter."""

@@ -1,27 +1,26 @@
-"""Unified diffs: written, parsed, reversed."""
+"""The differences of two texts, written as a unified diff."""
 
-import re
-from collections import deque
+from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Literal, NamedTuple
+from itertools import accumulate, pairwise
+from typing import NamedTuple
 
 import msgspec
 
-from handrail.edit.lines import Replacement, apply_replacements, find_line_end, find_line_start
-from handrail.edit.sequences import LineChange, refine_change, split_keeping_newlines
+from handrail.edit.lines import Replacement, apply_replacements, find_line_end, find_line_start, split_keeping_newlines
 
 CONTEXT_LINES = 3
 _MAX_DIFF_CHARS = 60_000
 _MAX_DIFFED_LINES = 1_000_000
 """Lines of both texts together. Each costs memory."""
-_NO_NEWLINE = "\\ No newline at end of file"
-_CUT = "… "
+NO_NEWLINE = "\\ No newline at end of file"
+TRUNCATION_MARK = "… "
 """Starts the last line of a truncated diff."""
-_NO_FILE = "/dev/null"
-_HUNK_RANGE = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@")
-_KINDS: dict[str, Literal["context", "added", "removed"]] = {" ": "context", "+": "added", "-": "removed"}
+NO_FILE = "/dev/null"
+_MAX_MATCHER_STEPS = 50_000_000
+"""More steps take seconds, in the worst case minutes."""
 _ESCAPES = {b"a": 7, b"b": 8, b"t": 9, b"n": 10, b"v": 11, b"f": 12, b"r": 13}
-_ESCAPE = re.compile(rb"\\([0-7]{3}|.)", re.DOTALL)
 
 
 class Diff(msgspec.Struct, frozen=True):
@@ -32,6 +31,20 @@ class Diff(msgspec.Struct, frozen=True):
 
 
 NO_DIFF = Diff("", 0, 0)
+
+
+class LineChange(NamedTuple):
+    """Items `a` to before `b` of the old sequence become items `c` to before `d` of the new one."""
+
+    a: int
+    b: int
+    c: int
+    d: int
+
+
+def is_truncated_diff(text: str) -> bool:
+    """Whether a diff of ours was too long to be kept whole."""
+    return any(line.startswith(TRUNCATION_MARK) for line in text.splitlines())
 
 
 def build_unified_diff(old: str | None, new: str | None, path: str) -> Diff:
@@ -57,137 +70,6 @@ def build_edit_diff(before: str, replacements: Sequence[Replacement], path: str,
         added = sum(text.count("\n") + 1 for _, _, text in replacements)
         return _refuse_large(added, sum(before.count("\n", start, end) + 1 for start, end, _ in replacements))
     return _write_diff(_build_blocks(before, replacements, lines_before), f"a/{path}", f"b/{path}")
-
-
-class HunkRange(NamedTuple):
-    """The lines that an `@@` line states."""
-
-    old_line: int
-    """First old line, from 1. Without old lines: the line before."""
-    old_count: int
-    new_line: int
-    new_count: int
-
-
-class DiffLine(NamedTuple):
-    """A line of a diff, with its numbers in the old and the new text."""
-
-    kind: Literal["source", "target", "hunk", "context", "added", "removed", "remark"]
-    """A header is two lines: its source and its target."""
-    text: str
-    """A line of a file without its sign, with the newline that it may have. A header's name as it is written."""
-    old: int | None = None
-    new: int | None = None
-    range: HunkRange | None = None
-    """Of a `hunk` line."""
-
-
-class DiffHunk(msgspec.Struct, frozen=True, kw_only=True):
-    """A hunk of a diff that `build_unified_diff` or `build_edit_diff` made."""
-
-    file: int
-    """Number of its file in the diff, from 1. A path that is deleted and created again is two files."""
-    path: str
-    creates_file: bool
-    range: HunkRange
-    lines: list[DiffLine]
-
-    @property
-    def old(self) -> list[str]:
-        return [line.text for line in self.lines if line.kind != "added"]
-
-    @property
-    def new(self) -> list[str]:
-        return [line.text for line in self.lines if line.kind != "removed"]
-
-    @property
-    def old_start(self) -> int:
-        """First old line, from 0."""
-        return self.range.old_line - any(line.kind != "added" for line in self.lines)
-
-    @property
-    def unchanged(self) -> int:
-        """Number of lines before the first change."""
-        return next((at for at, line in enumerate(self.lines) if line.kind != "context"), 0)
-
-
-def iterate_diff(diff: str) -> Iterator[DiffLine]:
-    """Yield the lines of a diff. They are counted as its hunks state, so no line of a file passes for a header."""
-    lines = deque(diff.rstrip("\n").split("\n"))
-    has_header = False
-    while lines:
-        line = lines.popleft()
-        if line.startswith("--- ") and lines and lines[0].startswith("+++ "):
-            yield DiffLine("source", line[4:].rstrip("\t"))
-            yield DiffLine("target", lines.popleft()[4:].rstrip("\t"))
-            has_header = True
-        elif has_header and (stated := parse_hunk_range(line)):
-            yield DiffLine("hunk", line, range=stated)
-            yield from _number_lines(lines, stated)
-        elif line:
-            yield DiffLine("remark", line)
-
-
-def parse_diff(diff: str) -> tuple[list[DiffHunk], bool]:
-    """Parse our own diffs, also of several files. The flag is False if the diff is truncated."""
-    hunks: list[DiffHunk] = []
-    source = target = ""
-    file, is_cut = 0, False
-    for line in iterate_diff(diff):
-        if line.kind == "source":
-            source, file = _unquote_header(line.text), file + 1
-        elif line.kind == "target":
-            target = _unquote_header(line.text)
-        elif line.range:
-            path = (source if target == _NO_FILE else target).partition("/")[2]
-            creates = source == _NO_FILE
-            hunks.append(DiffHunk(file=file, path=path, creates_file=creates, range=line.range, lines=[]))
-        elif line.kind != "remark":
-            hunks[-1].lines.append(line)
-        else:
-            is_cut = is_cut or line.text.startswith(_CUT)
-    whole = all((len(hunk.old), len(hunk.new)) == (hunk.range.old_count, hunk.range.new_count) for hunk in hunks)
-    return hunks, whole and not is_cut
-
-
-def parse_hunk_range(line: str) -> HunkRange | None:
-    found = _HUNK_RANGE.match(line)
-    return HunkRange(int(found[1]), int(found[2] or 1), int(found[3]), int(found[4] or 1)) if found else None
-
-
-class ReversedText(NamedTuple):
-    text: str
-    done: int
-    """Hunks that were reversed."""
-    left: int
-
-
-def reverse_hunks(diff: str, before: str, text: str) -> ReversedText | None:
-    """Reverse the hunks of a diff of `before` in a text that has changed since.
-
-    A hunk is reversed if its new lines, with their context, are in the text once and were in the diff's result once.
-    None if the diff is truncated or of another text.
-    """
-    hunks, complete = parse_diff(diff)
-    after = _apply_hunks(hunks, before) if complete else None
-    if not hunks or after is None:
-        return None
-    done = 0
-    for hunk in hunks:
-        old, new = "".join(hunk.old), "".join(hunk.new)
-        at = _find_only(text, new)
-        if at is None or _find_only(after, new) is None:
-            continue
-        if old and not old.endswith("\n") and at + len(new) != len(text):
-            continue  # lines without a newline can only be put at the end
-        text = f"{text[:at]}{old}{text[at + len(new) :]}"
-        done += 1
-    return ReversedText(text, done, len(hunks) - done)
-
-
-def unquote_name(quoted: str) -> bytes:
-    """Undo the quoting of a path in a diff header. Git writes escapes as C does, bytes as octal numbers."""
-    return _ESCAPE.sub(_unescape, quoted.encode("utf-8", "surrogatepass"))
 
 
 class _DiffBlock(msgspec.Struct):
@@ -256,7 +138,7 @@ def _split_marked(text: str) -> list[str]:
     """Split into lines, and mark a missing newline at the end."""
     lines = split_keeping_newlines(text)
     if lines and not lines[-1].endswith("\n"):
-        lines[-1] += f"\n{_NO_NEWLINE}\n"
+        lines[-1] += f"\n{NO_NEWLINE}\n"
     return lines
 
 
@@ -279,12 +161,12 @@ def _write_diff(blocks: Iterable[_DiffBlock], source: str | None, target: str | 
     if length <= _MAX_DIFF_CHARS:
         return Diff(text, added, removed)
     cut = text.rfind("\n", 0, _MAX_DIFF_CHARS) + 1
-    return Diff(f"{text[:cut]}{_CUT}{length - cut} more characters\n", added, removed, truncated=True)
+    return Diff(f"{text[:cut]}{TRUNCATION_MARK}{length - cut} more characters\n", added, removed, truncated=True)
 
 
 def _render_hunks(block: _DiffBlock) -> Iterator[str]:
     old, new = block.old, block.new
-    for group in _group_by_context(exact for part in block.changes for exact in refine_change(old, new, part)):
+    for group in _group_by_context(exact for part in block.changes for exact in _refine_change(old, new, part)):
         low = max(0, group[0].a - CONTEXT_LINES)
         high = min(len(old), group[-1].b + CONTEXT_LINES)
         lines = group[-1].d - group[0].c + (group[0].a - low) + (high - group[-1].b)
@@ -319,7 +201,7 @@ def _format_range(start: int, count: int) -> str:
 def _quote_name(name: str | None) -> str:
     """Write a path as git does in a header: quoted if it is ambiguous."""
     if name is None:
-        return _NO_FILE
+        return NO_FILE
     if name.isprintable() and '"' not in name and "\\" not in name:
         return f"{name}\t" if " " in name else name
     return f'"{"".join(map(_escape, name))}"'
@@ -331,57 +213,127 @@ def _escape(character: str) -> str:
     return character if character.isprintable() else "".join(f"\\{byte:03o}" for byte in character.encode())
 
 
-def _unquote_header(name: str) -> str:
-    return unquote_name(name[1:-1]).decode(errors="replace") if name.startswith('"') else name
+# Sequences of lines or words, compared in bounded time
 
 
-def _unescape(found: re.Match[bytes]) -> bytes:
-    code = found[1]
-    return bytes((int(code, 8) & 255 if len(code) == 3 else _ESCAPES.get(code, code[0]),))
+def diff_lines(old: Sequence[str], new: Sequence[str]) -> Iterator[LineChange]:
+    """Compare two lists of lines. Very long ones are compared between lines that both have once."""
+    return _refine_change(old, new, LineChange(0, len(old), 0, len(new)))
 
 
-def _number_lines(lines: deque[str], stated: HunkRange) -> Iterator[DiffLine]:
-    """Take the lines of a hunk, as many as its header counts, and the remarks between and behind them."""
-    old, new = stated.old_line, stated.new_line
-    old_end, new_end = old + stated.old_count, new + stated.new_count
-    while lines:
-        sign = lines[0][:1] or " "
-        if sign == "\\":
-            yield DiffLine("remark", lines.popleft()[1:])
-            continue
-        if sign not in _KINDS or (old >= old_end and new >= new_end):
-            return
-        text = lines.popleft()[1:]
-        text += "" if lines and lines[0] == _NO_NEWLINE else "\n"
-        yield DiffLine(_KINDS[sign], text, None if sign == "+" else old, None if sign == "-" else new)
-        old, new = old + (sign != "+"), new + (sign != "-")
+def _refine_change(old: Sequence[str], new: Sequence[str], part: LineChange) -> Iterator[LineChange]:
+    """Yield the changes within a part that is known to differ."""
+    change = _trim_common(old, new, part)
+    if change is None:
+        return
+    a, b, c, d = change
+    left = _MAX_MATCHER_STEPS
+    if _count_steps(old[a:b], new[c:d]) <= left:
+        yield from _match(old, new, change)
+        return
+    for low, high, start, end in _split_at_anchors(old[a:b], new[c:d]):
+        inner = LineChange(a + low, a + high, c + start, c + end)
+        left -= _count_steps(old[inner.a : inner.b], new[inner.c : inner.d])
+        yield from _match(old, new, inner) if left >= 0 else (inner,)
 
 
-def _apply_hunks(hunks: Sequence[DiffHunk], before: str) -> str | None:
-    """Apply hunks at their stated lines. None if the text does not have their old lines there."""
-    lines = split_keeping_newlines(before)
-    result: list[str] = []
-    at = 0
-    for hunk in hunks:
-        start = hunk.old_start
-        if lines[start : start + len(hunk.old)] != hunk.old:
-            return None
-        result += (*lines[at:start], *hunk.new)
-        at = start + len(hunk.old)
-    return "".join((*result, *lines[at:]))
+def diff_sequences(one: Sequence[str], other: Sequence[str], max_steps: int = 1_000_000) -> list[LineChange]:
+    """Compare two sequences. Above `max_steps`, everything between their common ends counts as changed."""
+    change = _trim_common(one, other, LineChange(0, len(one), 0, len(other)))
+    if change is None:
+        return []
+    a, b, c, d = change
+    if a == b or c == d or _count_steps(one[a:b], other[c:d], autojunk=False) > max_steps:
+        return [change]
+    return list(_match(one, other, change, autojunk=False))
 
 
-def _find_only(text: str, lines: str) -> int | None:
-    """Return where whole lines are in a text, if they are there once."""
-    at = _find_lines(text, lines, 0)
-    return None if at is None or _find_lines(text, lines, at + 1) is not None else at
+def pair_equal_items(one: Sequence[str], other: Sequence[str], max_steps: int = 1_000_000) -> list[tuple[int, int]]:
+    """Return the pairs of items that `diff_sequences` leaves unchanged."""
+    return list(pair_unchanged(len(one), len(other), diff_sequences(one, other, max_steps)))
 
 
-def _find_lines(text: str, lines: str, start: int) -> int | None:
-    if not lines:
-        return None
-    while (at := text.find(lines, start)) >= 0:
-        if (at == 0 or text[at - 1] == "\n") and (lines.endswith("\n") or at + len(lines) == len(text)):
-            return at
-        start = at + 1
-    return None
+def pair_unchanged(old_count: int, new_count: int, changes: Iterable[LineChange]) -> Iterator[tuple[int, int]]:
+    i = k = 0
+    for a, b, c, d in (*changes, LineChange(old_count, old_count, new_count, new_count)):
+        yield from zip(range(i, a), range(k, c), strict=True)
+        i, k = b, d
+
+
+def narrow_replacements(text: str, replacements: Iterable[Replacement]) -> Iterator[Replacement]:
+    """Cut the lines out of replacements that they leave unchanged, so that these keep their own line endings."""
+    for start, end, new in replacements:
+        old_lines, new_lines = split_keeping_newlines(text[start:end]), split_keeping_newlines(new)
+        starts = list(accumulate(map(len, old_lines), initial=start))
+        for a, b, c, d in diff_lines(old_lines, new_lines):
+            yield Replacement(starts[a], starts[b], "".join(new_lines[c:d]))
+
+
+def _split_at_anchors(old: Sequence[str], new: Sequence[str]) -> Iterator[LineChange]:
+    """Yield the parts between lines that each list has once, in the same order."""
+    pairs = _select_longest_increasing(list(_pair_unique_lines(old, new)))
+    for (a, c), (b, d) in pairwise(((-1, -1), *pairs, (len(old), len(new)))):
+        if (a + 1, c + 1) != (b, d):
+            yield LineChange(a + 1, b, c + 1, d)
+
+
+def _trim_common(old: Sequence[str], new: Sequence[str], part: LineChange) -> LineChange | None:
+    """Cut off the items that both start and end with. None if nothing is left."""
+    a, b, c, d = part
+    head = _count_equal(old[a:b], new[c:d])
+    tail = _count_equal(old[a + head : b][::-1], new[c + head : d][::-1])
+    change = LineChange(a + head, b - tail, c + head, d - tail)
+    return None if change.a == change.b and change.c == change.d else change
+
+
+def _count_equal(one: Sequence[str], other: Sequence[str]) -> int:
+    return next(
+        (count for count, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other))
+    )
+
+
+def _match(old: Sequence[str], new: Sequence[str], part: LineChange, *, autojunk: bool = True) -> Iterator[LineChange]:
+    a, b, c, d = part
+    if min(b - a, d - c) <= 1 and set(old[a:b]).isdisjoint(new[c:d]):
+        yield part
+        return
+    from difflib import SequenceMatcher  # noqa: PLC0415  costs start-up time, and most edits change one line
+
+    for tag, i, j, k, m in SequenceMatcher(None, old[a:b], new[c:d], autojunk=autojunk).get_opcodes():
+        if tag != "equal":
+            yield LineChange(a + i, a + j, c + k, c + m)
+
+
+def _count_steps(old: Sequence[str], new: Sequence[str], *, autojunk: bool = True) -> int:
+    """Return the steps of the matcher at worst: it sees every equal pair once for each run of equal items.
+
+    With `autojunk` no run starts with an item that makes up over 1 % of 200 or more, such as a blank line.
+    """
+    counts = Counter(new)
+    most = len(new) // 100 + 1 if autojunk and len(new) >= 200 else len(new)
+    pairs = sum(count for item in old if (count := counts[item]) <= most)
+    return (len(old) + pairs) * min(len(old), len(new), pairs + 1)
+
+
+def _pair_unique_lines(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[int, int]]:
+    counts, new_counts = Counter(old), Counter(new)
+    places = {line: number for number, line in enumerate(new) if new_counts[line] == 1}
+    return ((number, places[line]) for number, line in enumerate(old) if counts[line] == 1 and line in places)
+
+
+def _select_longest_increasing(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return the longest selection of pairs, ordered by their first number, whose second number increases too."""
+    ends: list[int] = []
+    last: list[int] = []
+    before: list[int] = []
+    for number, (_, place) in enumerate(pairs):
+        length = bisect_left(ends, place)
+        ends[length : length + 1] = [place]
+        last[length : length + 1] = [number]
+        before.append(last[length - 1] if length else -1)
+    chain: list[tuple[int, int]] = []
+    number = last[-1] if last else -1
+    while number >= 0:
+        chain.append(pairs[number])
+        number = before[number]
+    return chain[::-1]

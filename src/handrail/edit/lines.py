@@ -85,3 +85,9 @@ def count_common_end(one: str, other: str) -> int:
 
 def normalize_newlines(text: str) -> str:
     return text.replace("\r\n", "\n") if "\r" in text else text
+
+
+def split_keeping_newlines(text: str) -> list[str]:
+    *lines, last = text.split("\n")
+    lines = [f"{line}\n" for line in lines]
+    return [*lines, last] if last else lines

@@ -2,13 +2,11 @@
 
 from collections.abc import Iterator
 from itertools import islice
-from typing import NamedTuple
 
 import msgspec
 
-from handrail.edit.diff import CONTEXT_LINES
 from handrail.edit.fuzzy.candidates import MAX_COUNTED_PLACES, OF_EDIT, Wording
-from handrail.edit.lines import Replacement, Span, find_line_start
+from handrail.edit.lines import Replacement, Span
 from handrail.protocol.errors import ToolError
 
 MAX_PLACES = 100_000
@@ -79,53 +77,9 @@ def list_places(text: str, old: str, most: int) -> tuple[list[Span], bool]:
     return found[:most], len(found) <= most
 
 
-def list_edge_slips(text: str, span: Span, new: str) -> Iterator[str]:
-    """Describe likely mistakes at the edges of an exact match: doubled indentation, a lost newline."""
-    old, body = text[span.start : span.end], new.lstrip(" \t")
-    if body not in {new, old} and body[:1].strip() and old[:1].strip():
-        before = text[find_line_start(text, span.start) : span.start]
-        if before and not before.strip():
-            yield "is now indented twice: newText begins with white space, and so does the line before oldText."
-    left, right = new[-1:] or text[max(0, span.start - 1) : span.start], text[span.end : span.end + 1]
-    if old.endswith("\n") and left.strip("\n") and right.strip("\n"):
-        yield "is now joined to the next line: oldText ends with a newline, and newText does not."
-
-
-class UniqueMatch(NamedTuple):
-    """A place in bytes, with the lines around it."""
-
-    start: int
-    end: int
-    text: str
-    """Whole lines, enough of them for a diff."""
-    text_start: int
-    lines_before: int
-
-
-def find_unique_match(data: bytes, old: str) -> UniqueMatch | None:
-    """Find the only place in ASCII bytes with plain newlines, without decoding all of them. None: use `match_edit`."""
-    if not old.isascii() or "\r" in old or not data.isascii() or b"\r" in data or b"\0" in data:
-        return None
-    wanted = old.encode()
-    start = data.find(wanted)
-    if start < 0 or data.find(wanted, start + 1) >= 0:
-        return None
-    low, high = _add_context(data, start, start + len(wanted))
-    return UniqueMatch(start, start + len(wanted), data[low:high].decode(), low, data.count(b"\n", 0, low))
-
-
 def _list_separate(text: str, old: str, path: str) -> tuple[Span, ...]:
     found = tuple(islice(find_places(text, old, overlapping=False), MAX_PLACES + 1))
     if len(found) > MAX_PLACES:
         message = f"oldText occurs more than {MAX_PLACES} times in {path}, the most one edit replaces."
         raise ToolError("LIMIT_EXCEEDED", f"{message} Use a longer oldText, or write the whole file.")
     return found
-
-
-def _add_context(data: bytes, start: int, end: int) -> tuple[int, int]:
-    """Widen a span to whole lines, with some before and after it."""
-    low = data.rfind(b"\n", 0, start) + 1
-    for _ in range(CONTEXT_LINES + 1):
-        low = data.rfind(b"\n", 0, max(0, low - 1)) + 1
-        end = data.find(b"\n", end) + 1 or len(data)
-    return low, end

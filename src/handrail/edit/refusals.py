@@ -22,7 +22,7 @@ from handrail.edit.lines import (
     format_line_range,
     list_line_ranges,
 )
-from handrail.edit.omission_grammar import is_mark
+from handrail.edit.omission import is_mark
 from handrail.protocol.errors import ToolError
 from handrail.protocol.text import truncate
 

@@ -190,3 +190,39 @@ def write_memory_file(descriptor: int, content: bytes) -> None:
     with open(descriptor, "wb", closefd=False) as file:
         file.write(content)
     os.lseek(descriptor, 0, os.SEEK_SET)
+
+
+def write_all(descriptor: int, view: memoryview) -> None:
+    while view:
+        view = view[os.write(descriptor, view) :]
+
+
+# Locks of folders. The kernel releases them when the process ends.
+
+
+def lock_folder(folder: str) -> int:
+    """A descriptor that holds the folder's lock. -1 if another process holds it, or the folder is gone."""
+    descriptor = -1
+    with contextlib.suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if os.path.samestat(os.stat(folder), os.fstat(descriptor)):
+            return descriptor
+    if descriptor >= 0:
+        os.close(descriptor)
+    return -1
+
+
+def is_locked(path: str) -> bool:
+    """Whether a live process holds the lock of a file or folder. Several processes may ask at once."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False

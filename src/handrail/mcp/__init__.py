@@ -1,1 +1,1 @@
-"""The Model Context Protocol, both ways: our tools for other programs' agents, and other servers' tools for ours."""
+"""The Model Context Protocol: our tools for other agents, other servers' tools for ours."""

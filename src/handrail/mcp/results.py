@@ -1,70 +1,71 @@
-"""A result of ours as the protocol carries it."""
+"""Results as MCP carries them."""
 
 from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
-from handrail.mcp.caller import Caller
-from handrail.mcp.errors import INVALID_PARAMS, ProtocolError
+from handrail.mcp.protocol import Caller
+from handrail.protocol.jsonrpc import INVALID_PARAMS, ProtocolError
 from handrail.protocol.results import Attachment, ToolResult, render_for_model
 from handrail.protocol.version import VERSION
 
 SERVER_INFO = {"name": "handrail", "title": "handrail", "version": VERSION}
-SERVER_INFO_KEY = "io.modelcontextprotocol/serverInfo"
+INSTRUCTIONS = """\
+Tools to read, search and change the files of one workspace and to run commands in it, each call under the person's \
+policy. Paths are relative to the workspace. Changes can be taken back by the person (`handrail undo`).
+A call that failed says what went wrong and what to do next. One that needs permission (PERMISSION_REQUIRED) waits for \
+the person to say yes: nothing has run yet. Tell them what you wait for (they answer with `handrail approvals`), then \
+make the very same call again: it gives what came of it, once. Do not look for another way to do what was refused."""
 CACHED: dict[str, Any] = {"ttlMs": 60_000, "cacheScope": "private"}
-"""How long a client without a handshake need not ask again what is offered, if it does not listen for changes."""
+"""How long a modern client may cache a list, unless it subscribes to changes."""
+_SERVER_INFO_KEY = "io.modelcontextprotocol/serverInfo"
 
 
 def build_call_result(result: ToolResult[Any]) -> dict[str, Any]:
-    """What the model reads as text, what is attached beside it, and the whole result for programs. What is attached is
-    not in there once more: twice would be twice as much. The result is left as it is: whatever encodes it knows how."""
+    """Text for the model, attachments, and the whole result for programs without the attachments' contents."""
     content: list[dict[str, Any]] = [{"type": "text", "text": render_for_model(result)}]
     if result.attachments:
-        content += [_attached(one, one.content) for one in result.attachments if one.content is not None]
+        content += [_build_attachment(one, one.content) for one in result.attachments if one.content is not None]
         result = replace(result, attachments=tuple(replace(one, content=None) for one in result.attachments))
     return {"content": content, "structuredContent": result, "isError": not result.ok}
 
 
 def refuse_unknown_tool(result: ToolResult[Any]) -> None:
-    """A tool that is not there is an error of the protocol, as its specification says: ProtocolError; all else is a
-    result that the model can read and mend."""
+    """Raises ProtocolError for an unknown tool, as MCP demands. Any other error is a result that the model reads."""
     if result.error is not None and result.error.code == "UNKNOWN_TOOL":
         message = ". ".join((result.error.message, *result.warnings))
         raise ProtocolError(INVALID_PARAMS, message, {"tools": result.error.details})
 
 
 def build_tool_list(entries: list[Any], caller: Caller) -> dict[str, Any]:
-    """All tools at once, as the caller's version has them."""
     return {"tools": entries, **(CACHED if caller.modern else {})}
 
 
 def complete_result(result: dict[str, Any], caller: Caller) -> dict[str, Any]:
-    """A result as the caller's version has it, and as the caller can use it: one without a handshake says what kind it
-    is, and who made it."""
+    """A result as the client's version has it and its model sees it."""
     if caller.reads_text:
-        result = _as_text(result)
+        result = _drop_structure(result)
     if not caller.modern:
         return result
-    meta = {SERVER_INFO_KEY: SERVER_INFO, **result.get("_meta", {})}
+    meta = {_SERVER_INFO_KEY: SERVER_INFO, **result.get("_meta", {})}
     return {"resultType": "complete", **result, "_meta": meta}
 
 
-def _as_text(result: dict[str, Any]) -> dict[str, Any]:
-    """A result without the structure for programs, or a list of tools that promise none: a client that was promised
-    structure takes a result without it for broken."""
+def _drop_structure(result: dict[str, Any]) -> dict[str, Any]:
+    """A result without structure, or a tool list without output schemas: a client rejects a result that lacks the
+    structure which its tool declares."""
     text = {name: value for name, value in result.items() if name != "structuredContent"}
-    return text | {"tools": [_without_output(entry) for entry in text["tools"]]} if "tools" in text else text
+    return text | {"tools": [_drop_output_schema(entry) for entry in text["tools"]]} if "tools" in text else text
 
 
-def _without_output(entry: dict[str, Any] | msgspec.Raw) -> dict[str, Any]:
-    """`entry`: as it goes over the wire, where the list was made ahead."""
-    listed: dict[str, Any] = msgspec.json.decode(entry) if isinstance(entry, msgspec.Raw) else entry
-    return {name: value for name, value in listed.items() if name != "outputSchema"}
+def _drop_output_schema(entry: dict[str, Any] | msgspec.Raw) -> dict[str, Any]:
+    tool: dict[str, Any] = msgspec.json.decode(entry) if isinstance(entry, msgspec.Raw) else entry
+    return {name: value for name, value in tool.items() if name != "outputSchema"}
 
 
-def _attached(attachment: Attachment, content: str) -> dict[str, Any]:
-    """Pictures and sounds have their own kinds; every other file is a resource that is sent along."""
+def _build_attachment(attachment: Attachment, content: str) -> dict[str, Any]:
+    """Images and sounds have their own kinds. Every other file is an embedded resource."""
     kind = "audio" if attachment.mime.startswith("audio/") else attachment.type
     if kind != "file":
         return {"type": kind, "data": content, "mimeType": attachment.mime}

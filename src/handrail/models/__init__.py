@@ -1,18 +1,17 @@
-"""Models: what the loop asks, whoever answers. Providers are imported when one is called."""
+"""Models behind one protocol. Packages of providers are imported when a model is called."""
 
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from handrail.models.finding import find_model
-    from handrail.models.loading import warm_up
-    from handrail.models.model import ModelError
+    from handrail.models.base import ModelError
+    from handrail.models.registry import find_model, warm_up
 
 __all__ = ["ModelError", "find_model", "warm_up"]
 
 _HOMES = {
-    "ModelError": "handrail.models.model",
-    "find_model": "handrail.models.finding",
-    "warm_up": "handrail.models.loading",
+    "ModelError": "handrail.models.base",
+    "find_model": "handrail.models.registry",
+    "warm_up": "handrail.models.registry",
 }
 
 

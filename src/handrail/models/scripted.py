@@ -1,4 +1,4 @@
-"""A model that plays a script: for tests, and for showing the loop at work without a key."""
+"""Plays a script as a model."""
 
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from handrail.models.model import (
+from handrail.models.base import (
     CallPiece,
     Completion,
     ModelError,
@@ -17,13 +17,12 @@ from handrail.models.model import (
     TokenUsage,
 )
 from handrail.protocol.messages import AssistantMessage, CallPart, Detail, Finish, Part, ReasoningPart, TextPart
+from handrail.protocol.wire import decode_json
 
 _PROVIDER = "scripted"
 
 
 class ScriptedReply(msgspec.Struct, frozen=True, kw_only=True):
-    """One answer."""
-
     text: str = ""
     reasoning: str = ""
     calls: tuple[tuple[str, Any], ...] = ()
@@ -31,96 +30,122 @@ class ScriptedReply(msgspec.Struct, frozen=True, kw_only=True):
     finish: Finish | None = None
     spent: TokenUsage = TokenUsage()
     fails: ModelError | tuple[ModelError, ...] | None = None
-    """Raised in the place of the whole answer: one every time, several one after the other and then no more."""
+    """Raised instead of the completion. Of several, each is raised once."""
     fails_after: int | None = None
-    """How many pieces are said before that; all of them where nothing is set."""
+    """The number of pieces before the failure. None: all of them."""
     waits: Callable[[int], Awaitable[None]] | None = None
-    """Awaited before each piece with its number, and once more before the end: a test can hold the model there."""
+    """Awaited with a number before each piece, and before the end."""
 
 
 Script = Sequence[ScriptedReply | Callable[[ModelRequest], ScriptedReply]]
 
 
 class ScriptedModel:
-    """Answers with one line after the other. It goes by the transcript it is sent, so it goes on after a restart."""
+    """Answers with one reply after the other. It counts them in the transcript, so it survives a restart."""
 
     def __init__(
         self, script: Script, *, name: str = "script", window: int = 200_000, summary: ScriptedReply | None = None
     ) -> None:
         self._script = script
-        self._failed: Counter[int] = Counter()
+        self._failures: Counter[int] = Counter()
         self.name = f"{_PROVIDER}:{name}"
         self.window = window
         self._summary = summary
-        """What it answers where it is to sum up the transcript; without it, it cannot."""
+        """The reply to a request for a summary."""
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[StreamPiece]:
-        """The next line of the script, piece by piece."""
         if request.purpose == "summary":
-            yield _summed_up(self._summary)
+            yield _build_summary(self._summary)
             return
-        number = _lines_played(request)
+        number = _count_replies(request)
         if number >= len(self._script):
             raise ModelError("UNAVAILABLE", f"The script has {len(self._script)} lines, and all of them were played.")
         given = self._script[number]
-        line = given(request) if callable(given) else given
-        failure = self._next_failure(line, number)
-        pieces = _pieces(line)
-        for place, piece in enumerate(pieces if failure is None else pieces[: line.fails_after]):
-            await _wait(line, place)
+        reply = given(request) if callable(given) else given
+        failure = self._next_failure(reply, number)
+        pieces = _split_pieces(reply)
+        for at, piece in enumerate(pieces if failure is None else pieces[: reply.fails_after]):
+            await _wait(reply, at)
             yield piece
-        await _wait(line, len(pieces))
+        await _wait(reply, len(pieces))
         if failure is not None:
             raise failure
-        yield _answer(line, number)
+        yield _build_completion(reply, number)
 
     async def close(self) -> None:
-        """There is nothing to let go of."""
+        """There are no connections."""
 
-    def _next_failure(self, line: ScriptedReply, number: int) -> ModelError | None:
-        if not isinstance(line.fails, tuple):
-            return line.fails
-        tried = self._failed[number]
-        self._failed[number] += 1
-        return line.fails[tried] if tried < len(line.fails) else None
-
-
-async def _wait(line: ScriptedReply, place: int) -> None:
-    if line.waits is not None:
-        await line.waits(place)
+    def _next_failure(self, reply: ScriptedReply, number: int) -> ModelError | None:
+        if not isinstance(reply.fails, tuple):
+            return reply.fails
+        tried = self._failures[number]
+        self._failures[number] += 1
+        return reply.fails[tried] if tried < len(reply.fails) else None
 
 
-def _summed_up(line: ScriptedReply | None) -> Completion:
-    if line is None:
+class _StoredReply(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A reply in a JSON file."""
+
+    text: str = ""
+    reasoning: str = ""
+    calls: tuple[tuple[str, Any], ...] = ()
+    finish: Finish | None = None
+    spent: TokenUsage = TokenUsage()
+    fails: tuple[str, str] | None = None
+    """Code and message of the error."""
+
+
+def parse_script(data: bytes) -> list[ScriptedReply]:
+    """Parse `[{"text": …, "calls": [["read", {"path": …}]]}, …]`. Raises the error of msgspec."""
+    return [
+        ScriptedReply(
+            text=one.text,
+            reasoning=one.reasoning,
+            calls=one.calls,
+            finish=one.finish,
+            spent=one.spent,
+            fails=ModelError(*one.fails) if one.fails else None,
+        )
+        for one in decode_json(data, list[_StoredReply])
+    ]
+
+
+async def _wait(reply: ScriptedReply, at: int) -> None:
+    if reply.waits is not None:
+        await reply.waits(at)
+
+
+def _build_summary(reply: ScriptedReply | None) -> Completion:
+    if reply is None:
         raise ModelError("UNAVAILABLE", "The script has no line that sums the transcript up.")
-    if isinstance(line.fails, ModelError):
-        raise line.fails
-    return Completion(parts=(TextPart(text=line.text),), finish="stop", spent=line.spent)
+    if isinstance(reply.fails, ModelError):
+        raise reply.fails
+    return Completion(parts=(TextPart(text=reply.text),), finish="stop", spent=reply.spent)
 
 
-def _pieces(line: ScriptedReply) -> list[StreamPiece]:
-    pieces: list[StreamPiece] = [ReasoningPiece(word) for word in _words(line.reasoning)]
-    pieces += [TextPiece(word) for word in _words(line.text)]
-    return pieces + [CallPiece(name) for name, _ in line.calls]
+def _split_pieces(reply: ScriptedReply) -> list[StreamPiece]:
+    pieces: list[StreamPiece] = [ReasoningPiece(word) for word in _split_words(reply.reasoning)]
+    pieces += [TextPiece(word) for word in _split_words(reply.text)]
+    return pieces + [CallPiece(name) for name, _ in reply.calls]
 
 
-def _words(text: str) -> list[str]:
-    """The text in pieces, as a model would send it; joined they are the text."""
+def _split_words(text: str) -> list[str]:
+    """Split a text behind its spaces."""
     return text.replace(" ", " \0").split("\0") if text else []
 
 
-def _answer(line: ScriptedReply, number: int) -> Completion:
+def _build_completion(reply: ScriptedReply, number: int) -> Completion:
     detail = Detail(provider=_PROVIDER, values={"line": number})
     parts: list[Part] = []
-    if line.reasoning:
-        parts.append(ReasoningPart(text=line.reasoning))
-    parts.append(TextPart(text=line.text, detail=detail))
-    parts += [CallPart(tool_call_id="", name=name, args=args) for name, args in line.calls]
-    finish = line.finish or ("calls" if line.calls else "stop")
-    return Completion(parts=tuple(parts), finish=finish, spent=line.spent)
+    if reply.reasoning:
+        parts.append(ReasoningPart(text=reply.reasoning))
+    parts.append(TextPart(text=reply.text, detail=detail))
+    parts += [CallPart(tool_call_id="", name=name, args=args) for name, args in reply.calls]
+    finish = reply.finish or ("calls" if reply.calls else "stop")
+    return Completion(parts=tuple(parts), finish=finish, spent=reply.spent)
 
 
-def _lines_played(request: ModelRequest) -> int:
+def _count_replies(request: ModelRequest) -> int:
     said = [message for message in request.messages if isinstance(message, AssistantMessage)]
     details = [part.detail for message in said for part in message.parts if part.detail is not None]
     played = [int(detail.values["line"]) for detail in details if detail.provider == _PROVIDER]

@@ -1,1 +1,1 @@
-"""Policy: a pure function from a call, facts and rules to a decision that names its rule."""
+"""Policy: a pure function from the facts of a call to a decision that names its rule."""

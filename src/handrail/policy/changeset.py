@@ -5,9 +5,9 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from handrail.policy.config import PolicyConfig, Rule, describe_bulk
+from handrail.policy.config import PolicyConfig, Rule
 from handrail.policy.git_config import compare_git_settings, is_new_config
-from handrail.policy.name_tables import GENERATED_ENDINGS, GENERATED_FILES, GENERATED_FOLDERS
+from handrail.policy.name_tables import PACKAGE_FOLDERS
 from handrail.policy.names import (
     GIT_LOCK,
     find_protection,
@@ -60,8 +60,9 @@ def judge_changes(
     verdicts = [*_deny_credentials(changes), *_apply_rules(changes, rules, tool)]
     for kind, rule, does, paths in _list_harms(changes, maintenance, rules, steering):
         if paths:
-            why = does if kind == "bulk" else f"{does} {_join_paths(paths)}"
-            verdicts.append(judge_by_mode(_join_paths(paths), rule, kind, rules.mode, undo=undo, why=why))
+            subject = _join_paths(paths)
+            why, effect = (does, "") if kind == "bulk" else (f"{does} {subject}", does.rstrip(":"))
+            verdicts.append(judge_by_mode(subject, rule, kind, rules.mode, undo=undo, why=why, effect=effect))
     if spoken_for and rules.mode != "plan":
         verdicts = [_allow_as_called(verdict) for verdict in verdicts]
     return combine(verdicts or [allow("files", "fs.unchanged", "nothing changes")], rules)
@@ -86,7 +87,7 @@ def _apply_rules(changes: tuple[Change, ...], rules: PolicyConfig, tool: str) ->
     book = build_rulebook(rules.rules)
     paths_by_rule: dict[Rule, list[str]] = {}
     for change in changes:
-        rule = book.path(tool, _list_names(change))
+        rule = book.find_path_rule(tool, _list_names(change))
         if rule is not None and rule.verdict != "allow":
             paths_by_rule.setdefault(rule, []).append(change.path)
     return [judge_by_rule(_join_paths(paths), rule) for rule, paths in paths_by_rule.items()]
@@ -164,8 +165,8 @@ def _describe_bulk(
     """Why this is a bulk change, or "". Git's objects count as bytes only, a moved file only as a file."""
     files = [file for file in changes if file.kind != "folder" and file.path not in moved and maintenance.counts(file)]
     deleted = sum(map(is_deletion, files))
-    if rules.is_bulk(len(files), deleted):
-        return describe_bulk(len(files), deleted)
+    if bulk := rules.describe_bulk(len(files), deleted):
+        return bulk
     size = sum(change.size or 0 for change in changes if change.action in {"created", "modified"})
     if size <= rules.bulk_bytes:
         return ""
@@ -182,6 +183,24 @@ def _join_paths(paths: list[str]) -> str:
 
 
 _SETID_BITS = 0o6000
+_GENERATED_FOLDERS = PACKAGE_FOLDERS | frozenset(
+    {
+        "__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".gradle", ".next", ".nuxt", ".turbo",
+        ".parcel-cache", ".svelte-kit", ".terraform", ".eggs", "htmlcov", ".git",
+    }
+)  # fmt: skip
+"""Folders that programs fill for themselves. People do read `build`, `dist`, `target` and `vendor`."""
+_GENERATED_FILES = frozenset(
+    {
+        "package-lock.json", "npm-shrinkwrap.json", "yarn.lock", "pnpm-lock.yaml", "bun.lock", "bun.lockb", "uv.lock",
+        "poetry.lock", "pdm.lock", "pipfile.lock", "cargo.lock", "composer.lock", "gemfile.lock", "go.sum",
+        "flake.lock", ".coverage", ".ds_store",
+    }
+)  # fmt: skip
+_GENERATED_ENDINGS = (
+    *(".pyc", ".pyo", ".o", ".obj", ".class"),
+    *(".min.js", ".min.css", ".js.map", ".css.map", ".tsbuildinfo"),
+)
 _DELETED, _PROTECTED, _RUNNABLE, _OUTSIDE, _MODIFIED, _CREATED, _LAYOUT, _GENERATED = range(8)
 
 
@@ -217,9 +236,9 @@ def has_setid_bit(change: Change) -> bool:
 def is_generated(path: str) -> bool:
     """Whether programs alone use the file: installed packages, caches, compiled files."""
     *folders, name = path.lower().split("/")
-    if name in GENERATED_FILES or name.endswith(GENERATED_ENDINGS):
+    if name in _GENERATED_FILES or name.endswith(_GENERATED_ENDINGS):
         return True
-    return name in GENERATED_FOLDERS or not GENERATED_FOLDERS.isdisjoint(folders)
+    return name in _GENERATED_FOLDERS or not _GENERATED_FOLDERS.isdisjoint(folders)
 
 
 def _rank(change: Change, moved: frozenset[str]) -> int:

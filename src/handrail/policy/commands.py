@@ -135,7 +135,7 @@ def _ask_without_sandbox(verdict: PartVerdict) -> PartVerdict:
         return verdict
     if verdict.part.decision == "confirm":
         reason = f"{verdict.part.reason}; and there is no sandbox here"
-        return replace(verdict, part=replace(verdict.part, reason=reason, grant=""))
+        return replace(verdict, part=replace(verdict.part, reason=reason, effect="", grant=""))
     reason = "there is no sandbox here, so every command asks"
     return PartVerdict(
         DecisionPart(subject=verdict.part.subject, decision="confirm", rule="exec.no-sandbox", reason=reason)
@@ -200,7 +200,9 @@ def _judge_by_rules(step: CommandStep, context: PolicyContext, default: PartVerd
     rules = context.rules
     if rules.rules:
         at_root = step.folders == (".",)
-        rule = context.book.command(step.words, lambda word: context.is_inside(word, step.folders), at_root=at_root)
+        rule = context.book.find_command_rule(
+            step.words, lambda word: context.is_inside(word, step.folders), at_root=at_root
+        )
         if rule is not None:
             verdict = judge_by_rule(step.text, rule)
             return pick_strictest([default, verdict]) if default.final else verdict
@@ -283,7 +285,7 @@ def _judge_use_by_rule(use: PathUse, text: str, context: PolicyContext) -> PartV
     fact = context.find_fact(use)
     if fact is None or fact.real is None or (fact.kind == "missing" and not use.is_certainly_path):
         return None
-    rule = context.book.path("exec", (fact.real,) if fact.named is None else (fact.real, fact.named))
+    rule = context.book.find_path_rule("exec", (fact.real,) if fact.named is None else (fact.real, fact.named))
     return judge_by_rule(text, rule).with_path(use.path) if rule is not None and rule.verdict != "allow" else None
 
 
@@ -373,7 +375,7 @@ def _judge_inner(
     by_path = _deny_inner_path(displayed, folders, text, context)
     if by_path is not None:
         return by_path
-    rule = context.book.stricter(displayed.words)
+    rule = context.book.find_stricter(displayed.words)
     return judge_by_rule(text, rule) if rule is not None else _judge_inner_paths_by_rule(paths, folders, text, context)
 
 
@@ -394,7 +396,7 @@ def _judge_inner_paths_by_rule(
         return None
     placed = (to_workspace_path(path, folder or ".") for path in paths if path for folder in folders)
     for path in map(posixpath.normpath, placed):
-        rule = context.book.path("exec", (path,))
+        rule = context.book.find_path_rule("exec", (path,))
         if rule is not None and rule.verdict != "allow":
             return judge_by_rule(text, rule).with_path(path)
     return None

@@ -8,12 +8,11 @@ import msgspec
 
 from handrail.protocol.decisions import Mode, PathFact, Verdict
 from handrail.protocol.permissions import Permission
+from handrail.protocol.tool_spec import MCP_PREFIX
 
 RuleLayer = Literal["managed", "user", "project", "session"]
 _LAYERS: tuple[RuleLayer, ...] = ("managed", "user", "project", "session")
 STRICTEST_FIRST: tuple[Verdict, ...] = ("deny", "confirm", "allow")
-MCP_PREFIX = "mcp__"
-"""Starts the name of every MCP tool, and no other name of a tool or class of commands."""
 SKILL = "skill."
 """Starts the rule name of a part that an active skill denies. The name of the skill follows."""
 GRANTED = "grant."
@@ -92,12 +91,10 @@ class PolicyConfig(msgspec.Struct, frozen=True):
         is_write_in_plan = fact.access != "read" and self.mode == "plan"
         return self.outside != "deny" and fact.folder is not None and not is_write_in_plan
 
-    def is_bulk(self, changed: int, deleted: int) -> bool:
-        return deleted > self.bulk_deleted or changed > self.bulk_changed
-
-
-def describe_bulk(changed: int, deleted: int) -> str:
-    return f"changes {changed} files at once, of which it deletes {deleted}"
+    def describe_bulk(self, changed: int, deleted: int) -> str:
+        """Why so many files are a bulk change. Empty: they are none."""
+        is_bulk = deleted > self.bulk_deleted or changed > self.bulk_changed
+        return f"changes {changed} files at once, of which it deletes {deleted}" if is_bulk else ""
 
 
 def rank_rule(rule: Rule) -> tuple[int, int]:

@@ -6,7 +6,7 @@ Pure: the same call, facts and configuration always give the same decision, also
 from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 
-from handrail.policy.config import GRANTED, PolicyConfig, TrustedServer, describe_bulk, find_grant
+from handrail.policy.config import GRANTED, PolicyConfig, TrustedServer, find_grant
 from handrail.policy.names import normalize_name
 from handrail.policy.verdict import (
     PartKind,
@@ -113,7 +113,7 @@ def _judge_tool_path(spec: ToolSpec, fact: PathFact, rules: PolicyConfig) -> Par
 def _apply_path_rule(tool: str, subject: str, paths: tuple[str, ...], rules: PolicyConfig) -> PartVerdict | None:
     from handrail.policy.rules.rulebook import build_rulebook  # noqa: PLC0415  few people write rules
 
-    rule = build_rulebook(rules.rules).path(tool, paths)
+    rule = build_rulebook(rules.rules).find_path_rule(tool, paths)
     return None if rule is None else judge_by_rule(subject, rule)
 
 
@@ -129,12 +129,12 @@ def _can_decide(by_rule: PartVerdict, fact: PathFact) -> bool:
 
 
 def _judge_bulk(paths: tuple[PathFact, ...], rules: PolicyConfig) -> list[PartVerdict]:
+    if len(paths) <= min(rules.bulk_deleted, rules.bulk_changed):
+        return []
     deleted = sum(fact.access == "delete" for fact in paths)
     changed = sum(fact.access != "read" for fact in paths)
-    if deleted <= rules.bulk_deleted and changed <= rules.bulk_changed:
-        return []
-    why = f"it {describe_bulk(changed, deleted)}"
-    return [judge_by_mode("files", "fs.bulk", "bulk", rules.mode, undo=True, why=why)]
+    bulk = rules.describe_bulk(changed, deleted)
+    return [judge_by_mode("files", "fs.bulk", "bulk", rules.mode, undo=True, why=f"it {bulk}")] if bulk else []
 
 
 def _judge_process(fact: ProcessFact, rules: PolicyConfig) -> PartVerdict:

@@ -104,21 +104,3 @@ REPOSITORY_PARTS = frozenset({"head", "refs", "gitdir"}) | GIT_INTERNALS
 
 PACKAGE_FOLDERS = frozenset({"node_modules", "bower_components", "site-packages", ".venv", "venv", ".tox", ".nox"})
 """Folders of installed packages. Their `.github` and `.vscode` steer nothing there, and their keys are for tests."""
-GENERATED_FOLDERS = PACKAGE_FOLDERS | frozenset(
-    {
-        "__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".gradle", ".next", ".nuxt", ".turbo",
-        ".parcel-cache", ".svelte-kit", ".terraform", ".eggs", "htmlcov", ".git",
-    }
-)  # fmt: skip
-"""Folders that programs fill for themselves. People do read `build`, `dist`, `target` and `vendor`."""
-GENERATED_FILES = frozenset(
-    {
-        "package-lock.json", "npm-shrinkwrap.json", "yarn.lock", "pnpm-lock.yaml", "bun.lock", "bun.lockb", "uv.lock",
-        "poetry.lock", "pdm.lock", "pipfile.lock", "cargo.lock", "composer.lock", "gemfile.lock", "go.sum",
-        "flake.lock", ".coverage", ".ds_store",
-    }
-)  # fmt: skip
-GENERATED_ENDINGS = (
-    *(".pyc", ".pyo", ".o", ".obj", ".class"),
-    *(".min.js", ".min.css", ".js.map", ".css.map", ".tsbuildinfo"),
-)

@@ -1,4 +1,4 @@
-"""The outline of a command for the audit log: programs, sub-commands and option names, without values."""
+"""The outline of a command for the audit log, without the values of its options."""
 
 import re
 from functools import lru_cache

@@ -32,7 +32,7 @@ TABLE: dict[PartKind, dict[Mode, Cell]] = {
 }
 """The verdict of each mode if no rule decides."""
 
-REASONS: dict[tuple[PartKind, Verdict], str] = {
+_REASONS: dict[tuple[PartKind, Verdict], str] = {
     ("unproven", "deny"): "plan mode runs nothing that is not proven harmless",
     ("unproven", "confirm"): "what it does is not proven harmless",
     ("write", "deny"): "plan mode changes nothing",
@@ -67,13 +67,16 @@ class PartVerdict(msgspec.Struct, frozen=True):
 
     def with_path(self, path: str) -> "PartVerdict":
         """Name the path in the reason, unless the part is allowed."""
-        return self if self.part.decision == "allow" else self._with(reason=f"{self.part.reason}: {path}")
+        if self.part.decision == "allow":
+            return self
+        effect = self.part.reason if path == self.part.subject else ""
+        return self._with(reason=f"{self.part.reason}: {path}", effect=effect)
 
     def with_hosts(self, remark: str) -> "PartVerdict":
         """Add the remark about the network to the reason if the part asks."""
         if self.part.decision != "confirm":
             return self
-        return replace(self._with(reason=f"{self.part.reason}; {remark}"), names_hosts=True)
+        return replace(self._with(reason=f"{self.part.reason}; {remark}", effect=""), names_hosts=True)
 
     def with_grant(self, grant: str) -> "PartVerdict":
         """Set the class of commands, or the tool, that a standing approval would cover."""
@@ -114,13 +117,14 @@ def combine(verdicts: list[PartVerdict], rules: PolicyConfig) -> Decision:
     part, code = deciding.part, deciding.code
     if part.decision == "confirm" and (rules.unattended or rules.restriction is not None):
         nobody = "nobody is here to ask" if rules.unattended else "the restricted profile asks nobody"
-        part = replace(part, decision="deny", reason=f"{part.reason}, and {nobody}")
+        part = replace(part, decision="deny", reason=f"{part.reason}, and {nobody}", effect="")
         code = "PERMISSION_DENIED"
     return Decision(
         decision=part.decision,
         rule=part.rule,
         reason=part.reason,
         subject=part.subject,
+        effect=part.effect,
         code=code,
         parts=tuple(verdict.part for verdict in verdicts) if len(verdicts) > 1 else (),
         grants=_list_grants(verdicts) if part.decision == "confirm" else (),
@@ -141,23 +145,29 @@ def _list_grants(verdicts: list[PartVerdict]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(grants)) if all(grants) else ()
 
 
-def judge_by_mode(subject: str, rule: str, kind: PartKind, mode: Mode, *, undo: bool, why: str = "") -> PartVerdict:
-    """A part that the mode decides. `undo`: whether it can be undone. `why`: what the part does."""
+def judge_by_mode(
+    subject: str, rule: str, kind: PartKind, mode: Mode, *, undo: bool, why: str = "", effect: str = ""
+) -> PartVerdict:
+    """A part that the mode decides. `undo`: whether it can be undone. `why`: what the part does. `effect`: the same
+    without the subject."""
     verdict, explanation = _apply_mode(kind, mode, undo=undo)
-    reason = f"{why}; {explanation}" if why and _needs_explanation(kind, mode, verdict) else why or explanation
+    is_explained = bool(why) and _needs_explanation(kind, mode, verdict)
+    reason = f"{why}; {explanation}" if is_explained else why or explanation
     if verdict == "deny":
         code: ErrorCode = "OUTSIDE_WORKSPACE" if kind == "outside" else "POLICY_DENIED"
         return deny(subject, rule, reason, code)
     # A rule about a command does not cover protected files or bulk changes.
     final = kind in {"protected", "bulk"} and verdict == "confirm"
-    return PartVerdict(DecisionPart(subject=subject, decision=verdict, rule=rule, reason=reason), final=final)
+    effect = effect if verdict == "confirm" and not is_explained else ""
+    part = DecisionPart(subject=subject, decision=verdict, rule=rule, reason=reason, effect=effect)
+    return PartVerdict(part, final=final)
 
 
 def _apply_mode(kind: PartKind, mode: Mode, *, undo: bool) -> tuple[Verdict, str]:
     cell = TABLE[kind][mode]
     if cell == "undoable":
         return ("allow", f"{mode} mode allows what undo covers") if undo else ("confirm", _NOT_COVERED)
-    return cell, REASONS.get((kind, cell)) or ("it only reads" if kind == "proven" else f"{mode} mode allows it")
+    return cell, _REASONS.get((kind, cell)) or ("it only reads" if kind == "proven" else f"{mode} mode allows it")
 
 
 def _needs_explanation(kind: PartKind, mode: Mode, verdict: Verdict) -> bool:
@@ -210,7 +220,7 @@ def _judge_outside(fact: PathFact, rules: PolicyConfig, subject: str) -> PartVer
         return deny_credential(subject)
     if not rules.can_open(fact):
         return judge_by_mode(subject, "fs.outside", "outside", rules.mode, undo=False)
-    leads_out = REASONS["outside", "deny"]
+    leads_out = _REASONS["outside", "deny"]
     if fact.closed_reason:
         return deny(subject, "fs.outside", f"{leads_out}; {fact.closed_reason}", "OUTSIDE_WORKSPACE")
     return ask(subject, "fs.outside", f"{leads_out}, to {fact.folder}")

@@ -2,6 +2,8 @@
 
 import os
 import subprocess
+import threading
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 
@@ -9,7 +11,24 @@ FOLDERS = ("/usr/bin", "/usr/local/bin", "/run/current-system/sw/bin", "/bin")
 """Folders of system programs. PATH may lead to a folder that an agent can write to."""
 _PROGRAM = "notify-send"
 _OPTIONS = ("--app-name=handrail", "--expire-time=20000")
+_PAUSE_SECONDS = 10.0
+"""The time between two notices. One is enough for several calls that wait at once."""
+_OFF = frozenset(("0", "off", "no", "false"))
+_lock = threading.Lock()
+_last = [-_PAUSE_SECONDS]
 _started: list[subprocess.Popen[bytes]] = []
+
+
+def notify_person(title: str, text: str, environ: Mapping[str, str]) -> bool:
+    """Show a notice unless there was one just before. False: none was tried. HANDRAIL_NOTIFY=off disables notices."""
+    if environ.get("HANDRAIL_NOTIFY", "").lower() in _OFF or not has_desktop(environ):
+        return False
+    with _lock:
+        now = time.monotonic()
+        if now - _last[0] < _PAUSE_SECONDS:
+            return False
+        _last[0] = now
+    return show_on_desktop(title, text)
 
 
 def has_desktop(environ: Mapping[str, str]) -> bool:

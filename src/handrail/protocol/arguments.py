@@ -1,14 +1,14 @@
-"""Checks the arguments of a call. One message names every problem, so that the model can correct all of them."""
+"""Explains invalid arguments of a call. One message names every problem, so that the model can correct all of them."""
 
 import re
 from collections.abc import Iterator
-from typing import Any, Literal, cast, get_args, get_origin
+from typing import Any, Literal, get_args, get_origin
 
 import msgspec
 
 from handrail.protocol.errors import Problem, ToolError
 from handrail.protocol.text import clip_text, render_value
-from handrail.protocol.tool_spec import ForeignArguments, ToolSpec
+from handrail.protocol.tool_spec import ToolSpec
 from handrail.protocol.wire import convert
 
 ALIASES = {
@@ -77,21 +77,14 @@ _INSTRUCTIONS = (
 )
 """Messages of msgspec as instructions."""
 _MAX_UNKNOWN_NAMES = 20
-_CONVERSION_ERRORS = (msgspec.ValidationError, UnicodeEncodeError, RecursionError)
+CONVERSION_ERRORS = (msgspec.ValidationError, UnicodeEncodeError, RecursionError)
 
 
-def validate(spec: ToolSpec, arguments: object) -> msgspec.Struct:
-    """The typed arguments, or INVALID_ARGUMENT with every problem."""
-    if spec.foreign is not None:
-        if problems := spec.foreign.problems(arguments):
-            raise build_argument_error(spec, problems)
-        return ForeignArguments(cast("dict[str, Any]", arguments))
-    try:
-        return convert(arguments, spec.arguments)
-    except _CONVERSION_ERRORS as error:
-        # If every field is fine, the tool's own check of them together failed, and its words are shown.
-        problems = _list_problems(spec.arguments, arguments) or (Problem(field="", problem=clip_text(str(error), 400)),)
-    raise build_argument_error(spec, problems)
+def explain_conversion_error(spec: ToolSpec, arguments: object, error: Exception) -> ToolError:
+    """The error that lists every problem of arguments that do not have the types of the spec."""
+    # If every field is fine, the tool's own check of them together failed, and its words are shown.
+    problems = _list_problems(spec.arguments, arguments) or (Problem(field="", problem=clip_text(str(error), 400)),)
+    return build_argument_error(spec, problems)
 
 
 def build_argument_error(spec: ToolSpec, problems: tuple[Problem, ...]) -> ToolError:

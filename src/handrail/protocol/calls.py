@@ -1,13 +1,17 @@
 """A batch of tool calls: its calls, its outcome."""
 
+import re
 from typing import Any
 
 import msgspec
 
+from handrail.protocol.errors import UsageError
 from handrail.protocol.permissions import PERMISSIONS, Permission, PermissionRequest, Question
 from handrail.protocol.results import ToolResult
 from handrail.protocol.text import render_value
 from handrail.protocol.wire import Envelope, Json, Time, escape_surrogates
+
+_CALL_ID = re.compile(r"[!-.0-~]{1,128}")
 
 
 class ToolCall(Envelope, frozen=True):
@@ -55,6 +59,20 @@ def _list_known_permissions(permissions: object) -> tuple[Permission, ...]:
     given = list[Any](permissions) if isinstance(permissions, list | tuple) else []  # pyright: ignore[reportUnknownArgumentType]
     names = [name for name in given if isinstance(name, str)]
     return tuple(permission for permission in PERMISSIONS if permission in names)
+
+
+def check_call(call: object) -> ToolCall:
+    """UsageError if a program passes something else than a call."""
+    if not isinstance(call, ToolCall):
+        raise UsageError(f"a batch is made of ToolCall(tool_call_id=…, name=…, args=…, …), not of {render_value(call)}")
+    return call
+
+
+def check_call_id(call_id: object) -> None:
+    """UsageError if an id cannot be part of file names, rows and references."""
+    if not isinstance(call_id, str) or not _CALL_ID.fullmatch(call_id):
+        rule = "1 to 128 visible ASCII characters other than /"
+        raise UsageError(f"a tool_call_id is made of {rule}: {render_value(call_id)}")
 
 
 class Done(Envelope, frozen=True, tag_field="state", tag="done"):

@@ -1,11 +1,14 @@
-"""Change sets: the files that a call changed."""
+"""Changes of files: made by a call, or shown in its preview."""
 
-from typing import Literal
+from typing import Literal, NamedTuple
+
+import msgspec
 
 from handrail.protocol.wire import Time, Wire
 
 Action = Literal["created", "modified", "deleted", "renamed", "mode", "link"]
 Kind = Literal["file", "link", "folder"]
+LineOriginKind = Literal["made", "outside", "before", "lost"]
 
 
 class State(Wire, frozen=True):
@@ -90,12 +93,96 @@ class ChangeRecord(Wire, frozen=True, omit_defaults=False):
     """Effects of the call that undo does not cover, in words."""
 
 
-def classify_change(before: State | None, after: State | None) -> Action:
-    """The action that leads from one state to the other."""
-    if before is None:
-        return "created"
-    if after is None:
-        return "deleted"
-    if "link" in {before.kind, after.kind}:
-        return "link"
-    return "mode" if (before.kind, before.hash) == (after.kind, after.hash) else "modified"
+class PreviewRun(Wire, frozen=True):
+    """The run of a command in an overlay before its approval. Nothing of it is committed yet."""
+
+    sealed: str
+    """The id of the stored preview: its output and the new content of every file."""
+    exit_code: int | None
+    """As a shell reports it. Null: the command was stopped."""
+    duration_ms: float
+    ending: str = "exit"
+    """`exit`, or why it was stopped: `timeout`, `memory`, `processes`, `cancelled`."""
+    changes: tuple[Change, ...] = ()
+    """The changes, the most harmful first. Of very many, the first ones."""
+    files: int = 0
+    deleted: int = 0
+    added: int = 0
+    """Lines."""
+    removed: int = 0
+    """Lines."""
+    lines: int = 0
+    """Lines of its output."""
+    last_line: str = ""
+    blocked: tuple[str, ...] = ()
+    """Connections that it tried, in words. A preview has no network."""
+    unkept: tuple[str, ...] = ()
+    """What cannot be committed, in words: a socket, a pipe."""
+    on: tuple[str, ...] = ()
+    """Earlier previews and calls of its batch that it builds on. It is committed only if all of them are."""
+
+
+PREVIEW_GONE = ""
+"""Stands among outdated paths if the stored preview itself is gone."""
+
+
+class Preview(Wire, frozen=True):
+    """The effect of a call, shown before the answer."""
+
+    kind: Literal["diff", "run", "input", "none"]
+    """`diff`: changes of a file. `run`: the command ran in an overlay. `input`: input for a program. `none`: no
+    preview, and `text` says why."""
+    text: str
+    """The diff, for `diff` and `run`."""
+    truncated: bool = False
+    """Whether `text` is cut."""
+    output: str = ""
+    """The output of the preview, shortened."""
+    tried: PreviewRun | None = None
+    time: Time | None = None
+    """When it was made. Files may have changed since."""
+    read_only: bool = False
+    """Whether there is no preview because the command only reads."""
+
+    @property
+    def id(self) -> str | None:
+        """The stored preview of a command. None: the command did not run."""
+        return self.tried.sealed if self.tried is not None else None
+
+
+class ChangeOrigin(msgspec.Struct, frozen=True, kw_only=True):
+    """The change set that a line comes from."""
+
+    number: int
+    time: Time
+    session_id: str
+    tool_call_id: str
+    tool: str
+    summary: str
+    undoable: bool
+
+
+class LineOrigin(msgspec.Struct, frozen=True, kw_only=True):
+    """The origin of a line, as far as it is known."""
+
+    kind: LineOriginKind
+    """`made`: by `entry`. `outside`: by others after `entry`. `before`: older than the first change set.
+    `lost`: unknown, because the contents of `entry` are no longer kept."""
+    entry: ChangeOrigin | None = None
+    path: bytes
+    """The path of the file then."""
+    line: int
+    """The number of the line then."""
+    outside: tuple[int, ...] = ()
+    """Others changed the file, but not the line, after these sets."""
+    brought_back: tuple[int, ...] = ()
+    """These sets undid a change of the line."""
+
+
+class StoredDiff(NamedTuple):
+    """The diff of one or several change sets."""
+
+    numbers: tuple[int, ...]
+    text: str
+    truncated: bool
+    """Whether a part of it was too long to be kept."""

@@ -5,6 +5,7 @@ from typing import Literal
 import msgspec
 
 from handrail.protocol.errors import ErrorCode
+from handrail.protocol.results import OVERLAY_TIER
 from handrail.protocol.wire import Wire
 
 Mode = Literal["plan", "ask", "auto", "full"]
@@ -59,10 +60,6 @@ class DisplayedCommand(Wire, frozen=True):
     """Files that its output is redirected to."""
     forks_itself: bool = False
     """Whether it is a function that starts itself again and again (a fork bomb)."""
-
-
-OVERLAY_TIER = 3
-"""The tier in which the changes of a command go into an overlay."""
 
 
 class CommandFact(Wire, frozen=True):
@@ -162,6 +159,8 @@ class DecisionPart(Wire, frozen=True):
     decision: Verdict
     rule: str
     reason: str
+    effect: str = ""
+    """The reason without the subject, if the reason ends in the subject."""
     grant: str = ""
     """The grant that would cover it: a class of commands, `git commit`, or a tool of another server. Empty: none."""
 
@@ -179,6 +178,14 @@ class Decision(Wire, frozen=True):
     """The error code of a denied call."""
     parts: tuple[DecisionPart, ...] = ()
     """The parts, if there are several."""
+    effect: str = ""
+    """The reason without the subject, if the reason ends in the subject."""
     grants: tuple[str, ...] = ()
     """The grants that would make an approval unnecessary: classes of commands, or tools of other servers. Empty: a part
     that needs approval has none."""
+
+    def to_part(self) -> DecisionPart:
+        """The decision as its only part."""
+        return DecisionPart(
+            subject=self.subject, decision=self.decision, rule=self.rule, reason=self.reason, effect=self.effect
+        )

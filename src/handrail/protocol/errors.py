@@ -153,7 +153,7 @@ class StoreError(HandrailError):
         self.brief = brief
         """The text for a model: without paths of the state folder."""
 
-    def in_result(self, became: str) -> ToolError:
+    def to_tool_error(self, became: str) -> ToolError:
         """The error of a call that fails for this reason. `became`: what the call did."""
         cause, brief = self.__cause__, self.brief
         code, why = EXHAUSTED.get((isinstance(cause, OSError) and cause.errno) or 0, ("IO_ERROR", ""))
@@ -183,6 +183,14 @@ def _suggest_command(cause: BaseException | None) -> str:
     if cause.errno not in {errno.ENOSPC, errno.EDQUOT}:
         return f"{reason}."
     return f"{reason}. Next: df -h {path.rpartition('/')[0]}" if isinstance(path, str) else f"{reason}. Next: df -h"
+
+
+def list_frames(error: BaseException) -> list[str]:
+    """The stack of an error, the innermost frame last."""
+    import traceback  # noqa: PLC0415  costs start-up time, and defects are rare
+
+    frames = traceback.extract_tb(error.__traceback__)
+    return [f"{frame.filename.rpartition('/')[2]}:{frame.lineno} {frame.name}" for frame in frames]
 
 
 def build_install_command(extra: str) -> str:

@@ -5,19 +5,20 @@ from typing import Literal
 
 import msgspec
 
-from handrail.protocol.changes import Change
+from handrail.protocol.changes import Preview
 from handrail.protocol.decisions import DecisionPart, Mode
-from handrail.protocol.wire import Time, Wire
+from handrail.protocol.errors import UsageError
+from handrail.protocol.text import render_value
+from handrail.protocol.wire import Time, Wire, escape_surrogates
 
 Permission = Literal["fs.read", "fs.write", "fs.delete", "proc.exec", "net.connect", "git.write"]
 PERMISSIONS: tuple[Permission, ...] = ("fs.read", "fs.write", "fs.delete", "proc.exec", "net.connect", "git.write")
-PermissionType = Literal["read", "write", "command", "all"]
+_PermissionType = Literal["read", "write", "command", "all"]
 AnswerKind = Literal["once", "session", "workspace", "output", "deny"]
-RequestKind = Literal["external_directory"]
 Scope = Literal["session", "workspace"]
-ANSWERS: tuple[AnswerKind, ...] = ("once", "session", "workspace", "output", "deny")
+_MAX_REPLY_CHARS = 20_000
 
-_COARSE: dict[Permission, PermissionType] = {
+_COARSE: dict[Permission, _PermissionType] = {
     "proc.exec": "command",
     "fs.write": "write",
     "fs.delete": "write",
@@ -27,77 +28,12 @@ _COARSE: dict[Permission, PermissionType] = {
 }
 
 
-def classify_permissions(permissions: Iterable[Permission]) -> PermissionType:
+def classify_permissions(permissions: Iterable[Permission]) -> _PermissionType:
     """The coarse kind for events. Several kinds, or none, are `all`. Reading and writing is writing."""
-    kinds: set[PermissionType] = {_COARSE[permission] for permission in permissions}
+    kinds: set[_PermissionType] = {_COARSE[permission] for permission in permissions}
     if "write" in kinds:
         kinds.discard("read")
     return kinds.pop() if len(kinds) == 1 else "all"
-
-
-def get_s4_kind(request: "PermissionRequest") -> str:
-    """The kind in the vocabulary of other systems: `external_directory`, `bash`, `edit`, `read`, or the tool's name."""
-    if request.kind is not None:
-        return request.kind
-    if "proc.exec" in request.permissions:
-        return "bash"
-    kind = classify_permissions(request.permissions)
-    return {"write": "edit", "read": "read"}.get(kind, request.called)
-
-
-class PreviewRun(Wire, frozen=True):
-    """The run of a command in an overlay before its approval. Nothing of it is committed yet."""
-
-    sealed: str
-    """The id of the stored preview: its output and the new content of every file."""
-    exit_code: int | None
-    """As a shell reports it. Null: the command was stopped."""
-    duration_ms: float
-    ending: str = "exit"
-    """`exit`, or why it was stopped: `timeout`, `memory`, `processes`, `cancelled`."""
-    changes: tuple[Change, ...] = ()
-    """The changes, the most harmful first. Of very many, the first ones."""
-    files: int = 0
-    deleted: int = 0
-    added: int = 0
-    """Lines."""
-    removed: int = 0
-    """Lines."""
-    lines: int = 0
-    """Lines of its output."""
-    last_line: str = ""
-    blocked: tuple[str, ...] = ()
-    """Connections that it tried, in words. A preview has no network."""
-    unkept: tuple[str, ...] = ()
-    """What cannot be committed, in words: a socket, a pipe."""
-    on: tuple[str, ...] = ()
-    """Earlier previews and calls of its batch that it builds on. It is committed only if all of them are."""
-
-
-ONLY_LOOKS = "it only looks, so that a yes changes nothing"
-"""Why a read-only command has no preview, if a rule asks about it."""
-
-
-class Preview(Wire, frozen=True):
-    """The effect of a call, shown before the answer."""
-
-    kind: Literal["diff", "run", "input", "none"]
-    """`diff`: changes of a file. `run`: the command ran in an overlay. `input`: input for a program. `none`: no
-    preview, and `text` says why."""
-    text: str
-    """The diff, for `diff` and `run`."""
-    truncated: bool = False
-    """Whether `text` is cut."""
-    output: str = ""
-    """The output of the preview, shortened."""
-    tried: PreviewRun | None = None
-    time: Time | None = None
-    """When it was made. Files may have changed since."""
-
-    @property
-    def id(self) -> str | None:
-        """The stored preview of a command. None: the command did not run."""
-        return self.tried.sealed if self.tried is not None else None
 
 
 class FileBinding(Wire, frozen=True, omit_defaults=False):
@@ -121,7 +57,7 @@ class PermissionRequest(Wire, frozen=True):
     """The name of the tool on its server."""
     server_name: str
     """The server of the tool: `handrail`, or the name of another server."""
-    permission_type: PermissionType
+    permission_type: _PermissionType
     description: str
     """The call in a few words."""
     rule: str
@@ -160,7 +96,7 @@ class PermissionRequest(Wire, frozen=True):
     """How often it was retried or edited. An approval counts for one revision only."""
     bound_files: tuple[FileBinding, ...] = msgspec.field(default=(), name="basedOn")
     """The versions of files that the preview saw. The approval counts for no others."""
-    kind: RequestKind | None = None
+    kind: Literal["external_directory"] | None = None
     """`external_directory`: an approval opens a folder outside the workspace."""
     pattern: tuple[str, ...] = ()
     """The folder that an approval opens, and its content: `/data`, `/data/*`."""
@@ -174,6 +110,15 @@ class PermissionRequest(Wire, frozen=True):
     def called(self) -> str:
         """The name of the tool in calls."""
         return self.tool_call_name or self.tool_name
+
+    @property
+    def s4_kind(self) -> str:
+        """The kind in the words of other systems: `external_directory`, `bash`, `edit`, `read`, or the tool's name."""
+        if self.kind is not None:
+            return self.kind
+        if "proc.exec" in self.permissions:
+            return "bash"
+        return {"write": "edit", "read": "read"}.get(classify_permissions(self.permissions), self.called)
 
     @property
     def preview_id(self) -> str | None:
@@ -222,6 +167,11 @@ class Answer(Wire, frozen=True):
     revision: int | None = None
     """The revision of the request. Absent: the first one. A denial counts for all revisions."""
 
+    @property
+    def approves(self) -> bool:
+        """Whether it runs the call, or commits its preview."""
+        return self.kind in {"once", "session", "workspace"}
+
 
 class Question(Wire, frozen=True):
     """A question of the model to the user. Its call has no result until the reply."""
@@ -233,6 +183,28 @@ class Question(Wire, frozen=True):
     multiple: bool = False
     custom: bool = False
     """The user may reply in their own words."""
+
+    def normalize_reply(self, said: "Reply | str") -> "Reply":
+        """The reply with its options in order and its text stripped. UsageError says which replies are possible."""
+        given = said if isinstance(said, Reply) else _parse_reply(self, said)
+        text = escape_surrogates(given.text).strip() if given.text else ""
+        unknown = [one for one in given.chosen if one not in self.options]
+        if unknown:
+            raise UsageError(
+                f"{render_value(unknown[0])} is no option of the question. {_describe_possible_replies(self)}"
+            )
+        if text and not self.custom:
+            raise UsageError(
+                f"the question takes no reply in other words: {render_value(text)}. {_describe_possible_replies(self)}"
+            )
+        chosen = tuple(option for option in self.options if option in given.chosen)
+        if len(chosen) > 1 and not self.multiple:
+            raise UsageError(f"only one option may be chosen, not {len(chosen)}. {_describe_possible_replies(self)}")
+        if not chosen and not text:
+            raise UsageError(f"the reply says nothing. {_describe_possible_replies(self)}")
+        if len(text) > _MAX_REPLY_CHARS:
+            raise UsageError(f"a reply has at most {_MAX_REPLY_CHARS:,} characters; this one has {len(text):,}")
+        return Reply(chosen=chosen, text=text or None)
 
 
 class Reply(Wire, frozen=True):
@@ -249,9 +221,6 @@ class ApproverReply(msgspec.Struct, frozen=True):
     """The request or question that was shown last: a request may have been retried meanwhile."""
     answer: Answer | Reply | None = None
     """None: left for later, or answered elsewhere. A question that gets the answer `deny` is put aside."""
-
-
-# Stored requests, questions and grants, as people list them
 
 
 class InboxRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -293,10 +262,31 @@ class InboxQuestion(msgspec.Struct, frozen=True, kw_only=True):
         return self.folder.rpartition("/")[2]
 
 
-class StoredGrant(msgspec.Struct, frozen=True):
-    """A grant or an opened folder, with the part of the state folder it is in."""
+def _describe_possible_replies(question: Question) -> str:
+    options = ", ".join(render_value(option) for option in question.options)
+    many = "one or more of" if question.multiple else "one of"
+    own = "your own words" if question.custom else ""
+    return f"Reply with {' or '.join(filter(None, (f'{many} {options}' if options else '', own)))}."
 
-    granted: StandingGrant | OpenedFolder
-    home: str
-    workspace: str | None
-    """The workspace it counts in, if it is known."""
+
+def _parse_reply(question: Question, said: str) -> Reply:
+    """The option that a text spells, in any case if that is unambiguous. Otherwise it is a reply in own words."""
+    spelled = said.strip()
+    alike = [one for one in question.options if one.strip().casefold() == spelled.casefold()]
+    exact = [one for one in alike if one.strip() == spelled]
+    found = exact or (alike if len(alike) == 1 else [])
+    if found:
+        return Reply(chosen=tuple(found))
+    if question.multiple and (several := _parse_several(question, spelled)):
+        return Reply(chosen=several)
+    return Reply(text=said)
+
+
+def _parse_several(question: Question, spelled: str) -> tuple[str, ...]:
+    """Options separated by commas or newlines. Empty if a part is not an option."""
+    names = {option.strip().casefold(): option for option in question.options}
+    for mark in ("\n", ","):
+        parts = [part.strip().casefold() for part in spelled.split(mark) if part.strip()]
+        if parts and all(part in names for part in parts):
+            return tuple(names[part] for part in parts)
+    return ()

@@ -1,8 +1,8 @@
-"""Records that people and models list: processes, notes, skills, todo items, sessions, audit records."""
+"""Records for lists: processes, notes, skills, todo items, sessions, grants, audit records."""
 
 import re
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Literal
 
 import msgspec
@@ -10,7 +10,7 @@ import msgspec
 from handrail.protocol.decisions import Decision, Mode
 from handrail.protocol.errors import UsageError
 from handrail.protocol.events import ToolCallStart, User
-from handrail.protocol.permissions import Answer, PermissionRequest
+from handrail.protocol.permissions import Answer, OpenedFolder, PermissionRequest, StandingGrant
 from handrail.protocol.wire import Envelope, Json, Time, Wire
 
 SessionState = Literal["running", "background", "waiting", "unreadable", "idle"]
@@ -21,6 +21,14 @@ _TIME_DIGITS = 16
 """The digits of an id that are the time it was made. The digits after them tell ids apart."""
 ProcessState = Literal["running", "ended", "lost"]
 """`lost`: its keeper was killed, so its exit code is unknown. Nothing of it runs any more."""
+_REASONS = {
+    "stopped": "stopped",
+    "idle": "ended: it printed nothing and nobody asked for it (limits.idle)",
+    "session": "ended with its session",
+    "memory": "ended: it used more memory than limits.memory",
+    "processes": "ended: it had more processes than limits.processes",
+    "disk": "ended: it wrote more than limits.preview",
+}
 
 
 class ProcessRecord(Wire, frozen=True):
@@ -52,6 +60,40 @@ class ProcessRecord(Wire, frozen=True):
     last_line: str = ""
     changed: str | None = None
     """What became of the changes in its overlay, in words. Null: it still runs, or it has no overlay."""
+
+    def describe_state(self) -> str:
+        """`running`, `exit 1`, `stopped`."""
+        if self.state != "ended":
+            return self.state
+        return self.reason or self.signal or f"exit {self.exit_code}"
+
+    def describe(self, now: datetime) -> str:
+        """`running for 02:14`, `exit code 1`, and what it changed."""
+        state = self._describe_long_state(now)
+        return f"{state}; {self.changed}" if self.changed else state
+
+    def _describe_long_state(self, now: datetime) -> str:
+        if self.state == "running":
+            ports = f", listens on port {', '.join(map(str, self.ports))} of its own network" if self.ports else ""
+            return f"running for {self.format_run_time(now)}{ports}"
+        if self.state == "lost":
+            return "gone: what kept it was killed, and nobody knows how it ended"
+        if self.reason is not None:
+            return _REASONS.get(self.reason, f"ended: {self.reason}")
+        by = f" ({self.signal})" if self.signal else ""
+        return f"exit code {self.exit_code}{by}"
+
+    def describe_dropped(self) -> str:
+        """A sentence about a log that dropped bytes."""
+        return f"{self.dropped:,} bytes are not kept: the log is the first 64 KB and the last 64 MB"
+
+    def format_run_time(self, now: datetime) -> str:
+        """`02:14`, `1:02:14`, `3 d 01:02`."""
+        seconds = max(0, int(((self.ended or now) - self.started).total_seconds()))
+        minutes, hours, days = seconds // 60 % 60, seconds // 3600 % 24, seconds // 86400
+        if days:
+            return f"{days} d {hours:02}:{minutes:02}"
+        return f"{hours}:{minutes:02}:{seconds % 60:02}" if hours else f"{minutes:02}:{seconds % 60:02}"
 
 
 class Memory(Wire, frozen=True, omit_defaults=False):
@@ -147,13 +189,13 @@ class SessionUsage(msgspec.Struct, frozen=True):
         return self.folder.rpartition("/")[2]
 
 
-class StoredConversation(msgspec.Struct, frozen=True):
-    """A session that has messages."""
+class StoredGrant(msgspec.Struct, frozen=True):
+    """A grant or an opened folder, with the part of the state folder it is in."""
 
-    id: str
-    prompt: str
-    """The first message of the user."""
-    last: datetime | None
+    granted: StandingGrant | OpenedFolder
+    home: str
+    workspace: str | None
+    """The workspace it counts in, if it is known."""
 
 
 class CallStory(msgspec.Struct, frozen=True, kw_only=True):
@@ -185,10 +227,6 @@ def shorten_ids(ids: Iterable[str]) -> dict[str, str]:
     return {name: _shorten(part, [own[other] for other in own if other != name]) for name, part in own.items()}
 
 
-def shorten_id(name: str, others: Iterable[str]) -> str:
-    return _shorten(_own_part(name), [_own_part(other) for other in others if other != name])
-
-
 def list_matching_ids(spelled: str, ids: Iterable[str]) -> list[str]:
     """The ids that start with a spelling, with or without the parts before their own part."""
     names = list(ids)
@@ -215,3 +253,15 @@ def _shorten(part: str, others: list[str]) -> str:
     while length < len(part) and any(other.startswith(part[:length]) for other in others):
         length += 1
     return part[:length]
+
+
+_AGE_UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"))
+
+
+def format_age(age: timedelta) -> str:
+    """An age in its largest unit: `7 s`, `5 min`, `2 h`, `3 d`. A negative age is `0 s`."""
+    seconds = max(0, int(age.total_seconds()))
+    for size, unit in _AGE_UNITS:
+        if seconds >= size:
+            return f"{seconds // size} {unit}"
+    return f"{seconds} s"

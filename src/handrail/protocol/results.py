@@ -1,11 +1,21 @@
 """The result of a tool call."""
 
+from binascii import Error, a2b_base64
 from typing import Any, Generic, Literal, TypeVar
 
 from handrail.protocol.errors import ErrorInfo
 from handrail.protocol.wire import Envelope, Wire
 
 Data = TypeVar("Data")
+MAX_IMAGE_BYTES = 5 * 1024 * 1024
+_IMAGE_STARTS = (
+    (b"\x89PNG\r\n\x1a\n", "image/png"),
+    (b"\xff\xd8\xff", "image/jpeg"),
+    (b"GIF87a", "image/gif"),
+    (b"GIF89a", "image/gif"),
+)
+OVERLAY_TIER = 3
+"""The tier of a sandbox in which the changes of a command go into an overlay."""
 
 
 class Artifacts(Envelope, frozen=True):
@@ -24,6 +34,21 @@ class Attachment(Envelope, frozen=True):
     """The path of the file, relative in the workspace."""
     mime: str
     content: str | None = None
+
+
+def find_image_type(data: bytes) -> str | None:
+    """The media type of an image. None if it is none that models take."""
+    if data.startswith(b"RIFF") and data[8:12] == b"WEBP":
+        return "image/webp"
+    return next((kind for start, kind in _IMAGE_STARTS if data.startswith(start)), None)
+
+
+def detect_image_type(content: str) -> str | None:
+    """The type of an image in base64, by its bytes. A provider rejects every request with a wrongly declared image."""
+    try:
+        return find_image_type(a2b_base64(content, strict_mode=True))
+    except (Error, ValueError):
+        return None
 
 
 class SandboxUsed(Wire, frozen=True):

@@ -1,4 +1,4 @@
-"""JSON Schema of wire types and tools, flat: without references."""
+"""JSON Schema of wire types, flat: without references."""
 
 from functools import lru_cache
 from pkgutil import get_data

@@ -1,17 +1,13 @@
-"""Formats text for people and models."""
+"""Text for display: escaped, truncated, measured."""
 
 import re
 import reprlib
 import unicodedata
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from datetime import timedelta
+from typing import Any
 
 _MAX_MARKS_PER_LETTER = 4
 _WRAP_LOOKBACK_CHARACTERS = 20
-_AGE_UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"))
 _EMOJI = "([\u00a9\u00ae\u203c-\u3299\U0001f000-\U0001faff]\ufe0f)"
 """A sign and the selector that makes it an emoji. The selector has a visible effect only after such a sign."""
 _ODD_SPACES = "\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
@@ -38,6 +34,16 @@ def clip_text(text: str, most: int) -> str:
     return clean if len(clean) <= most else f"{clean[: most - 3]}…"
 
 
+def truncate_middle(text: str, budget: int, note: str) -> str:
+    """A quarter of the budget is for the beginning, the rest for the end. `{}` in the note is what is left out."""
+    room = budget - len(note.format(len(text)))
+    head, tail = room // 4, len(text) - (room - room // 4)
+    # Cut at the end of a line if one is near.
+    head = text.rfind("\n", head // 2, head) + 1 or head
+    tail = text.find("\n", tail, tail + room // 4) + 1 or tail
+    return f"{text[:head]}{note.format(tail - head)}{text[tail:]}"
+
+
 def render_value(value: object) -> str:
     """A value for a message: short, printable, JSON-like."""
     return clip_text(_SHORT_REPR.repr(value), 80)
@@ -62,16 +68,15 @@ def list_escaped_chars(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(shown for char, piece in pieces if (shown := escape_control(piece)) != char))
 
 
-def escape_exact(line: str) -> str:
-    """One line in which every character counts: also escapes tabs, unusual spaces and spaces at the end."""
+def escape_exact_line(text: str) -> str:
+    """The text on one line, in which every character counts: also escapes tabs, unusual spaces, spaces at line ends."""
+    return "\\n".join(map(_escape_exact, text.split("\n")))
+
+
+def _escape_exact(line: str) -> str:
     end = line.rstrip(" ")
     shown = "".join(escape_char(char) if char == "\t" or char in _ODD_SPACES else char for char in _escape_piece(end))
     return shown + escape_char(" ") * (len(line) - len(end))
-
-
-def escape_exact_line(text: str) -> str:
-    """Several lines as one, each escaped by `escape_exact`."""
-    return "\\n".join(map(escape_exact, text.split("\n")))
 
 
 def to_one_line(text: str) -> str:
@@ -114,23 +119,6 @@ def truncate_to_width(text: str, width: int, end: str = "…") -> str:
 def pad(text: str, width: int) -> str:
     """The text with spaces up to a width in columns."""
     return text + " " * max(0, width - measure_width(text))
-
-
-def format_duration(milliseconds: float) -> str:
-    """A duration: `0.05 s`, `1.2 s`, `2 min 3 s`."""
-    seconds = milliseconds / 1000
-    if seconds < 0.1:
-        return f"{seconds:.2f} s"
-    return f"{seconds:.1f} s" if seconds < 60 else f"{int(seconds // 60)} min {int(seconds % 60)} s"
-
-
-def format_age(age: "timedelta") -> str:
-    """An age in its largest unit: `7 s`, `5 min`, `2 h`, `3 d`. A negative age is `0 s`."""
-    seconds = max(0, int(age.total_seconds()))
-    for size, unit in _AGE_UNITS:
-        if seconds >= size:
-            return f"{seconds // size} {unit}"
-    return f"{seconds} s"
 
 
 def _escape_piece(text: str) -> str:

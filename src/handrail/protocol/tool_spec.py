@@ -9,7 +9,7 @@ from handrail.protocol.errors import Problem
 from handrail.protocol.permissions import Permission
 from handrail.protocol.wire import Json, Wire
 
-Category = Literal["builtin", "custom", "mcp"]
+_Category = Literal["builtin", "custom", "mcp"]
 Layer = Literal["base", "companion", "gain"]
 """`base`: the eight. `companion`: works on the conversation, on no file. `gain`: adds what the others lack."""
 Stage = Literal["look", "read", "change", "run", "other"]
@@ -18,6 +18,8 @@ SideEffect = Literal["files", "processes", "network", "conversation", "memory"]
 """`conversation`: it shows or asks something. `memory`: it changes the notes of the workspace."""
 ASIDE: frozenset[SideEffect] = frozenset({"conversation", "memory"})
 """The effects that do not touch the workspace."""
+MCP_PREFIX = "mcp__"
+"""Starts the name of every MCP tool, and no other name of a tool or class of commands."""
 OWN_SERVER = "handrail"
 BASE_NAMES = ("read", "write", "edit", "find", "grep", "ls", "exec", "process")
 
@@ -63,7 +65,7 @@ class ToolSpec(msgspec.Struct, frozen=True, kw_only=True):
     version: str = "1.0.0"
     permissions: tuple[Permission, ...] = ()
     side_effects: tuple[SideEffect, ...] = ()
-    category: Category = "builtin"
+    category: _Category = "builtin"
     server: str = OWN_SERVER
     auto_execute: bool = False
     idempotent: bool = False
@@ -106,7 +108,7 @@ class ToolDescription(Wire, frozen=True, omit_defaults=False):
     version: str
     description: str
     """For the model: what it does and when to use it."""
-    category: Category
+    category: _Category
     auto_execute: bool
     """A hint that it may run without approval. It counts only for tools without effects."""
     permissions: tuple[Permission, ...]

@@ -27,7 +27,7 @@ class Envelope(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 encode = msgspec.json.Encoder().encode
 """The JSON encoder of the wire."""
 
-Kind = TypeVar("Kind")
+_Kind = TypeVar("_Kind")
 UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, TypeError, RecursionError)
 """The exceptions of decoding, also for a damaged file."""
 
@@ -39,7 +39,7 @@ _msgpack_decoders: dict[Any, msgspec.msgpack.Decoder[Any]] = {}
 
 
 @overload
-def get_json_decoder(kind: type[Kind]) -> msgspec.json.Decoder[Kind]: ...
+def get_json_decoder(kind: type[_Kind]) -> msgspec.json.Decoder[_Kind]: ...
 @overload
 def get_json_decoder(kind: Any) -> msgspec.json.Decoder[Any]: ...
 def get_json_decoder(kind: Any) -> msgspec.json.Decoder[Any]:
@@ -56,7 +56,7 @@ def get_json_decoder(kind: Any) -> msgspec.json.Decoder[Any]:
 
 
 @overload
-def get_msgpack_decoder(kind: type[Kind]) -> msgspec.msgpack.Decoder[Kind]: ...
+def get_msgpack_decoder(kind: type[_Kind]) -> msgspec.msgpack.Decoder[_Kind]: ...
 @overload
 def get_msgpack_decoder(kind: Any) -> msgspec.msgpack.Decoder[Any]: ...
 def get_msgpack_decoder(kind: Any) -> msgspec.msgpack.Decoder[Any]:
@@ -69,7 +69,7 @@ def get_msgpack_decoder(kind: Any) -> msgspec.msgpack.Decoder[Any]:
 
 
 @overload
-def decode_json(data: bytes | str, kind: type[Kind]) -> Kind: ...
+def decode_json(data: bytes | str, kind: type[_Kind]) -> _Kind: ...
 @overload
 def decode_json(data: bytes | str, kind: Any) -> Any: ...
 def decode_json(data: bytes | str, kind: Any) -> Any:
@@ -77,12 +77,12 @@ def decode_json(data: bytes | str, kind: Any) -> Any:
     return get_json_decoder(kind).decode(data)
 
 
-def decode_msgpack(data: bytes, kind: type[Kind]) -> Kind:
+def decode_msgpack(data: bytes, kind: type[_Kind]) -> _Kind:
     """A value of this type. msgspec's exceptions pass through."""
     return get_msgpack_decoder(kind).decode(data)
 
 
-def convert(value: object, kind: type[Kind]) -> Kind:
+def convert(value: object, kind: type[_Kind]) -> _Kind:
     """A value of this type from decoded JSON. msgspec's exceptions pass through."""
     get_json_decoder(kind)
     return msgspec.convert(value, kind)

@@ -17,17 +17,18 @@ from handrail.protocol.decisions import PathFact
 from handrail.protocol.permissions import Answer, PermissionRequest, Reply
 from handrail.protocol.results import ToolResult
 from handrail.protocol.wire import convert
-from handrail.replay.recording import (
+from handrail.replay.session_record import (
     CallComparison,
     FileObservations,
     RecordedCall,
     Recording,
     ReplayMapping,
     compare_results,
+    read_recording,
 )
 from handrail.settings import LoadedSettings
 from handrail.store.state_dir import StateFolder
-from handrail.workspace.tree_copy import copy_tree
+from handrail.workspace.tree_copy import copy_tree, make_copy_folder
 from handrail.workspace.workspace import Workspace
 
 _NAMESPACES = 2
@@ -40,7 +41,7 @@ _OUT_OF_REACH = {
 }
 
 
-def confine_settings(loaded: LoadedSettings) -> LoadedSettings:
+def _confine_settings(loaded: LoadedSettings) -> LoadedSettings:
     """The settings of a replay: other roots are read-only, no recorded answer opens a folder, and commands run only in
     namespaces."""
     settings = loaded.settings
@@ -51,7 +52,7 @@ def confine_settings(loaded: LoadedSettings) -> LoadedSettings:
     return replace(loaded, settings=replace(settings, paths=paths, sandbox=sandbox))
 
 
-def relocate_call(call: ToolCall, then: str, now: str) -> ToolCall:
+def _relocate_call(call: ToolCall, then: str, now: str) -> ToolCall:
     """The call with the path of the copy in the place of the workspace's."""
     given: Any = call.args
     if not isinstance(given, dict):
@@ -62,18 +63,13 @@ def relocate_call(call: ToolCall, then: str, now: str) -> ToolCall:
     return replace(call, args={**args, **moved})
 
 
-def has_outside_changes(result: ToolResult[Any], workspace: str) -> bool:
-    """Whether a call changed files outside the workspace."""
-    return any(is_outside(path, workspace) for path in result.artifacts.files_changed)
-
-
-def is_outside(path: str, workspace: str) -> bool:
+def _is_outside(path: str, workspace: str) -> bool:
     """Whether a path, relative to the workspace, leads out of it."""
     full = os.path.normpath(os.path.join(workspace, path))
     return full != workspace and not full.startswith(f"{workspace.rstrip('/')}/")
 
 
-def find_unreachable_reason(then: ToolResult[Any], now: ToolResult[Any]) -> str:
+def _find_unreachable_reason(then: ToolResult[Any], now: ToolResult[Any]) -> str:
     """Why a call cannot run in a copy. Empty if it can."""
     if now.error is None or (then.error is not None and then.error.code == now.error.code):
         return ""
@@ -110,7 +106,7 @@ def make_start(
     copy, own = os.path.join(folder, os.path.basename(workspace) or "workspace"), os.path.join(folder, "state")
     copied = copy_tree(workspace, copy)
     copy_history(state.home(workspace), StateFolder(own).changes(os.path.realpath(copy)))
-    taken, outside = _undo_session(copy, own, session_id, confine_settings(settings), observed)
+    taken, outside = _undo_session(copy, own, session_id, _confine_settings(settings), observed)
     others = {*outside, *_list_differing(copy, observed)}
     meanwhile = tuple(path for path in observed.meanwhile if path not in others)
     return ReplayStart(copy, own, taken, tuple(sorted({*others, *meanwhile})), meanwhile, copied.left_out)
@@ -131,7 +127,7 @@ def _undo_session(
         taken, left = (done.data.undone, set[str]()) if done.data is not None else _undo_separately(rail, session_id)
         taken += _undo_later(rail, copy, sets, observed)
         left |= _list_not_restored(copy, [one for one in rail.changes(_ALL) if one.session_id == session_id])
-        return taken, tuple(sorted({*_list_conflicts(done), *(path for path in left if not is_outside(path, copy))}))
+        return taken, tuple(sorted({*_list_conflicts(done), *(path for path in left if not _is_outside(path, copy))}))
 
 
 def _undo_later(rail: Handrail, copy: str, sets: list[ChangeRecord], observed: FileObservations) -> tuple[int, ...]:
@@ -179,16 +175,16 @@ _CUT_OFF = frozenset({"INTERRUPTED", "CANCELLED", "TIMEOUT"})
 _OWN_NOTES, _ASKS = "memory", "question"
 
 
-def isolate_settings(settings: LoadedSettings, recording: Recording) -> LoadedSettings:
+def _isolate_settings(settings: LoadedSettings, recording: Recording) -> LoadedSettings:
     """Confined settings that offer every tool which the recording used."""
-    confined = confine_settings(settings)
+    confined = _confine_settings(settings)
     old = confined.settings
-    named = {one.call.name for one in recording.calls if has_offered_tool(one)} - {BY_PERSON}
+    named = {one.call.name for one in recording.calls if _has_offered_tool(one)} - {BY_PERSON}
     tools = replace(old.tools, enable=tuple(sorted({*old.tools.enable, *named})))
     return replace(confined, settings=replace(old, tools=tools))
 
 
-def has_offered_tool(one: RecordedCall) -> bool:
+def _has_offered_tool(one: RecordedCall) -> bool:
     """Whether the tool existed when the call was recorded."""
     result = one.result
     return (
@@ -222,7 +218,7 @@ _MAX_NAMED_PATHS = 3
 _READS_ANYTHING = "exec"
 
 
-class UnknownFiles:
+class _UnknownFiles:
     """Files that are not as they were. A difference about them means nothing."""
 
     def __init__(self, paths: Iterable[str]) -> None:
@@ -263,13 +259,23 @@ class SessionReplay(msgspec.Struct, frozen=True):
         return all(one.verdict != "differs" for one in self.calls)
 
 
+def replay_session(
+    folder: str, workspace: str, state: StateFolder, settings: LoadedSettings, keep: str | None = None
+) -> SessionReplay:
+    """Replays the session of a folder on a copy of its workspace: temporary, or at the path `keep`."""
+    with make_copy_folder(workspace, keep) as place:
+        recording = read_recording(folder)
+        start = make_start(place, state, workspace, os.path.basename(folder), settings, recording.observed)
+        return play(recording, start, workspace, settings)
+
+
 def play(recording: Recording, start: ReplayStart, workspace: str, settings: LoadedSettings) -> SessionReplay:
     """Runs the calls of a recording. `workspace`: where it was recorded."""
     with Handrail(
         start.workspace,
         state_dir=start.state,
         session="replay",
-        settings=isolate_settings(settings, recording),
+        settings=_isolate_settings(settings, recording),
         on_permission=_leave_parked,
     ) as rail:
         player = _Player(rail, start, ReplayMapping(workspace, start.workspace, {}))
@@ -284,7 +290,7 @@ def _leave_parked(_: PermissionRequest) -> None:
 class _Player:
     def __init__(self, rail: Handrail, start: ReplayStart, mapping: ReplayMapping) -> None:
         self._rail, self._mapping = rail, mapping
-        self._unknown = UnknownFiles(start.outside)
+        self._unknown = _UnknownFiles(start.outside)
         self._custom = {spec.name for spec in rail.specs() if spec.category != "builtin" and spec.side_effects}
         """Custom tools with effects: nothing confines them to the copy."""
         self._numbers: dict[int, int] = {}
@@ -299,7 +305,7 @@ class _Player:
             reason = skipped.get(one.call.tool_call_id, "")
             is_undo = one.call.name == BY_PERSON and not reason
             now = self._undo(one) if is_undo else results.get(one.call.tool_call_id)
-            if now is not None and one.result is not None and (far := find_unreachable_reason(one.result, now)):
+            if now is not None and one.result is not None and (far := _find_unreachable_reason(one.result, now)):
                 now, reason = None, far
             comparisons.append(self._skip(one, reason) if now is None else self._compare(one, now))
         return comparisons
@@ -311,11 +317,13 @@ class _Player:
             return "" if made else "what it took back was not made again"
         if name.startswith(MCP_PREFIX):
             return "no other server is called for a replay"
-        if has_offered_tool(one) and all(spec.name != name for spec in self._rail.specs()):
+        if _has_offered_tool(one) and all(spec.name != name for spec in self._rail.specs()):
             return "there is no such tool here"
         if name in self._custom:
             return "what a custom tool does is not kept to the copy"
-        if one.result is not None and has_outside_changes(one.result, self._mapping.then):
+        if one.result is not None and any(
+            _is_outside(path, self._mapping.then) for path in one.result.artifacts.files_changed
+        ):
             return "it changed files outside of the workspace"
         return find_skip_reason(one)
 
@@ -325,7 +333,7 @@ class _Player:
         if calls[0].mode is not None and calls[0].mode != self._rail.mode:
             self._rail.set_mode(calls[0].mode)
         known = {one.call.tool_call_id: one for one in calls}
-        outcome = self._rail.batch([relocate_call(one.call, self._mapping.then, self._mapping.now) for one in calls])
+        outcome = self._rail.batch([_relocate_call(one.call, self._mapping.then, self._mapping.now) for one in calls])
         while isinstance(outcome, Parked):
             outcome = self._answer(outcome, known)
         return {result.tool_call_id: result for result in outcome.results}

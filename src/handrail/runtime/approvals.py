@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Protocol
+from typing import Any, Literal, Protocol
 
 from msgspec.structs import replace
 
@@ -14,21 +14,30 @@ from handrail.protocol.events import (
     ToolCallPermissionGranted,
     ToolCallQuestionRequired,
 )
-from handrail.protocol.permissions import Answer, AnswerKind, ApproverReply, PermissionRequest, Question, Reply
+from handrail.protocol.permissions import (
+    Answer,
+    AnswerKind,
+    ApproverReply,
+    PermissionRequest,
+    Question,
+    Reply,
+)
+from handrail.protocol.results import ToolResult
 from handrail.protocol.text import render_value
+from handrail.runtime import permission_request
 from handrail.runtime.batch import run_batch, run_claimed
 from handrail.runtime.execute import close_call, take_steps
 from handrail.runtime.park import claim_batch, is_pending, load_parked, release_batch
 from handrail.runtime.pending_call import PendingCall, drop_preview, load_call
-from handrail.runtime.permission_request import load_request
+from handrail.runtime.recovery import recover
 from handrail.runtime.results import build_result, require_result, restore_audit_record
 from handrail.runtime.session import Session
 from handrail.store.approvals import save_answer
 from handrail.store.inbox import StoredRequest, find_answer, find_pending_question
 from handrail.store.journal import DuplicateCallError
 
-OnPermission = Callable[[PermissionRequest], Answer | AnswerKind | None]
-"""Is asked about each request. None leaves it for later."""
+OnPermission = Callable[[PermissionRequest], Answer | AnswerKind | None] | Literal["park"]
+"""Is asked about each request. None leaves it for later, `"park"` leaves every request for later."""
 
 
 class Approver(Protocol):
@@ -45,7 +54,7 @@ class Approver(Protocol):
 class CallbackApprover:
     """Asks a function of the program."""
 
-    def __init__(self, on_permission: OnPermission) -> None:
+    def __init__(self, on_permission: Callable[[PermissionRequest], Answer | AnswerKind | None]) -> None:
         self._on_permission = on_permission
 
     def is_available(self) -> bool:
@@ -62,11 +71,11 @@ class CallbackApprover:
 # The loop
 
 
-def run_with_approver(
-    session: Session, calls: tuple[ToolCall, ...], fresh: bool, find_approver: Callable[[], Approver | None]
+def ask_for_batch(
+    session: Session, calls: tuple[ToolCall, ...], parked: Parked, find_approver: Callable[[], Approver | None]
 ) -> Done | Parked:
-    """Runs a batch, asking until it is done or a request is left for later. `fresh`: the journal knows no id of it."""
-    outcome = run_batch(session, calls, fresh)
+    """Asks about a parked batch until it is done or a request is left for later."""
+    outcome: Done | Parked = parked
     while isinstance(outcome, Parked) and outcome.requests and (approver := find_approver()) is not None:
         answered = ask_in_turn(session, outcome, approver)
         if isinstance(answered, Parked):
@@ -119,6 +128,23 @@ def try_answer(session: Session, reply: ApproverReply) -> Done | Parked | None:
     return None
 
 
+# Batches that killed processes left
+
+
+def resume_batches(session: Session) -> Done | None:
+    """Runs the answered batches that killed processes left. None if there are none.
+
+    A batch that has to wait again has no results yet.
+    """
+    recover(session)
+    results: list[ToolResult[Any]] = []
+    for batch_id in session.journal.list_ready_batches():
+        outcome = run_claimed(session, claim_batch(session, batch_id))
+        if isinstance(outcome, Done):
+            results += outcome.results
+    return Done(results=tuple(results)) if results else None
+
+
 # Answers to permission requests
 
 
@@ -139,19 +165,19 @@ def answer_request(session: Session, request_id: str, answer: Answer) -> Done | 
         raise
     except BaseException:  # an interrupt: the answer may be stored already, so another process has to be able to run it
         with suppress(StoreError, UsageError):
-            release_batch(session, load_request(session, request_id).request.batch_id)
+            release_batch(session, permission_request.load_request(session, request_id).request.batch_id)
         raise
 
 
 def _record_answer(session: Session, request_id: str, answer: Answer) -> list[str] | Parked | None:
     """Stores an answer. Returns the calls of the batch if this was the last answer: this process has claimed them."""
     while True:
-        stored = load_request(session, request_id)
+        stored = permission_request.load_request(session, request_id)
         _check_answer(stored.request, answer)
         calls = _save_answer(session, stored, answer)
         if calls is not None:
             return calls or load_parked(session, stored.request.batch_id)
-        if stored.answered or load_request(session, request_id).answered:
+        if stored.answered or permission_request.load_request(session, request_id).answered:
             return _claim_again(session, stored.request, answer)
         # Another process retried the request meanwhile: check whether the answer is for the new revision.
 
@@ -222,7 +248,7 @@ def answer_question(session: Session, call_id: str, reply: Reply | str | None) -
     if reply is None:
         pending.fail(tool.build_no_reply_error())
     else:
-        pending.output = tool.build_reply_output(question, tool.normalize_reply(question, reply))
+        pending.output = tool.build_reply_output(question, question.normalize_reply(reply))
         take_steps(session, pending, (build_result,))
     return _finish(session, pending)
 

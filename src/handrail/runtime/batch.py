@@ -23,21 +23,10 @@ from handrail.runtime.execute import (
     select_steps,
     take_steps,
 )
-from handrail.runtime.park import (
-    claim_batch,
-    load_parked,
-    park_after_run,
-    park_for_approval,
-    park_question,
-    redecide,
-    release_batch,
-)
 from handrail.runtime.pending_call import PendingCall, load_call
-from handrail.runtime.recovery import recover
 from handrail.runtime.results import build_error_result, require_result
 from handrail.runtime.session import Session
 from handrail.store.journal import DuplicateCallError
-from handrail.store.open_calls import list_ready_batches
 from handrail.tools.tool import ApprovalNeededError
 
 MAX_PARALLEL_CALLS = 8
@@ -85,20 +74,6 @@ def refuse_batch(session: Session, calls: tuple[ToolCall, ...], error: ToolError
     return known if isinstance(known, Parked) else _run_all(session, batch, known)
 
 
-def resume_batches(session: Session) -> Done | None:
-    """Runs the answered batches that killed processes left. None if there are none.
-
-    A batch that has to wait again has no results yet.
-    """
-    recover(session)
-    results: list[ToolResult[Any]] = []
-    for batch_id in list_ready_batches(session.journal.database):
-        outcome = run_claimed(session, claim_batch(session, batch_id))
-        if isinstance(outcome, Done):
-            results += outcome.results
-    return Done(results=tuple(results)) if results else None
-
-
 def _decide_all(session: Session, batch: list[PendingCall], fresh: bool) -> None:
     for pending in batch:
         pending.id_is_ours, pending.batch_id = fresh, batch[0].call.tool_call_id
@@ -110,10 +85,10 @@ def _decide_all(session: Session, batch: list[PendingCall], fresh: bool) -> None
 def _park_waiting(session: Session, batch: list[PendingCall], todo: list[PendingCall]) -> Parked | None:
     """Parks the batch if it waits for an approval or a reply. A question is asked only if it is alone."""
     if len(batch) == len(todo) == 1 and todo[0].tool.asks is not None:
-        parked = park_question(session, todo[0])
+        parked = _load_park().park_question(session, todo[0])
         if parked is not None:
             return parked
-    return park_for_approval(session, todo) if any(pending.needs_approval for pending in todo) else None
+    return _load_park().park_for_approval(session, todo) if any(pending.needs_approval for pending in todo) else None
 
 
 def _run_all(session: Session, batch: list[PendingCall], known: _KnownResults) -> Done | Parked:
@@ -131,7 +106,7 @@ def _run_all(session: Session, batch: list[PendingCall], known: _KnownResults) -
             result = known.get(pending.call.tool_call_id) or _run_call(session, pending, budget)
         except ApprovalNeededError as needed:
             later = [one for one in batch if one.call.tool_call_id not in known]
-            parked = park_after_run(session, pending, later, needed)
+            parked = _load_park().park_after_run(session, pending, later, needed)
             if parked is not None:
                 return parked
             result = require_result(pending)
@@ -170,7 +145,7 @@ def run_claimed(session: Session, call_ids: list[str]) -> Done | Parked:
     try:
         batch, known = _load_batch(session, call_ids)
         todo += [pending for pending in batch if pending.journal_state != "finished"]
-        redecide(session, todo)
+        _load_park().redecide(session, todo)
         return _run_all(session, batch, known)
     except BaseException as error:
         _close_if_interrupted(session, todo, error)
@@ -196,7 +171,7 @@ def _release_calls(session: Session, call_ids: list[str]) -> None:
     with suppress(StoreError):
         entries = [entry for call_id in call_ids if (entry := session.journal.entry(call_id)) is not None]
         for batch_id in {entry.batch_id for entry in entries}:
-            release_batch(session, batch_id)
+            _load_park().release_batch(session, batch_id)
 
 
 # Repeated calls
@@ -210,7 +185,7 @@ def _find_known_results(session: Session, batch: list[PendingCall]) -> _KnownRes
         if entry is None:
             continue
         if entry.state == "parked":
-            parked = load_parked(session, entry.batch_id)
+            parked = _load_park().load_parked(session, entry.batch_id)
             if parked.requests or parked.questions:
                 return parked  # otherwise another process got the answer just now, and runs the call
         known[entry.id] = _wait_for_result(session, pending)
@@ -224,7 +199,7 @@ def _wait_for_result(session: Session, pending: PendingCall) -> ToolResult[Any]:
         entry = session.journal.entry(pending.call.tool_call_id)
         if entry is not None and entry.end_seq is not None:
             return _load_result(session, entry.end_seq)
-        if entry is not None and (call_ids := claim_batch(session, entry.batch_id)):
+        if entry is not None and (call_ids := _load_park().claim_batch(session, entry.batch_id)):
             run_claimed(session, call_ids)
             continue
         time.sleep(pause)
@@ -358,3 +333,9 @@ def _join(threads: list[Thread]) -> None:
     for thread in threads:
         if thread.ident is not None:
             thread.join()
+
+
+def _load_park():  # the type is that of the module
+    from handrail.runtime import park  # noqa: PLC0415  most batches wait for nobody
+
+    return park

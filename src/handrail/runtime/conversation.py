@@ -1,4 +1,4 @@
-"""The conversation of a session, as the agent loop writes and reads it."""
+"""The conversation of a session, as the agent loop uses it."""
 
 import os
 import re
@@ -75,16 +75,16 @@ class Conversation:
 
     def messages(self, after: int = 0) -> list[NumberedMessage]:
         """All messages with a higher number, oldest first."""
-        return self._enter(self._messages.after, after)
+        return self._enter(self._messages.list_after, after)
 
     def last_turn_event(self) -> User | End | Error | None:
         """The last event that began, ended or failed a turn."""
-        event = self._enter(self._session.journal.last_of, "user", "end", "error")
+        event = self._enter(self._session.journal.find_last, "user", "end", "error")
         return event if isinstance(event, User | End | Error) else None
 
     def last_prompt(self) -> int:
         """The number of the event that began the last turn, or 0."""
-        event = self._enter(self._session.journal.last_of, "user")
+        event = self._enter(self._session.journal.find_last, "user")
         return event.seq if event is not None else 0
 
     def instructions(self) -> Instructions | None:

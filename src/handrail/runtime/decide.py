@@ -7,18 +7,18 @@ from msgspec.structs import replace
 
 from handrail.policy.config import MCP_PREFIX, SKILL, PolicyConfig
 from handrail.policy.decide import decide
-from handrail.protocol.arguments import build_argument_error, validate
+from handrail.protocol.arguments import build_argument_error
 from handrail.protocol.changes import Change
 from handrail.protocol.decisions import Access, Decision, Facts, MemoryFact, PathFact
 from handrail.protocol.errors import REFUSAL_ADVICE, ErrorCode, Problem, ToolError
 from handrail.protocol.tool_spec import ToolSpec, parse_major_version
 from handrail.protocol.wire import escape_surrogates
 from handrail.runtime.pending_call import PendingCall
-from handrail.runtime.registry import find_nearest_name
+from handrail.runtime.registry import find_nearest_name, parse_arguments
 from handrail.runtime.session import Session
 from handrail.tools.tool import CommandUse, ProcessUse, Touches
-from handrail.workspace.errors import clip_path
 from handrail.workspace.facts import build_path_fact
+from handrail.workspace.roots import clip_path
 from handrail.workspace.workspace import Workspace
 
 Step = Callable[[Session, PendingCall], None]
@@ -28,7 +28,7 @@ Step = Callable[[Session, PendingCall], None]
 def _find_tool(session: Session, pending: PendingCall) -> None:
     """Finds the tool of exactly the called name."""
     name = pending.call.name
-    if session.skills.any or not session.journal.never_had_skill():
+    if session.skills.any or not session.journal.has_never_had_skill():
         session.skills.refresh()
     if session.foreign is not None and name.startswith(MCP_PREFIX):
         session.refresh_servers()
@@ -64,7 +64,7 @@ def _check_version(_: Session, pending: PendingCall) -> None:
 def check_arguments(_: Session, pending: PendingCall) -> None:
     """Parses the arguments. One error lists all problems."""
     spec = pending.tool.spec
-    pending.arguments = validate(spec, pending.call.args)
+    pending.arguments = parse_arguments(spec, pending.call.args)
     if not pending.args_are_json:
         problem = "the arguments hold text that is not valid Unicode, or a value that is not JSON"
         raise build_argument_error(spec, (Problem(field="", problem=problem),))

@@ -30,7 +30,7 @@ from handrail.runtime.pending_call import Approval, PendingCall, load_answer, lo
 from handrail.runtime.permission_request import build_request
 from handrail.runtime.results import build_event_fields
 from handrail.runtime.session import Session
-from handrail.sandbox.overlay.overlay import Overlay, reclaim
+from handrail.sandbox.overlay.overlay import Overlay
 from handrail.tools.exec.detached import read_captured_output
 from handrail.tools.exec.overlay import check_room, commit_preview, examine_overlay, to_permission_preview
 from handrail.tools.exec.result import render_change_row
@@ -72,7 +72,7 @@ def _settle(session: Session, process: ProcessSession, note: OverlayNote) -> str
         return render_change_row(ChangeSet(changes=made.body.changes, number=made.number, undoable=made.body.undoable))
     if session.journal.entry(f"{note.call_id}{_REQUEST_ID_SUFFIX}") is not None:
         return _PARKED
-    overlay = reclaim(note.layer)
+    overlay = Overlay.reclaim(note.layer)
     if overlay is None and os.path.isdir(note.layer):  # the sweep locks each overlay for a moment
         raise ToolError("CONFLICT", "Another process is looking at what it changed just now. Try again.")
     if overlay is None:

@@ -2,7 +2,6 @@
 
 import contextlib
 import errno
-import os
 from collections.abc import Callable, Generator
 from functools import partial
 from typing import Any
@@ -11,7 +10,7 @@ from msgspec.structs import replace
 
 from handrail.policy.decide import is_network_closed
 from handrail.protocol import events
-from handrail.protocol.errors import EXHAUSTED, HandrailError, StoreError, ToolError
+from handrail.protocol.errors import EXHAUSTED, StoreError, ToolError, list_frames
 from handrail.protocol.events import ToolCallRunning, ToolCallUpdate
 from handrail.protocol.permissions import PermissionRequest
 from handrail.protocol.tool_spec import SideEffect
@@ -22,13 +21,12 @@ from handrail.runtime.locks import Lock
 from handrail.runtime.pending_call import PendingCall, forget_preview
 from handrail.runtime.results import build_event_fields, describe_interrupted, record_state
 from handrail.runtime.session import Session
-from handrail.settings import resolve_state_folder
 from handrail.store.grants import hash_variables
 from handrail.store.journal import DuplicateCallError
-from handrail.store.state_dir import StateFolder, make_id, open_private
+from handrail.store.state_dir import write_report
 from handrail.tools.tool import ApprovalNeededError, CallLimits, CommandContext, Context
-from handrail.workspace.errors import clip_path
 from handrail.workspace.facts import build_command_fact
+from handrail.workspace.roots import clip_path
 
 _MAX_LOCKED_FILES = 100
 """Above this, the roots of the files are locked instead: a process has only so many descriptors."""
@@ -57,7 +55,7 @@ def take_steps(session: Session, pending: PendingCall, steps: tuple[Step, ...]) 
     if pending.error is not None:
         return
     try:
-        with session.workspace.root_sets.temporarily(pending.roots):
+        with session.workspace.root_sets.lend(pending.roots) if pending.roots else contextlib.nullcontext():
             for step in steps:
                 step(session, pending)
     except ToolError as error:
@@ -65,7 +63,7 @@ def take_steps(session: Session, pending: PendingCall, steps: tuple[Step, ...]) 
     except (DuplicateCallError, ApprovalNeededError):
         raise
     except StoreError as error:  # not of the journal, so the call can have a result
-        pending.fail(error.in_result(_describe_progress(session, pending)))
+        pending.fail(error.to_tool_error(_describe_progress(session, pending)))
     except Exception as error:  # a defect of handrail or of a custom tool
         pending.fail(_build_internal_error(error, session.crashes))
 
@@ -83,7 +81,7 @@ def fail_unrecorded(session: Session, pending: PendingCall, error: StoreError) -
     if pending.result is None or pending.journal_state != "finished":
         progress = _describe_progress(session, pending)
         pending.error = pending.result = None
-        pending.fail(error.in_result(progress))
+        pending.fail(error.to_tool_error(progress))
         results.build_error_result(pending)
 
 
@@ -264,7 +262,7 @@ def resolve_turn(session: Session, pending: PendingCall) -> str:
     A call that no model made is a turn of its own, with its batch.
     """
     call = pending.call
-    prompt = session.journal.last_of("user") if call.message_id else None
+    prompt = session.journal.find_last("user") if call.message_id else None
     is_of_prompt = isinstance(prompt, events.User) and prompt.message_id == call.trace_id
     return call.trace_id if is_of_prompt else pending.batch_id
 
@@ -337,7 +335,7 @@ def close_interrupted(session: Session, pending: PendingCall) -> None:
 
 
 def _close_interrupted(session: Session, pending: PendingCall) -> None:
-    with session.workspace.root_sets.temporarily(pending.roots):
+    with session.workspace.root_sets.lend(pending.roots):
         is_unclear = pending.journal_state == "started" and pending.output is None
         outcome = describe_interrupted(session, pending) if is_unclear else ""
     if pending.result is None and pending.output is not None:
@@ -405,31 +403,6 @@ def _build_internal_error(error: BaseException, folder: Callable[[], str]) -> To
     return ToolError(
         "INTERNAL", f"A defect stopped the call ({kind} at {where}). It is not your arguments; go on without it."
     )
-
-
-def write_report(error: BaseException, folder: str) -> str:
-    """Writes a report of an error. Returns its path."""
-    report = os.path.join(folder, f"{make_id('crash')}.txt")
-    # Without the text of the exception: it may quote a file or an argument.
-    with open(report, "w", encoding="utf-8", opener=open_private) as out:
-        out.write("\n".join([type(error).__name__, *list_frames(error), ""]))
-    return report
-
-
-def report_defect(error: BaseException) -> str:
-    """Writes a report to the user's state folder. Returns a sentence with its path, or why there is none."""
-    try:
-        return f"Report: {write_report(error, StateFolder(resolve_state_folder(os.environ)).crashes())}"
-    except (HandrailError, OSError) as reason:
-        return f"No report could be written: {reason}"
-
-
-def list_frames(error: BaseException) -> list[str]:
-    """The stack of an error, the innermost frame last."""
-    import traceback  # noqa: PLC0415  costs start-up time, and defects are rare
-
-    frames = traceback.extract_tb(error.__traceback__)
-    return [f"{os.path.basename(frame.filename)}:{frame.lineno} {frame.name}" for frame in frames]
 
 
 def _describe_progress(session: Session, pending: PendingCall) -> str:

@@ -16,12 +16,12 @@ from handrail.policy.config import MCP_PREFIX, PolicyConfig, Rule, describe_rule
 from handrail.policy.decide import decide
 from handrail.policy.programs.registry import build_registry, find_example_refusal
 from handrail.policy.rules.lint import list_failing_examples
-from handrail.protocol.arguments import build_argument_error, validate
-from handrail.protocol.decisions import Decision, DecisionPart, Facts, ForeignFact, Mode, Verdict
+from handrail.protocol.arguments import build_argument_error
+from handrail.protocol.decisions import Decision, Facts, ForeignFact, Mode, Verdict
 from handrail.protocol.errors import Problem, StoreError, ToolError
 from handrail.protocol.tool_spec import ToolSpec
 from handrail.protocol.wire import Wire, escape_surrogates, sanitize_json
-from handrail.runtime.registry import ToolSet
+from handrail.runtime.registry import ToolSet, parse_arguments
 from handrail.sandbox.profile import HostLookup
 from handrail.settings import Settings
 from handrail.store.grants import GrantedFolders
@@ -76,7 +76,7 @@ class Explainer:
         """The decision, and the facts that it depends on."""
         spec, collect = (EXEC, self._collect_command_facts) if name == EXEC.name else self._find_tool(name)
         facts = collect(_check_arguments(spec, arguments))
-        return fill_parts(decide(spec, None, facts, rules)), facts
+        return _fill_parts(decide(spec, None, facts, rules)), facts
 
     def _collect_command_facts(self, arguments: ExecArguments) -> Facts:
         from handrail.runtime.facts import collect_command_facts  # noqa: PLC0415  tables that only commands need
@@ -125,18 +125,13 @@ class Explainer:
         return collect_process_facts(use, lambda: ProcessSessions(self._processes), self._tier)
 
 
-def fill_parts(decision: Decision) -> Decision:
+def _fill_parts(decision: Decision) -> Decision:
     """The decision with at least one part: itself."""
-    if decision.parts:
-        return decision
-    part = DecisionPart(
-        subject=decision.subject, decision=decision.decision, rule=decision.rule, reason=decision.reason
-    )
-    return msgspec.structs.replace(decision, parts=(part,))
+    return decision if decision.parts else msgspec.structs.replace(decision, parts=(decision.to_part(),))
 
 
 def _check_arguments(spec: ToolSpec, arguments: object) -> Any:
-    typed = validate(spec, arguments)
+    typed = parse_arguments(spec, arguments)
     if not sanitize_json(arguments)[1]:
         problem = "the arguments hold text that is not valid Unicode, or are nested too deeply"
         raise build_argument_error(spec, (Problem(field="", problem=problem),))

@@ -25,10 +25,9 @@ from handrail.sandbox.mounts import Mount, is_shown
 from handrail.sandbox.profile import HostLookup, SandboxHost, SandboxProfile
 from handrail.sandbox.view import build_base_view, build_view
 from handrail.tools.tool import ProcessUse
-from handrail.workspace.errors import clip_path
 from handrail.workspace.facts import build_command_fact
 from handrail.workspace.resolve import READ_FILE
-from handrail.workspace.roots import find_descriptor_path
+from handrail.workspace.roots import clip_path, find_descriptor_path
 from handrail.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -139,13 +138,13 @@ def _check_cwd(workspace: Workspace, cwd: str) -> None:
         message = f"cwd {clip_path(cwd)} is outside the workspace. Folders are relative to it."
         raise ToolError("OUTSIDE_WORKSPACE", message)
     if fact.kind == "missing":
-        raise workspace.not_found(cwd, "folder")
+        raise workspace.build_not_found_error(cwd, "folder")
     if fact.kind != "directory":
         raise ToolError("NOT_A_DIRECTORY", f"cwd {clip_path(cwd)} is not a folder.")
 
 
 def _find_displayed(text: str) -> tuple[DisplayedCommand, ...] | None:
-    from handrail.code.shell_commands import find_shell_commands  # noqa: PLC0415  most commands are proven without it
+    from handrail.code.shell import find_shell_commands  # noqa: PLC0415  most commands are proven without it
 
     return find_shell_commands(text)
 

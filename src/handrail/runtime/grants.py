@@ -1,4 +1,4 @@
-"""Standing approvals of a session: for commands, and for folders outside the workspace."""
+"""Standing approvals of a session: for commands, for folders outside the workspace."""
 
 import hashlib
 import os

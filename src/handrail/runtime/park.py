@@ -26,7 +26,6 @@ from handrail.runtime.results import build_event_fields, build_start_event
 from handrail.runtime.session import Session
 from handrail.store.approvals import CallToPark, claim_ready, save_parked
 from handrail.store.inbox import list_pending_questions, list_pending_requests
-from handrail.store.open_calls import release_claims
 from handrail.tools.tool import ApprovalNeededError
 
 # Parking
@@ -147,13 +146,13 @@ def is_pending(session: Session, subject: PermissionRequest | Question | str) ->
 def claim_batch(session: Session, batch_id: str) -> list[str]:
     """Claims an answered batch that a killed process left. Returns all its calls, or none if no call is ready."""
     recover(session)
-    return claim_ready(session.journal.database, session.journal.runner, batch_id)
+    return claim_ready(session.journal, batch_id)
 
 
 def release_batch(session: Session, batch_id: str) -> None:
     """Releases the calls of a batch that this process claimed and did not begin."""
     with suppress(StoreError):
-        release_claims(session.journal.database, session.journal.runner, batch_id)
+        session.journal.release_claims(session.journal.runner, batch_id)
 
 
 def redecide(session: Session, batch: list[PendingCall]) -> None:

@@ -22,7 +22,6 @@ from handrail.protocol.wire import escape_surrogates, sanitize_json
 from handrail.runtime.locks import Release
 from handrail.runtime.registry import ToolSet
 from handrail.runtime.session import Session
-from handrail.store.inbox import find_answer, find_last_request
 from handrail.store.journal import CallContext, CallEntry, PendingEvent, SessionJournal
 from handrail.tools.tool import Context, Output, Tool
 from handrail.workspace.roots import Root
@@ -176,6 +175,8 @@ def load_call(journal: SessionJournal, offer: ToolSet, entry: CallEntry, budget:
     event = journal.event(entry.start_seq)
     is_readable = isinstance(event, ToolCallStart)
     call = build_call(event) if isinstance(event, ToolCallStart) else _build_unknown_call(entry.id)
+    from handrail.store.inbox import find_last_request  # noqa: PLC0415  most calls need no approval
+
     request = find_last_request(journal.database, entry.id)
     if request is not None and request.edited and request.command is not None:
         call = replace_command(call, request.command)  # a person edited the command
@@ -217,6 +218,8 @@ def replace_command(call: ToolCall, command: str) -> ToolCall:
 
 def load_answer(session: Session, pending: PendingCall) -> None:
     """Loads the answer to the last request about a call, if there is one."""
+    from handrail.store.inbox import find_answer  # noqa: PLC0415  most calls need no approval
+
     found = find_answer(session.journal.database, pending.call.tool_call_id)
     if found is not None:
         request, answer = found

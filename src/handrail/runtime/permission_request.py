@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from handrail.policy.decide import list_permissions
+from handrail.protocol.changes import PREVIEW_GONE, Preview
 from handrail.protocol.decisions import CommandFact, DecisionPart, ForeignFact
 from handrail.protocol.errors import StoreError, ToolError, UsageError
 from handrail.protocol.events import ToolCallPermissionRequired, ToolCallStart
-from handrail.protocol.permissions import AnswerKind, FileBinding, PermissionRequest, Preview, classify_permissions
+from handrail.protocol.permissions import AnswerKind, FileBinding, PermissionRequest, classify_permissions
 from handrail.protocol.wire import encode
 from handrail.runtime.decide import DECIDING
 from handrail.runtime.execute import digest_environment, take_steps
@@ -29,7 +30,6 @@ from handrail.workspace.facts import build_command_fact
 if TYPE_CHECKING:
     from handrail.changes.model import OverlayChanges
 
-GONE = "what was tried is not kept any more"
 FRESH_FOR = timedelta(minutes=5)
 """An older preview is not fresh: a command also reads files outside the workspace, which nothing watches."""
 
@@ -206,7 +206,7 @@ def list_outdated_files(session: Session, request: PermissionRequest) -> tuple[s
             return (_BASE_CHANGED,)
         return _list_stale_paths(session, request, request.preview_id)
     except ToolError:
-        return (GONE,)
+        return (PREVIEW_GONE,)
     finally:
         session.workspace.drop_cached()
 

@@ -11,17 +11,16 @@ from handrail.changes.model import OverlayChanges
 from handrail.changes.overlay.changes import read_preview_configs
 from handrail.changes.overlay.previews import load_preview
 from handrail.policy.verdict import build_change_refusal
+from handrail.protocol.changes import Preview
 from handrail.protocol.decisions import CommandFact, Decision, DecisionPart, Mode
 from handrail.protocol.errors import StoreError, ToolError
-from handrail.protocol.permissions import Preview
 from handrail.protocol.text import truncate
 from handrail.protocol.tool_spec import ASIDE
 from handrail.runtime.decide import judge_call_changes
 from handrail.runtime.execute import build_context
 from handrail.runtime.pending_call import PendingCall, drop_preview
 from handrail.runtime.session import Session
-from handrail.tools.file_state import SimulatedFiles
-from handrail.tools.file_tool import FileTool
+from handrail.tools.file_tool import FileTool, SimulatedFiles
 from handrail.tools.tool import CommandContext
 
 _REFUSALS = frozenset({"POLICY_DENIED", "PERMISSION_DENIED", "OUTSIDE_WORKSPACE", "CANCELLED"})
@@ -39,7 +38,7 @@ def build_preview(session: Session, pending: PendingCall, earlier: Sequence[Pend
     reason = _find_obstacle(session, pending, command)
     if reason is not None:
         return build_missing_preview(reason)
-    base = simulate_calls(session, [one for one in earlier if _can_change_files(one)])
+    base = _simulate_calls(session, [one for one in earlier if _can_change_files(one)])
     if base is None:
         return build_missing_preview("an earlier call of this batch changes files first")
     return _preview_command(session, pending, base)
@@ -84,7 +83,7 @@ def _find_network_part(command: CommandFact, decision: Decision) -> str:
     return ", ".join(command.hosts[:3])
 
 
-def _preview_command(session: Session, pending: PendingCall, base: "list[SimulatedChange]") -> Preview:
+def _preview_command(session: Session, pending: PendingCall, base: "list[_SimulatedChange]") -> Preview:
     """Runs a command in an overlay over `base`. If there is no room for the overlay, the preview says so."""
     try:
         preview = _run_preview(session, pending, base)
@@ -104,7 +103,7 @@ def _preview_command(session: Session, pending: PendingCall, base: "list[Simulat
     return replace(preview, tried=replace(preview.tried, on=tuple(change.name for change in base)))
 
 
-def _run_preview(session: Session, pending: PendingCall, base: "list[SimulatedChange]") -> Preview | None:
+def _run_preview(session: Session, pending: PendingCall, base: "list[_SimulatedChange]") -> Preview | None:
     if pending.tool.preview is None:
         return None
     context = replace(build_context(session, pending), metadata=_ignore_metadata)
@@ -131,15 +130,14 @@ def judge_preview(session: Session, pending: PendingCall, preview: Preview | Non
     if decision.decision == "deny":
         raise build_change_refusal(decision, "It was dropped.", "what it would change")
     pending.outcome_decision = None  # the request is about the command, and shows these parts beside it
-    own = DecisionPart(subject=decision.subject, decision="confirm", rule=decision.rule, reason=decision.reason)
-    return tuple(part for part in decision.parts or (own,) if part.decision == "confirm")
+    return tuple(part for part in decision.parts or (decision.to_part(),) if part.decision == "confirm")
 
 
 # Earlier calls of the batch: the preview of a command builds on their changes. A command has left them in its own
 # preview. A file tool runs on copies of its files.
 
 
-class SimulatedChange(NamedTuple):
+class _SimulatedChange(NamedTuple):
     """The changes that one call of a batch would leave."""
 
     name: str
@@ -162,9 +160,9 @@ def _can_change_files(pending: PendingCall) -> bool:
     return not parse_fact(command).is_read_only
 
 
-def simulate_calls(session: Session, batch: Sequence[PendingCall]) -> list[SimulatedChange] | None:
+def _simulate_calls(session: Session, batch: Sequence[PendingCall]) -> list[_SimulatedChange] | None:
     """The changes of each call, in their order. None if those of a call cannot be known."""
-    files, changes = SimulatedFiles(session.journal, session.recorder), list[SimulatedChange]()
+    files, changes = SimulatedFiles(session.journal, session.recorder), list[_SimulatedChange]()
     for pending in batch:
         try:
             change = pending.simulated or _simulate_call(session, pending, files)
@@ -179,15 +177,15 @@ def simulate_calls(session: Session, batch: Sequence[PendingCall]) -> list[Simul
     return changes
 
 
-def _simulate_call(session: Session, pending: PendingCall, files: SimulatedFiles) -> SimulatedChange | None:
+def _simulate_call(session: Session, pending: PendingCall, files: SimulatedFiles) -> _SimulatedChange | None:
     if (preview_id := pending.preview_id) is not None:
-        return SimulatedChange(preview_id, load_preview(session.recorder.history, preview_id).examined)
+        return _SimulatedChange(preview_id, load_preview(session.recorder.history, preview_id).examined)
     if not isinstance(pending.tool, FileTool):
         return None
     if not all(_is_plain(session, fact.path, fact.real, fact.kind) for fact in pending.facts.paths):
         return None
     context = replace(build_context(session, pending), metadata=_ignore_metadata)
-    return SimulatedChange(pending.call.tool_call_id, pending.tool.simulate(context, pending.arguments, files))
+    return _SimulatedChange(pending.call.tool_call_id, pending.tool.simulate(context, pending.arguments, files))
 
 
 def _is_plain(session: Session, path: str, real: str | None, kind: str) -> bool:

@@ -14,7 +14,6 @@ from handrail.runtime.session import Session
 from handrail.store.audit import AuditChain, forget_runner, list_unaudited
 from handrail.store.inbox import list_open_answers
 from handrail.store.journal import CallEntry, SessionJournal
-from handrail.store.open_calls import release_claims
 from handrail.store.runner import is_dead, list_dead_runners, remove_runner
 from handrail.store.state_dir import StateFolder
 
@@ -84,7 +83,7 @@ def _settle_runner(session: Session, runner: str) -> None:
             session.commands.kill_orphans()
         _close_crashed(session, entry)
     # Answered calls that did not begin run in the next process that needs their results.
-    release_claims(session.journal.database, runner)
+    session.journal.release_claims(runner)
 
 
 def _restore_records(journal: SessionJournal, chain: AuditChain, offer: ToolSet, runner: str) -> int:

@@ -1,4 +1,4 @@
-"""The tools of a session: those that exist, and those that it offers."""
+"""The tools that exist in a session, with the set that it offers."""
 
 import os
 import re
@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 
 from handrail.policy.config import MCP_PREFIX, is_mcp_tool_excluded
+from handrail.protocol.arguments import CONVERSION_ERRORS, build_argument_error, explain_conversion_error
 from handrail.protocol.errors import ToolError, UsageError
 from handrail.protocol.permissions import Permission
 from handrail.protocol.text import render_value
-from handrail.protocol.tool_spec import BASE_NAMES, ToolSpec
+from handrail.protocol.tool_spec import BASE_NAMES, ForeignArguments, ToolSpec
+from handrail.protocol.wire import convert
 from handrail.settings import Settings
 from handrail.tools.tool import Background, Outputs, ReadMarks, Tool
 
@@ -126,6 +128,18 @@ def build_tool_set(settings: Settings) -> ToolSet:
     tools, services = settings.tools, cast("ToolServices", _NoSession(settings))
     registry = ToolRegistry(services, load_configured_tools(settings))
     return ToolSet(registry, enable=tools.enable, disable=tools.disable, deny=tools.deny)
+
+
+def parse_arguments(spec: ToolSpec, arguments: object) -> msgspec.Struct:
+    """The typed arguments, or INVALID_ARGUMENT with every problem."""
+    if spec.foreign is not None:
+        if problems := spec.foreign.problems(arguments):
+            raise build_argument_error(spec, problems)
+        return ForeignArguments(cast("dict[str, Any]", arguments))
+    try:
+        return convert(arguments, spec.arguments)
+    except CONVERSION_ERRORS as error:
+        raise explain_conversion_error(spec, arguments, error) from None
 
 
 def find_nearest_name(name: str, names: Iterable[str]) -> str | None:
@@ -263,7 +277,7 @@ _BUILTIN: dict[str, tuple[str, Callable[[_Build, ToolServices], Tool]]] = {
     "find": ("find", lambda build, of: build(of.search)),
     "grep": ("grep", lambda build, of: build(of.search, of.outputs)),
     "ls": ("ls", lambda build, of: build(of.settings.search.ignore)),
-    "exec": ("exec.tool", lambda build, of: build(of.commands, of.background, lambda: of.recorder)),
+    "exec": ("exec.exec_tool", lambda build, of: build(of.commands, of.background, lambda: of.recorder)),
     "process": ("process", lambda build, of: build(of.background)),
     "apply_patch": ("apply_patch", _build_file_tool),
     "multi_edit": ("multi_edit", _build_file_tool),

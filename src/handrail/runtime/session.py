@@ -33,7 +33,6 @@ from handrail.store.blobs import Blobs
 from handrail.store.database import Database
 from handrail.store.grants import GrantedFolders, GrantFiles, KnownTools
 from handrail.store.journal import SessionJournal
-from handrail.store.open_calls import has_begun_calls
 from handrail.store.runner import Runner
 from handrail.store.state_dir import GRANTED, OPENED, StateFolder, check_session_id, make_private, save_workspace_path
 from handrail.store.transcript import ActiveSkills, fork_journal
@@ -62,6 +61,8 @@ class SessionOptions(msgspec.Struct, frozen=True, kw_only=True):
     resolver: Resolver | None
     variables: Mapping[str, str] | None
     sources: "tuple[ToolSource, ...]"
+    ends_background: bool
+    """Whether closing the session also ends its background processes."""
 
 
 class SessionResources(msgspec.Struct, frozen=True, kw_only=True):
@@ -167,8 +168,7 @@ class Session(msgspec.Struct, kw_only=True, eq=False):
     """The tools of other servers, if the session has servers."""
     turn: str = ""
     """The turn that changes belong to. If empty, each batch is a turn."""
-    ends_background: bool = False
-    """Whether closing the session also ends its background processes."""
+    ends_background: bool
 
     @property
     def offer(self) -> ToolSet:
@@ -296,7 +296,7 @@ def _end_runner(session: Session) -> None:
     try:
         with session.closing:
             session.flush_audit()
-        if not has_begun_calls(session.journal.database, session.journal.runner):
+        if not session.journal.has_begun_calls():
             forget_runner(session.journal, runner.id)
             end = runner.close
     except StoreError:
@@ -341,6 +341,7 @@ def _build_session(options: SessionOptions, resources: SessionResources) -> Sess
         repair=options.repair,
         preview_enabled=settings.preview != "never",
         foreign=_build_catalog(options, state.servers(root), journal) if options.sources else None,
+        ends_background=options.ends_background,
     )
 
 
@@ -368,7 +369,7 @@ def _build_recorder(options: SessionOptions, resources: SessionResources) -> Rec
 
 def _build_skills(options: SessionOptions, workspace: Workspace, journal: SessionJournal) -> SessionSkills:
     def list_folders() -> "tuple[SkillFolder, ...]":
-        from handrail.skills.finding import list_skill_folders  # noqa: PLC0415  only for sessions that use skills
+        from handrail.skills.discovery import list_skill_folders  # noqa: PLC0415  only for sessions that use skills
 
         return list_skill_folders(options.settings, os.environ)
 

@@ -1,4 +1,4 @@
-"""The skills of a session: those that exist, and those that are active."""
+"""The skills that exist for a session, with the active ones."""
 
 import threading
 from collections.abc import Callable, Mapping
@@ -15,7 +15,7 @@ from handrail.workspace.roots import Boundary, Root, is_inside, open_extra_roots
 from handrail.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
-    from handrail.skills.finding import SkillCatalog
+    from handrail.skills.discovery import SkillCatalog
     from handrail.skills.skill import Skill, SkillFolder
 
 _MAX_ACTIVE_SKILLS = 32
@@ -69,20 +69,20 @@ class SessionSkills:
     def narrowing(self, tool: str) -> Narrowing | None:
         if not self.any:
             return None
-        from handrail.skills.narrowing import find_restriction  # noqa: PLC0415  few sessions have active skills
+        from handrail.skills.allowed_tools import find_restriction  # noqa: PLC0415  few sessions have active skills
 
         return find_restriction(tool, self._active)
 
     def found(self) -> "SkillCatalog":
         """All skills that exist now."""
-        from handrail.skills.finding import find_skills  # noqa: PLC0415  few sessions use skills
+        from handrail.skills.discovery import find_skills  # noqa: PLC0415  few sessions use skills
 
         known = () if self._base is None else self._base.registered
         return find_skills(self._workspace, self._places(), disabled=self._disabled, known=known)
 
     def skill(self, name: str) -> "Skill | None":
         """A skill with its other files."""
-        from handrail.skills.finding import add_files  # noqa: PLC0415  few sessions use skills
+        from handrail.skills.discovery import add_files  # noqa: PLC0415  few sessions use skills
 
         skill = self.found().get(name)
         return None if skill is None else add_files(self._workspace, skill)
@@ -137,7 +137,7 @@ class SessionSkills:
         base = self._base
         if base is None:
             return
-        from handrail.skills.narrowing import collect_allowed_tools  # noqa: PLC0415  few sessions have active skills
+        from handrail.skills.allowed_tools import collect_allowed_tools  # noqa: PLC0415  few sessions have active skills
 
         allowed = collect_allowed_tools(active, base.registered)
         self._open_folders(active)
@@ -180,7 +180,7 @@ def load_skills(workspace: str, settings: Settings, environ: Mapping[str, str]) 
 
 def find_skill(workspace: str, settings: Settings, environ: Mapping[str, str], name: str) -> "Skill | None":
     """A skill with its other files. No session is opened."""
-    from handrail.skills.finding import add_files  # noqa: PLC0415  sessions load this module
+    from handrail.skills.discovery import add_files  # noqa: PLC0415  sessions load this module
 
     with _open_workspace(workspace, settings) as opened:
         skill = _find_skills(opened, settings, environ).get(name)
@@ -193,7 +193,7 @@ def has_usable_skill(workspace: str, settings: Settings, environ: Mapping[str, s
 
 
 def build_skill_entry(skill: "Skill", *, active: bool) -> SkillEntry:
-    from handrail.skills.allowed import format_allowed_tools  # noqa: PLC0415  few sessions use skills
+    from handrail.skills.allowed_tools import format_allowed_tools  # noqa: PLC0415  few sessions use skills
 
     return SkillEntry(
         name=skill.name,
@@ -210,7 +210,7 @@ def build_skill_entry(skill: "Skill", *, active: bool) -> SkillEntry:
 
 
 def _build_gone_entry(active: ActiveSkill) -> SkillEntry:
-    from handrail.skills.allowed import format_allowed_tools  # noqa: PLC0415  few sessions use skills
+    from handrail.skills.allowed_tools import format_allowed_tools  # noqa: PLC0415  few sessions use skills
 
     return SkillEntry(
         name=active.name,
@@ -231,7 +231,7 @@ def _open_workspace(workspace: str, settings: Settings) -> Workspace:
 
 
 def _find_skills(workspace: Workspace, settings: Settings, environ: Mapping[str, str]) -> "SkillCatalog":
-    from handrail.skills.finding import find_skills, list_skill_folders  # noqa: PLC0415  sessions load this module
+    from handrail.skills.discovery import find_skills, list_skill_folders  # noqa: PLC0415  sessions load this module
 
     known = build_tool_set(settings).registered
     return find_skills(workspace, list_skill_folders(settings, environ), disabled=settings.skills.disable, known=known)

@@ -9,10 +9,11 @@ from typing import Literal
 
 import msgspec
 
-from handrail.changes.blame import LineOrigin, split_text_lines, trace_line
+from handrail.changes.blame import split_text_lines, trace_line
 from handrail.changes.recovery import is_within, recover_change_set
+from handrail.edit.diff import is_truncated_diff
 from handrail.protocol.calls import ToolCall
-from handrail.protocol.changes import ChangeRecord
+from handrail.protocol.changes import ChangeRecord, LineOrigin, StoredDiff
 from handrail.protocol.decisions import Decision, Facts, PathFact
 from handrail.protocol.errors import StoreError, ToolError, UsageError
 from handrail.protocol.results import ToolResult
@@ -33,34 +34,34 @@ Within = Callable[[LoggedChangeSet], bool]
 _NO_CHANGES = "Session {} has changed nothing that is in effect. `handrail log --changes` says which sessions have."
 
 
-def select_last_change(log: ChangeLog, within: Within) -> tuple[int, ...]:
+def _select_last_change(log: ChangeLog, within: Within) -> tuple[int, ...]:
     """The last change of the workspace that is in effect, of any session."""
     return (_find_last_change(log, within).number,)
 
 
-def load_change_set(log: ChangeLog, number: int) -> LoggedChangeSet:
+def _load_change_set(log: ChangeLog, number: int) -> LoggedChangeSet:
     entry = log.entry(number)
     if entry is None or entry.state != "done":
         raise ToolError("NOT_FOUND", f"There is no change {number}. `handrail log --changes` lists them.")
     return entry
 
 
-def select_changes(log: ChangeLog, numbers: tuple[int, ...]) -> tuple[int, ...]:
+def _select_changes(log: ChangeLog, numbers: tuple[int, ...]) -> tuple[int, ...]:
     """Change sets that are not undone yet."""
-    for entry in (load_change_set(log, number) for number in numbers):
+    for entry in (_load_change_set(log, number) for number in numbers):
         if entry.undone_by is not None:
             raise ToolError("NO_CHANGE", f"Change {entry.number} is undone already, by {entry.undone_by}.")
     return numbers
 
 
-def select_last_turn(log: ChangeLog, within: Within) -> tuple[int, ...]:
+def _select_last_turn(log: ChangeLog, within: Within) -> tuple[int, ...]:
     """Every change of the last turn that is in effect, the latest first."""
     last = _find_last_change(log, within)
     changes = _list_changes(log, within)
     return tuple(one.number for one in changes if (one.session, one.turn) == (last.session, last.turn))
 
 
-def select_session(log: ChangeLog, session: str, within: Within) -> tuple[int, ...]:
+def _select_session(log: ChangeLog, session: str, within: Within) -> tuple[int, ...]:
     """Every change of a session that is in effect, the latest first."""
     found = tuple(entry.number for entry in _list_changes(log, within) if entry.session == session)
     if not found:
@@ -91,7 +92,7 @@ def select_with_later(log: ChangeLog, numbers: tuple[int, ...]) -> tuple[int, ..
             if step.kind == "folder" or since.get(step.path, entry.number + 1) <= entry.number:
                 continue
             since[step.path] = entry.number
-            new = [one for one in log.numbers_touching(step.path, entry.number) if one not in seen]
+            new = [one for one in log.list_numbers(step.path, entry.number) if one not in seen]
             seen.update(new)
             later = [one for one in map(log.entry, new) if one is not None and _is_change(one)]
             chosen |= {one.number: one for one in later}
@@ -131,10 +132,10 @@ def select_change_sets(number: int | tuple[int, ...] | None, turn: bool, session
         raise UsageError("undo takes a number, turn=True or a session: one of them")
     if number is not None:
         numbers = (number,) if isinstance(number, int) else number
-        return lambda log, _: select_changes(log, numbers)
+        return lambda log, _: _select_changes(log, numbers)
     if session is not None:
-        return lambda log, within: select_session(log, session, within)
-    return select_last_turn if turn else select_last_change
+        return lambda log, within: _select_session(log, session, within)
+    return _select_last_turn if turn else _select_last_change
 
 
 def undo(session: Session, choose: Choose, resolve: Resolve | None) -> ToolResult[UndoData]:
@@ -177,23 +178,25 @@ def list_last_changes(session: Session, limit: int) -> list[ChangeRecord]:
     return [_build_record(entry) for entry in islice(finished, limit)]
 
 
-def read_diff(session: Session, number: int | None) -> tuple[int, str]:
-    """The number and the diff of a change set. None stands for the last one in effect."""
+def read_diff(session: Session, number: int | None) -> StoredDiff:
+    """The diff of a change set. None stands for the last one in effect."""
     settle_dead_changes(session)
     log = session.recorder.history.log
-    selected = _find_last_in_effect(session) if number is None else load_change_set(log, number).number
+    selected = _find_last_in_effect(session) if number is None else _load_change_set(log, number).number
     diffs = log.diffs(selected)
     if diffs is None:
         raise ToolError("NOT_FOUND", f"Change {selected} is older than changes are kept for.")
-    return selected, "".join(diffs)
+    text = "".join(diffs)
+    return StoredDiff((selected,), text, is_truncated_diff(text))
 
 
-def read_turn_diff(session: Session) -> tuple[tuple[int, ...], str]:
-    """The numbers of the last turn's change sets that are in effect, and their diffs."""
+def read_turn_diff(session: Session) -> StoredDiff:
+    """The diffs of the last turn's change sets that are in effect."""
     settle_dead_changes(session)
     _find_last_in_effect(session)
-    numbers = select_last_turn(session.recorder.history.log, _build_filter(session))[::-1]
-    return numbers, "".join(read_diff(session, number)[1] for number in numbers)
+    numbers = _select_last_turn(session.recorder.history.log, _build_filter(session))[::-1]
+    diffs = [read_diff(session, number) for number in numbers]
+    return StoredDiff(numbers, "".join(one.text for one in diffs), any(one.truncated for one in diffs))
 
 
 def find_line_origin(session: Session, path: str, line: int) -> tuple[str, str, LineOrigin]:
@@ -239,7 +242,7 @@ def _select_numbers(session: Session, choose: Choose, resolve: Resolve | None) -
 
 def _find_last_in_effect(session: Session) -> int:
     try:
-        return select_last_change(session.recorder.history.log, _build_filter(session))[0]
+        return _select_last_change(session.recorder.history.log, _build_filter(session))[0]
     except ToolError:
         raise ToolError("NO_CHANGE", "No change is in effect in this workspace.") from None
 

@@ -9,7 +9,7 @@ import msgspec
 
 from handrail.kernel.cgroup import find_parent_group
 from handrail.kernel.landlock import describe_missing_rights, read_abi_version
-from handrail.protocol.decisions import OVERLAY_TIER
+from handrail.protocol.results import OVERLAY_TIER
 from handrail.sandbox.bubblewrap import Bubblewrap
 
 
@@ -124,18 +124,16 @@ def build_report(
         tier=tier,
         means=f"{means} in an overlay over the workspace" if tier >= OVERLAY_TIER else means,
         failures=failures,
-        gaps=(*gaps, *list_memory_gaps(memory_bytes)),
+        gaps=gaps if memory_bytes is None else (*gaps, describe_memory_gap(memory_bytes)),
         per_process=("file size", "core dumps"),
         tree=("time", "output", "memory", "processes"),
     )
 
 
-def list_memory_gaps(memory_bytes: int | None) -> tuple[str, ...]:
+def describe_memory_gap(memory_bytes: int) -> str:
     """The gap of an overlay that is held in memory."""
-    if memory_bytes is None:
-        return ()
     fits = f"{max(1, memory_bytes >> 20):,} MB fit in"
-    return (f"what a command changes is held in memory, and {fits}: the disk of the state folder takes no overlays",)
+    return f"what a command changes is held in memory, and {fits}: the disk of the state folder takes no overlays"
 
 
 def list_gaps(tier: int) -> tuple[str, ...]:

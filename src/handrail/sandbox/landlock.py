@@ -1,4 +1,4 @@
-"""Tiers 1 and 0: commands under a supervisor, confined by Landlock in tier 1."""
+"""Commands under a supervisor: confined by Landlock in tier 1, unconfined in tier 0."""
 
 import os
 import stat

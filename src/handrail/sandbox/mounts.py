@@ -11,7 +11,7 @@ from handrail.settings.load import ToolchainObjection, find_toolchain_objection
 from handrail.settings.paths import is_located_in, walk_links
 from handrail.workspace.roots import is_inside
 
-MountKind = Literal[
+_MountKind = Literal[
     "shown",
     "read-only",
     "writable",
@@ -32,7 +32,7 @@ as writable as before. `sealed`: a read-only part of a root. `home`, `private`: 
 `own-file`: a file in that home, written by handrail. `no-file`, `no-folder`: covers a path by something empty.
 `proxy`: the socket of the proxy."""
 
-_ROOTS = frozenset[MountKind]({"read-only", "writable", "pinned", "sealed"})
+_ROOTS = frozenset[_MountKind]({"read-only", "writable", "pinned", "sealed"})
 _REAL = _ROOTS | {"shown"}
 """Mounts that show the disk as it is."""
 
@@ -40,7 +40,7 @@ _REAL = _ROOTS | {"shown"}
 class Mount(NamedTuple):
     """One mount. It shows the same path of the disk, unless it has a target."""
 
-    kind: MountKind
+    kind: _MountKind
     place: str
     target: str = ""
     """The target of a link, or the path of handrail's own file or socket."""
@@ -124,7 +124,7 @@ def has_content(folder: str) -> bool:
         return False
 
 
-def _has_effect(mount: Mount, around: MountKind | None) -> bool:
+def _has_effect(mount: Mount, around: _MountKind | None) -> bool:
     match mount.kind:
         case "shown" | "link":
             return around not in _REAL
@@ -259,9 +259,9 @@ TOOLCHAINS = (
     ),
 )
 
-ENVIRONMENTS = ("VIRTUAL_ENV", "CONDA_PREFIX")
+_ENVIRONMENTS = ("VIRTUAL_ENV", "CONDA_PREFIX")
 """Variables that name an activated environment."""
-WITHHELD_IN_ENVIRONMENTS = ("pip.conf", ".condarc", "condarc", "etc/conda")
+_WITHHELD_IN_ENVIRONMENTS = ("pip.conf", ".condarc", "condarc", "etc/conda")
 """Files of an environment that may hold the password of a package index."""
 
 _TOO_WIDE = "it holds the home folder, the state folder or a good part of the machine"
@@ -283,7 +283,7 @@ def list_toolchain_mounts(host: SandboxHost, roots: tuple[str, ...] = ()) -> Ite
             yield from _cover_parts(folder, toolchain.withheld)
     for folder in _list_environments(host):
         yield from list_shown_mounts((folder, *_find_base_python(folder)), host, roots)
-        yield from _cover_parts(folder, WITHHELD_IN_ENVIRONMENTS)
+        yield from _cover_parts(folder, _WITHHELD_IN_ENVIRONMENTS)
     yield from list_shown_mounts(host.toolchains, host, roots)
 
 
@@ -323,7 +323,7 @@ def _list_folders(toolchain: Toolchain, host: SandboxHost) -> set[str]:
 
 def _list_environments(host: SandboxHost) -> Iterator[str]:
     """The environments that are activated by a variable or in PATH."""
-    for variable in ENVIRONMENTS:
+    for variable in _ENVIRONMENTS:
         if (folder := host.environ.get(variable, "")).startswith("/"):
             yield folder.rstrip("/")
     for entry in host.environ.get("PATH", "").split(os.pathsep):

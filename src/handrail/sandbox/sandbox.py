@@ -6,22 +6,25 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Hashable
+from functools import cached_property
 from threading import Lock
-from typing import Literal, NamedTuple
+from typing import Literal
 
-from handrail.protocol.decisions import OVERLAY_TIER
+import msgspec
+
 from handrail.protocol.errors import ToolError
+from handrail.protocol.results import OVERLAY_TIER
 from handrail.sandbox.bubblewrap import Bubblewrap, BubblewrapBackend, find_bubblewrap, inspect_bubblewrap
 from handrail.sandbox.diagnosis import (
     Diagnosis,
     Failure,
     Report,
     build_report,
+    describe_memory_gap,
     diagnose_bubblewrap_failure,
     diagnose_landlock_failure,
     diagnose_missing_bubblewrap,
     diagnose_platform,
-    list_memory_gaps,
 )
 from handrail.sandbox.environment import check_text
 from handrail.sandbox.launch import Launch
@@ -40,12 +43,16 @@ _WITHOUT_CAPABILITIES = {**_CONFINED, "CapEff": "0000000000000000", "CapBnd": "0
 _DOCTOR = "`handrail doctor` tells the person more."
 
 
-class TierChoice(NamedTuple):
+class TierChoice(msgspec.Struct, frozen=True, dict=True):
     """The best tier that works, with the failures of better ones."""
 
     tier: int
     program: Bubblewrap | None
     failures: tuple[Failure, ...]
+
+    @cached_property
+    def report(self) -> Report:
+        return build_report(self.tier, self.program, self.failures)
 
     @property
     def namespace_failure(self) -> str:
@@ -79,7 +86,7 @@ class CommandSandbox:
         """
         choice = self._choose()
         if not roots or self._most < OVERLAY_TIER or choice.tier < 2:
-            return build_report(choice.tier, choice.program, choice.failures)
+            return choice.report
         obstacle = self._overlays.find_obstacle(roots)
         failure = Failure(tier=OVERLAY_TIER, reason=obstacle.reason, fix=obstacle.fix) if obstacle else without
         if failure is None:
@@ -93,7 +100,8 @@ class CommandSandbox:
 
     def list_overlay_gaps(self, roots: tuple[str, ...]) -> tuple[str, ...]:
         """What an overlay over these roots does not provide."""
-        return list_memory_gaps(self._overlays.max_bytes(roots))
+        most = self._overlays.max_bytes(roots)
+        return () if most is None else (describe_memory_gap(most),)
 
     def has_single_user(self, roots: tuple[str, ...]) -> bool:
         """Whether files of other users and groups cannot be changed in an overlay over these roots."""
@@ -158,7 +166,11 @@ class CommandSandbox:
 
     def _choose(self) -> TierChoice:
         choice = self._choice
-        if choice is None or time.monotonic() >= self._until or self._is_replaced(choice):
+        if (
+            choice is None
+            or time.monotonic() >= self._until
+            or (choice.program is not None and _read_identity(choice.program.path) != self._identity)
+        ):
             with self._lock:
                 choice = choose_tier(self._host, self._most)
                 self._until = time.monotonic() + SECONDS_TO_BELIEVE if choice.failures else math.inf
@@ -166,9 +178,6 @@ class CommandSandbox:
                 self._backend = BubblewrapBackend(choice.program, self._host) if choice.program else None
                 self._choice = choice
         return choice
-
-    def _is_replaced(self, choice: TierChoice) -> bool:
-        return choice.program is not None and _read_identity(choice.program.path) != self._identity
 
 
 def _refuse_network(choice: TierChoice) -> ToolError:

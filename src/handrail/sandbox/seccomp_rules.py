@@ -11,12 +11,12 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from handrail.kernel.seccomp import ALLOW, EVERY_BIT, ChoiceOutcome, Outcome, RefuseOutcome, build_filter_program
-from handrail.kernel.syscall_numbers import Machine, UnknownMachineError, detect_machine
+from handrail.kernel.syscall_numbers import UnknownMachineError, detect_machine
 from handrail.protocol.errors import ToolError
 from handrail.sandbox.profile import CommandOrigin
 
 
-class RefusedCalls(NamedTuple):
+class _CallGroup(NamedTuple):
     """Calls that are refused with one error, whatever their arguments."""
 
     reason: str
@@ -36,7 +36,7 @@ class Owner(NamedTuple):
 
 def build_filter(origin: CommandOrigin, tier: int) -> bytes:
     """The compiled filter of a command. UnknownMachineError if the system calls of this architecture are unknown."""
-    return _compile_filter(origin, tier, detect_machine(), Owner(os.geteuid(), os.getegid()))
+    return _compile_filter(origin, tier, Owner(os.geteuid(), os.getegid()))
 
 
 def require_filter(origin: CommandOrigin, tier: int) -> bytes:
@@ -48,8 +48,8 @@ def require_filter(origin: CommandOrigin, tier: int) -> bytes:
 
 
 @lru_cache(maxsize=16)
-def _compile_filter(origin: CommandOrigin, tier: int, machine: Machine, owner: Owner) -> bytes:
-    return build_filter_program(machine, build_outcomes(origin, tier, owner))
+def _compile_filter(origin: CommandOrigin, tier: int, owner: Owner) -> bytes:
+    return build_filter_program(detect_machine(), build_outcomes(origin, tier, owner))
 
 
 def build_outcomes(origin: CommandOrigin, tier: int, owner: Owner) -> dict[str, Outcome]:
@@ -65,50 +65,50 @@ def build_outcomes(origin: CommandOrigin, tier: int, owner: Owner) -> dict[str, 
 
 def _list_rules(
     origin: CommandOrigin, tier: int, owner: Owner
-) -> Iterator[tuple[tuple[RefusedCalls, ...], Mapping[str, Outcome]]]:
+) -> Iterator[tuple[tuple[_CallGroup, ...], Mapping[str, Outcome]]]:
     has_namespaces = tier > 1
-    yield REFUSED_ALWAYS, TESTED_ALWAYS
+    yield _REFUSED_ALWAYS, _TESTED_ALWAYS
     if origin == "proven" or not has_namespaces:
-        yield REFUSED_WITHOUT_NETWORK, TESTED_WITHOUT_NETWORK
+        yield _REFUSED_WITHOUT_NETWORK, _TESTED_WITHOUT_NETWORK
     if not has_namespaces:
-        yield REFUSED_WITHOUT_NAMESPACES, TESTED_WITHOUT_NAMESPACES
+        yield _REFUSED_WITHOUT_NAMESPACES, _TESTED_WITHOUT_NAMESPACES
         yield (), _build_ownership_outcomes(*owner)
     if origin == "proven":
-        yield REFUSED_READ_ONLY, TESTED_READ_ONLY
+        yield _REFUSED_READ_ONLY, _TESTED_READ_ONLY
 
 
-REFUSED_ALWAYS = (
-    RefusedCalls(
+_REFUSED_ALWAYS = (
+    _CallGroup(
         "mounts make up the view of the disk: mounting, unmounting or entering another namespace would undo it",
         EPERM,
         "mount umount2 pivot_root chroot setns open_tree open_tree_attr move_mount fsopen fsconfig fsmount fspick"
         " mount_setattr",
     ),
-    RefusedCalls(
+    _CallGroup(
         "its flags lie in memory, where a filter cannot look for namespaces; libraries fall back to clone",
         ENOSYS,
         "clone3",
     ),
-    RefusedCalls(
+    _CallGroup(
         "reads and steers another process: the first one of the sandbox, or, without a process"
         " namespace, everything of the same user",
         EPERM,
         "ptrace process_vm_readv process_vm_writev process_madvise kcmp pidfd_getfd",
     ),
-    RefusedCalls(
+    _CallGroup(
         "makes calls that no filter sees; libraries fall back to epoll",
         ENOSYS,
         "io_uring_setup io_uring_enter io_uring_register",
     ),
-    RefusedCalls("the user's keys are in no namespace; libraries then use files", ENOSYS, "add_key request_key keyctl"),
-    RefusedCalls(
+    _CallGroup("the user's keys are in no namespace; libraries then use files", ENOSYS, "add_key request_key keyctl"),
+    _CallGroup(
         "large parts of the kernel that builds and tests have no use for and holes are found in",
         EPERM,
         "bpf perf_event_open userfaultfd fanotify_init lookup_dcookie uselib",
     ),
-    RefusedCalls("descriptors of threads from before 64 bits, for emulators only", ENOSYS, "modify_ldt"),
-    RefusedCalls("opens a file by number, past every folder and mount that hides it", EPERM, "open_by_handle_at"),
-    RefusedCalls(
+    _CallGroup("descriptors of threads from before 64 bits, for emulators only", ENOSYS, "modify_ldt"),
+    _CallGroup("opens a file by number, past every folder and mount that hides it", EPERM, "open_by_handle_at"),
+    _CallGroup(
         "the machine itself: its modules, clock, names, swap, quotas, ports, log and power",
         EPERM,
         "init_module finit_module delete_module kexec_load kexec_file_load reboot swapon swapoff acct quotactl"
@@ -117,30 +117,30 @@ REFUSED_ALWAYS = (
     ),
 )
 
-REFUSED_WITHOUT_NETWORK = (
-    RefusedCalls(
+_REFUSED_WITHOUT_NETWORK = (
+    _CallGroup(
         "without a network namespace a socket reaches everything that listens; a command that only looks needs none",
         EACCES,
         "socket connect bind listen accept accept4",
     ),
 )
 
-REFUSED_WITHOUT_NAMESPACES = (
-    RefusedCalls(
+_REFUSED_WITHOUT_NAMESPACES = (
+    _CallGroup(
         "memory, queues and semaphores by number belong to all processes of the machine",
         ENOSYS,
         "shmget shmat shmctl msgget msgsnd msgrcv msgctl semget semop semctl semtimedop mq_open mq_unlink",
     ),
-    RefusedCalls("Landlock does not refuse it outside the roots", EPERM, "file_setattr"),
-    RefusedCalls(
+    _CallGroup("Landlock does not refuse it outside the roots", EPERM, "file_setattr"),
+    _CallGroup(
         "Landlock does not refuse it outside the roots, and programs that copy attributes go on without",
         EOPNOTSUPP,
         "setxattr lsetxattr fsetxattr setxattrat removexattr lremovexattr fremovexattr removexattrat",
     ),
 )
 
-REFUSED_READ_ONLY = (
-    RefusedCalls(
+_REFUSED_READ_ONLY = (
+    _CallGroup(
         "changes what is known about a file; its temporary files a reader may still write and remove",
         EPERM,
         "chmod fchmod fchmodat fchmodat2 chown fchown lchown fchownat utime utimes futimesat utimensat setxattr"
@@ -236,7 +236,7 @@ _SOCKETS: Mapping[str, Outcome] = {
     "socketpair": _allow_only(0, _UNIX, otherwise=EAFNOSUPPORT),
 }
 
-TESTED_ALWAYS: Mapping[str, Outcome] = {
+_TESTED_ALWAYS: Mapping[str, Outcome] = {
     **_PROCESSES,
     **_NODES,
     **_withhold_mode_bits(_SETUID),
@@ -244,7 +244,7 @@ TESTED_ALWAYS: Mapping[str, Outcome] = {
     "ioctl": _IOCTL,
 }
 
-TESTED_WITHOUT_NETWORK: Mapping[str, Outcome] = {
+_TESTED_WITHOUT_NETWORK: Mapping[str, Outcome] = {
     # One end of a datagram pair could still send to any named socket.
     "socketpair": _allow_only(
         0,
@@ -256,7 +256,7 @@ TESTED_WITHOUT_NETWORK: Mapping[str, Outcome] = {
 
 _SELF, _ONE_PROCESS, _ALL_PROCESSES = 0, 1, EVERY_BIT
 _PRIORITY_OF_ONE = 0
-TESTED_WITHOUT_NAMESPACES: Mapping[str, Outcome] = {
+_TESTED_WITHOUT_NAMESPACES: Mapping[str, Outcome] = {
     # Limits, priorities and memory of the user's other processes. Of signals, a filter recognizes only the one to all.
     "kill": ChoiceOutcome(0, EVERY_BIT, ((_ALL_PROCESSES, _FORBIDDEN),), ALLOW),
     "prlimit64": _allow_only(0, _SELF),
@@ -284,4 +284,4 @@ def _build_ownership_outcomes(user: int, group: int) -> Mapping[str, Outcome]:
     }
 
 
-TESTED_READ_ONLY: Mapping[str, Outcome] = {"ioctl": _IOCTL_READ_ONLY}
+_TESTED_READ_ONLY: Mapping[str, Outcome] = {"ioctl": _IOCTL_READ_ONLY}

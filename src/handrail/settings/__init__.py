@@ -4,7 +4,7 @@ from handrail.settings.declaration import Field
 from handrail.settings.errors import SettingsError
 from handrail.settings.load import load
 from handrail.settings.merge import LoadedSettings
-from handrail.settings.model import REFERENCE, Settings, flatten_settings
+from handrail.settings.model import REFERENCE, Settings
 from handrail.settings.paths import MANAGED_FILE, PROJECT_FILE, resolve_state_folder, resolve_user_file
 from handrail.settings.trust import Project
 
@@ -17,7 +17,6 @@ __all__ = [
     "Project",
     "Settings",
     "SettingsError",
-    "flatten_settings",
     "load",
     "resolve_state_folder",
     "resolve_user_file",

@@ -72,6 +72,10 @@ class Field(msgspec.Struct, frozen=True):
     has_home: bool = False
     """Whether it is a list of paths that may begin with `~`."""
 
+    def can_be_loosened(self, kind: LayerKind, value: object) -> bool:
+        """Whether a trusted layer of this kind may choose a value that is looser than the one below."""
+        return kind in self.loosened_by and (value not in self.reserved or kind in USER_SOURCES)
+
 
 _DEFAULT_FIELD = Field()
 

@@ -4,9 +4,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import cast
 
+import msgspec
+
 from handrail.protocol.errors import HandrailError
 from handrail.protocol.text import truncate
-from handrail.settings.model import REFERENCE
+from handrail.settings.model import REFERENCE, Settings
 
 ADVICE = "Nothing was run. Correct them, then try again."
 MAX_SHOWN_CHARACTERS = 80
@@ -24,6 +26,21 @@ class SettingsError(HandrailError):
     def __init__(self, headline: str, problems: Sequence[str], advice: str) -> None:
         self.problems = tuple(problems)
         super().__init__("\n".join((f"{headline}:", *(f"  {problem}" for problem in self.problems), advice)))
+
+
+def find_invalid_values(values: Mapping[str, object]) -> dict[str, object]:
+    """The values whose key is unknown or which their key does not allow."""
+    return {key: value for key, value in values.items() if not _is_valid(key, value)}
+
+
+def _is_valid(key: str, value: object) -> bool:
+    if key not in REFERENCE:
+        return False
+    try:
+        Settings.from_values({key: value})
+    except (msgspec.ValidationError, ValueError):  # ValueError: text that is not Unicode, from an argument
+        return False
+    return True
 
 
 def describe_refused(refused: Mapping[str, object], lines: Mapping[str, int] | None = None) -> list[str]:
@@ -121,7 +138,8 @@ def _list_items(value: object) -> list[object]:
 def _describe_permissions(value: object) -> str:
     from handrail.policy.config import MCP_PREFIX  # noqa: PLC0415  only a mistake needs it
 
-    is_tool = MCP_PREFIX in truncate_repr(value)
+    items = _list_items(value) or [value]
+    is_tool = any(isinstance(item, str) and item.startswith(MCP_PREFIX) for item in items)
     return "; tools of other servers are taken away by tools.disable" if is_tool else ""
 
 

@@ -6,10 +6,16 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from handrail.protocol.wire import convert
-from handrail.settings.errors import ADVICE, SettingsError, describe_refused, quote_path, truncate_repr
+from handrail.settings.errors import (
+    ADVICE,
+    SettingsError,
+    describe_refused,
+    find_invalid_values,
+    quote_path,
+    truncate_repr,
+)
 from handrail.settings.merge import Layer, LoadedSettings, Merge
-from handrail.settings.model import DEFAULTS, REFERENCE, Settings, find_invalid_values, nest
+from handrail.settings.model import DEFAULTS, REFERENCE, Settings
 from handrail.settings.paths import (
     MANAGED_FILE,
     PROJECT_FILE,
@@ -86,7 +92,7 @@ def _merge(
 
         notes += review_rules(tuple(merge.rules), [layer.source for layer in (managed, *layers) if layer.rules])
     return LoadedSettings(
-        settings=convert(nest(_expand_home(merge.values, environ)), Settings),
+        settings=Settings.from_values(_expand_home(merge.values, environ)),
         sources=merge.sources,
         rules=tuple(merge.rules),
         servers=merge.servers,

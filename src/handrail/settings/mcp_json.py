@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping
 from hashlib import sha256
 from itertools import pairwise
 from typing import Any, cast
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 import msgspec
 
+from handrail.policy.secrets import is_secret_name, is_secret_value
 from handrail.protocol.permissions import Permission
 from handrail.protocol.text import escape_unprintable
 from handrail.protocol.wire import convert
@@ -20,6 +21,7 @@ from handrail.settings.mcp_servers import (
     UnsetError,
     expand_variables,
     find_name_problem,
+    is_secret,
     list_table_problems,
 )
 from handrail.settings.merge import LoadedSettings
@@ -181,6 +183,25 @@ class ConfiguredServer(msgspec.Struct, frozen=True, kw_only=True):
         changes: tuple[Permission, ...] = ("fs.write", "fs.delete", "git.write") if self.writable else ()
         return ("fs.read", *changes, *(("net.connect",) if self.network else ()))
 
+    def list_secrets(self) -> Iterator[tuple[str, str]]:
+        """The secrets that the server gets, each with the name by which it gets it."""
+        for name, value in (*self.variables, *self.headers):
+            if is_secret_name(name) or is_secret(value):
+                yield name, value
+        for option, word in pairwise(self.words):
+            name, sign, value = word.partition("=")
+            if sign and is_secret_name(name):
+                yield name.lstrip("-"), value
+            elif option.startswith("-") and "=" not in option and is_secret_name(option):
+                yield option.lstrip("-"), word
+            elif is_secret_value(word):  # a word that only looks random may be a folder, which many results name
+                yield "argument", word
+        parts = urlsplit(self.url)
+        yield from (("url", segment) for segment in parts.path.split("/") if is_secret(segment))
+        for name, value in parse_qsl(parts.query):
+            if is_secret_name(name) or is_secret(value):
+                yield name, value
+
 
 class ConfiguredServers(msgspec.Struct, frozen=True, kw_only=True):
     """All servers of a session."""
@@ -190,6 +211,8 @@ class ConfiguredServers(msgspec.Struct, frozen=True, kw_only=True):
     """The reasons why servers cannot be used, by name."""
     notes: tuple[str, ...] = ()
     """Sentences for a person."""
+    fixes: Mapping[str, str] = {}
+    """The commands that help, by the reason or the note."""
 
 
 def resolve_servers(
@@ -199,11 +222,14 @@ def resolve_servers(
     brought = None if loaded.servers_fixed else load_mcp_json(workspace, state or resolve_state_folder(environ))
     tables, unusable = _join_tables(loaded.servers, brought)
     usable: list[ConfiguredServer] = []
+    fixes: dict[str, str] = {}
     for name, table in tables.items():
         try:
             server = _expand_server(name, table, environ)
         except UnsetError as error:
-            unusable[name] = f"the variable {error}, which it asks for, is not set; export {error}=…"
+            fix = f"export {error}=…"
+            unusable[name] = f"the variable {error}, which it asks for, is not set; {fix}"
+            fixes[unusable[name]] = fix
         except ValueError as error:
             unusable[name] = str(error)
         else:
@@ -212,7 +238,10 @@ def resolve_servers(
                 unusable[name] = "it needs net.connect, which [tools] deny lists"
             else:
                 usable.append(server)
-    return ConfiguredServers(usable=tuple(usable), unusable=unusable, notes=_list_notes(brought))
+    notes = brought.remarks if brought else ()
+    if brought and not brought.trusted and (note := _describe_untrusted(brought)):
+        notes, fixes[note] = (*notes, note), "handrail trust"
+    return ConfiguredServers(usable=tuple(usable), unusable=unusable, notes=notes, fixes=fixes)
 
 
 def _join_tables(
@@ -284,13 +313,9 @@ def _check_header(name: str, text: str) -> str:
     return text
 
 
-def _list_notes(brought: McpJson | None) -> tuple[str, ...]:
-    if brought is None:
-        return ()
+def _describe_untrusted(brought: McpJson) -> str:
     waiting = [escape_unprintable(name) for name in (*brought.servers, *brought.unusable)]
-    if brought.trusted or not waiting:
-        return brought.remarks
     count = "a server" if len(waiting) == 1 else f"{len(waiting)} servers"
     names = ", ".join(waiting[:5]) + (", …" if len(waiting) > 5 else "")
     note = f"{MCP_FILE} brings {count} ({names}), not used until you trust this project: handrail trust"
-    return (*brought.remarks, note)
+    return note if waiting else ""

@@ -15,7 +15,8 @@ from handrail.protocol.tool_spec import OWN_SERVER
 from handrail.protocol.wire import convert
 from handrail.settings.declaration import Field, Section, declare_time, list_fields
 from handrail.settings.errors import format_line, list_first_problems, quote_key, suggest_key, truncate_repr
-from handrail.settings.model import Time, Variable
+from handrail.settings.model import Variable
+from handrail.settings.units import Time
 
 MAX_SERVERS = 64
 _MAX_COMMAND_CHARS = 500
@@ -235,14 +236,15 @@ def _render_words(words: tuple[str, ...]) -> Iterator[str]:
     for before, word in pairwise(words):
         option, sign, _ = word.partition("=")
         after = before.startswith("-") and "=" not in before and is_secret_name(before)
-        parts = _TOKEN.sub(lambda token: _HIDDEN if _is_secret(token[0]) else token[0], word)
+        parts = _TOKEN.sub(lambda token: _HIDDEN if is_secret(token[0]) else token[0], word)
         if _SHELL_SYNTAX.search(word) or (" " in word and parts not in {word, _HIDDEN}):
             yield shlex.quote(parts)  # more than a value: a program must not be hidden as a secret
         elif sign and is_secret_name(option):
             yield f"{option}={_HIDDEN}"
         else:
-            yield _HIDDEN if after or _is_secret(word) else shlex.quote(word)
+            yield _HIDDEN if after or is_secret(word) else shlex.quote(word)
 
 
-def _is_secret(word: str) -> bool:
+def is_secret(word: str) -> bool:
+    """Whether a value looks like a secret."""
     return is_secret_value(word) or is_random_value(word)

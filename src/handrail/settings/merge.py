@@ -8,7 +8,7 @@ import msgspec
 from handrail.protocol.text import escape_unprintable, truncate
 from handrail.settings.declaration import FILE_SOURCES, LayerKind
 from handrail.settings.errors import MAX_SHOWN_CHARACTERS
-from handrail.settings.model import DEFAULTS, REFERENCE, Settings, may_loosen
+from handrail.settings.model import DEFAULTS, REFERENCE, Settings
 from handrail.settings.trust import Project
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ class Merge:
     def _put_values(self, layer: Layer) -> Iterator[IgnoredSetting]:
         for key, raw in layer.values.items():
             value, below, source = _to_tuple(raw), self.values[key], self.sources[key]
-            loosens = layer.trusted and may_loosen(layer.kind, key, value)
+            loosens = layer.trusted and REFERENCE[key].can_be_loosened(layer.kind, value)
             held = value if loosens else REFERENCE[key].merge(below, value)
             if not _is_same(held, value):
                 yield _build_ignored_value(layer, key, value, held, below, source)
@@ -158,7 +158,7 @@ def _build_ignored_value(
 ) -> IgnoredSetting:
     """A value that counts only as `held`. `below` is the value of the layers before, `source` its source."""
     written, line = f"{key} = {_render_value(value)}", layer.lines.get(key)
-    curable = layer.kind == "project" and not layer.trusted and may_loosen("project", key, value)
+    curable = layer.kind == "project" and not layer.trusted and REFERENCE[key].can_be_loosened("project", value)
     if layer.kind == "environment":
         note = (
             f"HANDRAIL_MODE={value} is ignored: the mode is {below} ({source}), and the environment can make it"

@@ -1,9 +1,8 @@
 """Every setting, declared once."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-import msgspec
 from msgspec import Meta
 
 from handrail.protocol.decisions import MODES, Mode
@@ -14,7 +13,6 @@ from handrail.settings.declaration import (
     FILE_SOURCES,
     USER_SOURCES,
     Field,
-    LayerKind,
     Section,
     declare_size,
     declare_time,
@@ -25,7 +23,7 @@ from handrail.settings.declaration import (
     pick_smaller,
     unite,
 )
-from handrail.settings.units import SIZE, TIME
+from handrail.settings.units import Size, Time
 
 ClientRoots = Literal["ignore", "read-only", "writable"]
 SearchEngine = Literal["auto", "ripgrep", "python"]
@@ -44,8 +42,6 @@ _WorkspaceFolder = Annotated[str, Meta(pattern=r"\A(?![/~])(?!(?:[^\0]*/)?\.\.(?
 _Toolchain = Annotated[str, Meta(pattern=r"\A(?:/|~/)(?!/*\Z)[^\0]*\Z")]
 """A folder or file like `Folder`, but neither `/` nor the home folder."""
 Variable = Annotated[str, Meta(pattern=r"\A[A-Za-z_][A-Za-z0-9_]{0,127}\Z")]
-Time = Annotated[str, Meta(pattern=TIME)] | Annotated[int, Meta(ge=1)]
-_Size = Annotated[str, Meta(pattern=SIZE)] | Annotated[int, Meta(ge=1)]
 _Days = Annotated[str, Meta(pattern=r"\A[1-9][0-9]{0,4}d\Z"), Field(allowed='a number of days such as "90d"')]
 _Tier = Annotated[int, Meta(ge=0, le=3), Field(merge=max, allowed="0, 1, 2 or 3", loosened_by=USER_SOURCES)]
 _ModelName = Annotated[str, Meta(pattern=r"\A[!-~]{1,200}\Z")]
@@ -69,7 +65,7 @@ class Tools(Section, frozen=True, kw_only=True):
     installed: Annotated[_Switch, Field("Whether tools of installed packages (entry points) are registered.")] = False
 
 
-class Skills(Section, frozen=True, kw_only=True):
+class _Skills(Section, frozen=True, kw_only=True):
     """Which skills are found."""
 
     enabled: Annotated[_Switch, Field("Whether skills (folders with a SKILL.md) are looked for.")] = True
@@ -80,7 +76,7 @@ class Skills(Section, frozen=True, kw_only=True):
     disable: Annotated[tuple[str, ...], Field("Skills that cannot be used.", unite, "a list of names of skills")] = ()
 
 
-class Read(Section, frozen=True, kw_only=True):
+class _Read(Section, frozen=True, kw_only=True):
     """What `read` returns."""
 
     # An image costs tokens and can carry a prompt injection.
@@ -94,7 +90,7 @@ class Results(Section, frozen=True, kw_only=True):
     batch_characters: Annotated[_Characters, Field("Characters of all results of one batch together.")] = 100_000
 
 
-class Journal(Section, frozen=True, kw_only=True):
+class _Journal(Section, frozen=True, kw_only=True):
     """How safe a recorded event is."""
 
     durability: Annotated[
@@ -103,14 +99,14 @@ class Journal(Section, frozen=True, kw_only=True):
     ] = "crash"
 
 
-class Store(Section, frozen=True, kw_only=True):
+class _Store(Section, frozen=True, kw_only=True):
     """How long the state folder keeps sessions."""
 
     # The state folder is the user's, so no project decides this.
     keep: Annotated[_Days, Field("How long a session is kept after its last use.", loosened_by=USER_SOURCES)] = "365d"
 
 
-class Events(Section, frozen=True, kw_only=True):
+class _Events(Section, frozen=True, kw_only=True):
     """Copies of the event stream."""
 
     # It writes everything that was said into the workspace, without asking.
@@ -144,7 +140,7 @@ class Bulk(Section, frozen=True, kw_only=True):
     deleted: Annotated[_Count, Field("More deleted files than this are a bulk change, which asks in auto.")] = 20
     changed: Annotated[_Count, Field("More changed files than this are a bulk change.")] = 200
     bytes: Annotated[
-        _Size, declare_size("More written bytes than this are a bulk change.", "4 KB", "64 TB", "500 MB")
+        Size, declare_size("More written bytes than this are a bulk change.", "4 KB", "64 TB", "500 MB")
     ] = "256 MB"
 
 
@@ -176,7 +172,7 @@ class Search(Section, frozen=True, kw_only=True):
     ] = "auto"
 
 
-class Undo(Section, frozen=True, kw_only=True):
+class _Undo(Section, frozen=True, kw_only=True):
     """How long changes can be undone."""
 
     # The state folder is the user's, so no project decides this.
@@ -241,7 +237,7 @@ class NetworkSettings(Section, frozen=True, kw_only=True):
 _WAIT = "How long a session waits for other MCP servers to start before it goes on without them."
 
 
-class Mcp(Section, frozen=True, kw_only=True):
+class _Mcp(Section, frozen=True, kw_only=True):
     """Other MCP servers. Their tables are in `LoadedSettings.servers`."""
 
     wait: Annotated[Time, declare_time(_WAIT, "100 ms", "10 min", '"5s"')] = "5s"
@@ -261,27 +257,27 @@ class Limits(Section, frozen=True, kw_only=True):
             "How long a command may take whose call names no time.", "100 ms", "10 min", '"120s" or "1.5 min"'
         ),
     ] = "120s"
-    output: Annotated[_Size, declare_size(_OUTPUT, "64 KB", "64 MB", "4 MB")] = "4 MB"
+    output: Annotated[Size, declare_size(_OUTPUT, "64 KB", "64 MB", "4 MB")] = "4 MB"
     memory: Annotated[
-        _Size, declare_size("How much memory a command may use with all it starts.", "16 MB", "64 TB", "1.5 GB")
+        Size, declare_size("How much memory a command may use with all it starts.", "16 MB", "64 TB", "1.5 GB")
     ] = "4 GB"
     processes: Annotated[
         int, Meta(ge=8, le=1_000_000), Field("How many processes a command may have at once.", min)
     ] = 512
     file_size: Annotated[
-        _Size, declare_size("How large a file may become that a command writes.", "4 KB", "64 TB", "500 MB")
+        Size, declare_size("How large a file may become that a command writes.", "4 KB", "64 TB", "500 MB")
     ] = "2 GB"
     preview: Annotated[
-        _Size, declare_size("How much a command may write before somebody approves it.", "64 KB", "64 TB", "2 GB")
+        Size, declare_size("How much a command may write before somebody approves it.", "64 KB", "64 TB", "2 GB")
     ] = "1 GB"
-    waiting: Annotated[_Size, declare_size(_WAITING, "64 KB", "64 TB", "2 GB")] = "4 GB"
+    waiting: Annotated[Size, declare_size(_WAITING, "64 KB", "64 TB", "2 GB")] = "4 GB"
     idle: Annotated[Time, declare_time(_IDLE, "1 s", "168 h", '"30 min"')] = "30 min"
     sessions: Annotated[
         int, Meta(ge=1, le=1_000), Field("How many process sessions a session may have running at once.", min)
     ] = 64
 
 
-class AgentSettings(Section, frozen=True, kw_only=True):
+class _Agent(Section, frozen=True, kw_only=True):
     """How much one turn of a model may use."""
 
     calls: Annotated[int, Meta(ge=1, le=1_000_000), Field("How many tool calls one turn may make.", min)] = 200
@@ -335,68 +331,44 @@ class Settings(Section, frozen=True, kw_only=True):
         Field(merge=pick_first("restricted", "standard")),
     ] = "standard"
     tools: Tools = Tools()
-    skills: Skills = Skills()
-    read: Read = Read()
+    skills: _Skills = _Skills()
+    read: _Read = _Read()
     results: Results = Results()
-    journal: Journal = Journal()
-    store: Store = Store()
-    events: Events = Events()
+    journal: _Journal = _Journal()
+    store: _Store = _Store()
+    events: _Events = _Events()
     paths: Paths = Paths()
     bulk: Bulk = Bulk()
     restricted: Restricted = Restricted()
     search: Search = Search()
-    undo: Undo = Undo()
+    undo: _Undo = _Undo()
     sandbox: Sandbox = Sandbox()
     network: NetworkSettings = NetworkSettings()
-    mcp: Mcp = Mcp()
+    mcp: _Mcp = _Mcp()
     limits: Limits = Limits()
-    agent: AgentSettings = AgentSettings()
+    agent: _Agent = _Agent()
+
+    @classmethod
+    def from_values(cls, values: Mapping[str, object]) -> Self:
+        """The settings with these values by dotted key, and defaults. msgspec.ValidationError: one is not allowed."""
+        tables: dict[str, Any] = {}
+        for key, value in values.items():
+            section, _, leaf = key.rpartition(".")
+            (tables.setdefault(section, {}) if section else tables)[leaf] = value
+        return convert(tables, cls)
+
+    def flatten(self) -> dict[str, object]:
+        """Every value by its dotted key, in the order of the model."""
+        values: dict[str, object] = {}
+        for name in self.__struct_fields__:
+            value: object = getattr(self, name)
+            if isinstance(value, Section):
+                values.update((f"{name}.{leaf}", getattr(value, leaf)) for leaf in value.__struct_fields__)
+            else:
+                values[name] = value
+        return values
 
 
 REFERENCE = list_fields(Settings)
 """The declaration of every setting by its dotted key."""
-
-
-def flatten_settings(settings: Settings) -> dict[str, object]:
-    """Every value by its dotted key, in the order of the model."""
-    values: dict[str, object] = {}
-    for name in settings.__struct_fields__:
-        value: object = getattr(settings, name)
-        if isinstance(value, Section):
-            values.update((f"{name}.{leaf}", getattr(value, leaf)) for leaf in value.__struct_fields__)
-        else:
-            values[name] = value
-    return values
-
-
-DEFAULTS = flatten_settings(Settings())
-
-
-def may_loosen(kind: LayerKind, key: str, value: object) -> bool:
-    """Whether a trusted layer of this kind may choose a value that is looser than the one below."""
-    setting = REFERENCE[key]
-    return kind in setting.loosened_by and (value not in setting.reserved or kind in USER_SOURCES)
-
-
-def find_invalid_values(values: Mapping[str, object]) -> dict[str, object]:
-    """The values whose key is unknown or which their key does not allow."""
-    return {key: value for key, value in values.items() if not _is_valid(key, value)}
-
-
-def nest(values: Mapping[str, object]) -> dict[str, Any]:
-    """The opposite of `flatten`, for known keys."""
-    tables: dict[str, Any] = {}
-    for key, value in values.items():
-        section, _, leaf = key.rpartition(".")
-        (tables.setdefault(section, {}) if section else tables)[leaf] = value
-    return tables
-
-
-def _is_valid(key: str, value: object) -> bool:
-    if key not in DEFAULTS:
-        return False
-    try:
-        convert(nest({key: value}), Settings)
-    except (msgspec.ValidationError, ValueError):  # ValueError: text that is not Unicode, from an argument
-        return False
-    return True
+DEFAULTS = Settings().flatten()

@@ -1,4 +1,4 @@
-"""Reads a settings file: its values, rules and servers, and their lines."""
+"""A settings file in TOML: its values, rules, servers, line numbers."""
 
 import os
 import re
@@ -20,6 +20,7 @@ from handrail.settings.errors import (
     MAX_SHOWN_CHARACTERS,
     SettingsError,
     describe_refused,
+    find_invalid_values,
     format_line,
     list_first_problems,
     quote_key,
@@ -28,7 +29,7 @@ from handrail.settings.errors import (
     truncate_repr,
 )
 from handrail.settings.merge import Layer
-from handrail.settings.model import DEFAULTS, Settings, find_invalid_values
+from handrail.settings.model import DEFAULTS, Settings
 
 if TYPE_CHECKING:
     from handrail.settings.mcp_servers import ServerTable

@@ -1,6 +1,7 @@
 """Amounts as people write them: "120s", "2 min", "4 MB". A plain number is seconds or bytes."""
 
 import re
+from typing import Annotated
 
 import msgspec
 
@@ -9,8 +10,10 @@ BYTES = {"B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "TB": 1 << 40}
 """1 MB is 1024 × 1024 bytes, as in programs that show memory."""
 
 _NUMBER = r"[0-9]{1,9}(?:\.[0-9]{1,3})?"
-TIME = rf"\A{_NUMBER} ?(?:{'|'.join(SECONDS)})\Z"
-SIZE = rf"\A{_NUMBER} ?(?:{'|'.join(BYTES)})\Z"
+_TIME = rf"\A{_NUMBER} ?(?:{'|'.join(SECONDS)})\Z"
+_SIZE = rf"\A{_NUMBER} ?(?:{'|'.join(BYTES)})\Z"
+Time = Annotated[str, msgspec.Meta(pattern=_TIME)] | Annotated[int, msgspec.Meta(ge=1)]
+Size = Annotated[str, msgspec.Meta(pattern=_SIZE)] | Annotated[int, msgspec.Meta(ge=1)]
 _AMOUNT = rf"\s*({_NUMBER})\s*([A-Za-z]*)\s*"
 _OTHER_SECONDS = {
     **dict.fromkeys(("msec", "millis", "milliseconds"), "ms"),
@@ -25,12 +28,12 @@ _OTHER_BYTES = {"byte": "B", "bytes": "B"} | {
 
 def parse_seconds(written: str | int) -> float:
     """A time in seconds. ValueError: it is no time."""
-    return written if isinstance(written, int) else _parse(written, TIME, SECONDS)
+    return written if isinstance(written, int) else _parse(written, _TIME, SECONDS)
 
 
 def parse_size(written: str | int) -> int:
     """A size in bytes. ValueError: it is no size."""
-    return written if isinstance(written, int) else int(_parse(written, SIZE, BYTES))
+    return written if isinstance(written, int) else int(_parse(written, _SIZE, BYTES))
 
 
 def suggest_time(written: str) -> str | None:

@@ -1,46 +1,46 @@
-"""A skill that was found: what its SKILL.md says, as far as that can be used."""
+"""Defines a skill."""
 
 from typing import Literal
 
 import msgspec
 
 Origin = Literal["settings", "user", "project"]
-"""Who brings it: a folder that the person's settings name, the person's own places, the workspace."""
+"""A folder of the user's settings, one of the user's own folders, or the workspace."""
 
 
 class SkillFolder(msgspec.Struct, frozen=True):
-    """A folder that may have skills in it, one folder each."""
+    """A folder with one folder for each skill."""
 
     origin: Origin
     path: str
-    """Relative in the workspace for a project's, absolute for the others."""
+    """Relative to the workspace for a project's, else absolute."""
     shown: str
-    """As a person writes it: `~/.claude/skills`."""
+    """The path for people: `~/.claude/skills`."""
 
 
 class Skill(msgspec.Struct, frozen=True, kw_only=True):
-    """One skill. A skill with a problem is listed, and can do nothing."""
+    """A skill with a problem is listed, but cannot be used."""
 
     name: str
     description: str = ""
     origin: Origin
     shown: str
-    """Where it is, as a person writes it."""
+    """The path for people."""
     folder: str
-    """Where it is: relative in the workspace, absolute elsewhere."""
+    """Relative to the workspace, or absolute outside."""
     problem: str = ""
-    """Why it cannot be used, in words."""
+    """Why it cannot be used."""
     warnings: tuple[str, ...] = ()
     tools: tuple[str, ...] | None = None
-    """The tools that it names, in our names; None where it names none, and so narrows nothing."""
+    """The tools that it names, in our names. None: it restricts nothing."""
     patterns: dict[str, tuple[str, ...]] = {}
-    """What it names some of them for."""
+    """The patterns that restrict some of the tools."""
     by_name_only: bool = False
-    """Whether its author wants it to be used only where somebody asks for it."""
+    """Whether it is used only on explicit request."""
     version: str = ""
     license: str = ""
     compatibility: str = ""
     metadata: dict[str, str] = {}
     body: str = ""
     files: tuple[str, ...] = ()
-    """Its other files, relative to its folder, where somebody looked for them."""
+    """Its other files, relative to its folder. `add_files` fills them in."""

@@ -4,6 +4,7 @@ A batch is parked as a whole. With its last answer a runner claims it. Claims of
 runner can claim the batch.
 """
 
+import os
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from datetime import datetime
@@ -12,8 +13,10 @@ import msgspec
 
 from handrail.protocol.events import BrokenEvent
 from handrail.protocol.permissions import Answer, PermissionRequest, Question
+from handrail.protocol.records import shorten_ids
 from handrail.store.database import Database, Row
 from handrail.store.inbox import (
+    Inbox,
     StoredRequest,
     answer_request,
     find_last_request,
@@ -23,9 +26,9 @@ from handrail.store.inbox import (
     list_pending_requests,
     swap_request,
 )
-from handrail.store.journal import CallContext, DuplicateCallError, PendingEvent, SessionJournal
-from handrail.store.open_calls import claim_calls, find_call, list_calls, park_started_call
+from handrail.store.journal import CallContext, DuplicateCallError, PendingEvent, SessionJournal, find_call, list_calls
 from handrail.store.runner import is_dead
+from handrail.store.state_dir import StateFolder
 
 _INSERT_BATCH = "INSERT INTO batch VALUES (?, 'parked', ?) ON CONFLICT (id) DO UPDATE SET state = 'parked'"
 _TAKE_BATCH = "UPDATE batch SET state = 'taken' WHERE id = ? AND state = 'parked'"
@@ -63,7 +66,7 @@ def save_parked(
         for call in calls:
             if not call.started:
                 journal.insert_call(call.id, batch_id, "parked", first, given=True)
-            elif not park_started_call(journal.database, call.id, batch_id, journal.runner):
+            elif not journal.park_started_call(call.id, batch_id):
                 raise DuplicateCallError
             journal.set_context(call.id, call.decided)
             first += len(call.pending_events)
@@ -132,7 +135,7 @@ def _claim_answered(journal: SessionJournal, batch_id: str) -> list[str]:
     database = journal.database
     if has_pending_requests(database, batch_id) or database.execute(_TAKE_BATCH, (batch_id,)).rowcount != 1:
         return []
-    claim_calls(database, batch_id, "parked", journal.runner)
+    journal.claim_calls(batch_id, "parked")
     return list_batch_calls(database, batch_id)
 
 
@@ -146,10 +149,10 @@ def list_batch_calls(database: Database, batch_id: str) -> list[str]:
     return calls.split()
 
 
-def claim_ready(database: Database, runner: str, batch_id: str) -> list[str]:
+def claim_ready(journal: SessionJournal, batch_id: str) -> list[str]:
     """Claims the ready calls of a batch. Returns all calls of the batch, or none if no call was ready."""
-    with database.lock, database.transaction:
-        return list_batch_calls(database, batch_id) if claim_calls(database, batch_id, "ready", runner) else []
+    with journal.database.lock, journal.database.transaction:
+        return list_batch_calls(journal.database, batch_id) if journal.claim_calls(batch_id, "ready") else []
 
 
 # Calls that a client finds again
@@ -191,6 +194,15 @@ class DeferredCalls:
         finally:
             del self._journal.digests[call_id]
 
+    def shorten_id(self, subject_id: str) -> str:
+        """The id of a request or question, as short as is unambiguous among all that wait."""
+        return shorten_ids((subject_id, *Inbox.find(self.folder).list_pending_ids()))[subject_id]
+
+    def load_key(self, name: str) -> tuple[bytes, str]:
+        """A key of the state folder for signatures, and the path of the session in that folder."""
+        state = StateFolder.find(self.folder)
+        return state.load_key(name), os.path.relpath(self.folder, state.path)
+
     def claim(self, digest: str) -> str | None:
         """Claims an unclaimed call of this digest, finished calls first."""
         rows = self._database.rows(_SAME, (digest,))
@@ -228,7 +240,7 @@ class DeferredCalls:
             tuple(question for question in questions if question.tool_call_id == call_id),
         )
 
-    def ended_at(self, call_id: str) -> datetime | None:
+    def find_end_time(self, call_id: str) -> datetime | None:
         """The time of a call's result. None if it has none."""
         entry = self._journal.entry(call_id)
         if entry is None or entry.end_seq is None:
@@ -236,13 +248,13 @@ class DeferredCalls:
         event = self._journal.event(entry.end_seq)
         return None if isinstance(event, BrokenEvent) else event.time
 
-    def ran_at(self, call_id: str) -> datetime | None:
+    def find_run_time(self, call_id: str) -> datetime | None:
         """The time when the command of a finished call ran: for its preview, or after the answer."""
         request = find_last_request(self._database, call_id)
         if request is None or request.command is None:
             return None
         preview = request.preview
-        return preview.time if preview is not None and preview.tried is not None else self.ended_at(call_id)
+        return preview.time if preview is not None and preview.tried is not None else self.find_end_time(call_id)
 
     def _claim(self, row: Row) -> bool:
         call_id, holder = row

@@ -24,7 +24,7 @@ from handrail.protocol.wire import UNREADABLE, Json, decode_json, encode
 from handrail.store.journal import SessionJournal
 from handrail.store.state_dir import make_private, write_private
 
-FIRST_HASH = "0" * 64
+_FIRST_HASH = "0" * 64
 _TAIL_BYTES = 64 * 1024
 _SEAL = b',"hash":"'
 _MAX_PLAIN_CHARS = 200
@@ -46,7 +46,7 @@ class AuditChain:
         self._lock = Lock()
         self._end = -1
         self._seq = 0
-        self._head = FIRST_HASH
+        self._head = _FIRST_HASH
         try:
             self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
             if os.fstat(self._descriptor).st_mode & 0o077:
@@ -78,7 +78,7 @@ class AuditChain:
 
     def contains(self, session_id: str, calls: set[str], start: int) -> set[str]:
         """The calls of a session that have a complete record after a position. An archive makes positions void."""
-        lines = read_audit_lines(self.path, 0 if list_archives(self.path) else start)
+        lines = _read_audit_lines(self.path, 0 if list_archives(self.path) else start)
         records = (record[0] for line in lines if (record := decode_record(line)))
         return calls & {record.tool_call_id for record in records if record.session_id == session_id}
 
@@ -110,14 +110,14 @@ class AuditChain:
         """Reads the last complete line after another process wrote, and drops a torn one."""
         size = os.fstat(self._descriptor).st_size
         if size == 0:
-            last = decode_record(deque(read_audit_lines(self.path), maxlen=1)[0]) if list_archives(self.path) else None
-            self._end, self._seq, self._head = (0, last[0].seq, last[1]) if last else (0, 0, FIRST_HASH)
+            last = decode_record(deque(_read_audit_lines(self.path), maxlen=1)[0]) if list_archives(self.path) else None
+            self._end, self._seq, self._head = (0, last[0].seq, last[1]) if last else (0, 0, _FIRST_HASH)
             return
         start, line = self._find_last_line(size)
         if start + len(line) < size:
             os.ftruncate(self._descriptor, start + len(line))
         record = decode_record(line) if line else None
-        self._seq, self._head = (record[0].seq, record[1]) if record else (0, FIRST_HASH)
+        self._seq, self._head = (record[0].seq, record[1]) if record else (0, _FIRST_HASH)
         self._end = start + len(line)
 
     def _find_last_line(self, size: int) -> tuple[int, bytes]:
@@ -139,7 +139,7 @@ class AuditChain:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), self.path)
 
 
-def read_audit_lines(path: str, start: int = 0) -> Iterator[bytes]:
+def _read_audit_lines(path: str, start: int = 0) -> Iterator[bytes]:
     """The lines of an audit: first those of its archive, then those of its file from a position on. The last one has no
     newline if it is torn or being written."""
     try:
@@ -189,7 +189,7 @@ def decode_record(line: bytes) -> tuple[ChainedRecord, str] | None:
 
 def read_last_records(path: str, limit: int) -> list[AuditRecord | None]:
     """The last records of an audit, oldest first. None for a changed line."""
-    lines = [line for line in deque(read_audit_lines(path), maxlen=limit) if line.endswith(b"\n")]
+    lines = [line for line in deque(_read_audit_lines(path), maxlen=limit) if line.endswith(b"\n")]
     return [found[0] if (found := decode_record(line)) else None for line in lines]
 
 
@@ -253,14 +253,14 @@ def _mask(value: Json) -> str:
 # Verification
 
 
-Outcome = tuple[object, ...] | None
+_Outcome = tuple[object, ...] | None
 """The facts that journal and audit both have about a result. None if the journal cannot be read."""
 
 
 class FinishedCalls(NamedTuple):
     """The calls that the audit must have, as the journals know them."""
 
-    outcomes: dict[tuple[str, str], list[Outcome]]
+    outcomes: dict[tuple[str, str], list[_Outcome]]
     """By session and call. Sessions of several workspaces may share a name, so there may be several."""
     sessions: set[str]
     """The sessions whose calls are all known."""
@@ -281,7 +281,7 @@ class Verification(msgspec.Struct, frozen=True):
         return not self.problems
 
 
-def build_outcome(result: ToolResult[Any] | None) -> Outcome:
+def build_outcome(result: ToolResult[Any] | None) -> _Outcome:
     if result is None:
         return None
     code = result.error.code if result.error else None
@@ -295,8 +295,8 @@ def verify_chain(path: str, calls: FinishedCalls, unread: tuple[str, ...]) -> Ve
 
     A hash only shows that a line was changed: an attacker who can write the file can also seal it anew.
     """
-    head, count, problems = FIRST_HASH, 0, list[str]()
-    for number, line in enumerate(read_audit_lines(path), start=1):
+    head, count, problems = _FIRST_HASH, 0, list[str]()
+    for number, line in enumerate(_read_audit_lines(path), start=1):
         if not line.endswith(b"\n"):
             break  # a crash tore it; the journal knows the call, and the record is written again
         problem, digest = _check_line(line, number, head, calls)

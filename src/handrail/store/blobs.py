@@ -1,18 +1,20 @@
 """Contents that are stored once under the SHA-256 of their bytes.
 
-Contents to pack of up to 64 KiB go to a database (`packs`). All others are a file each, compressed or not.
+Contents to pack of up to 64 KiB go to a database. All others are a file each, compressed or not.
 """
 
 import contextlib
 import hashlib
 import os
+import threading
 import time
 import zlib
 from collections.abc import Collection, Iterable, Iterator
 
+from handrail.kernel.files import write_all
 from handrail.protocol.errors import StoreError
-from handrail.store.database import Durability, copy_database
-from handrail.store.packs import DATABASE_NAME, PACK_FILES_SUFFIX, Packs
+from handrail.store.database import CONTENTS, Database, Durability, copy_database
+from handrail.store.pack_files import PACK_FILES_SUFFIX, PackFiles, decompress_group
 from handrail.store.state_dir import flush_folder
 
 _CHUNK_BYTES = 1 << 20
@@ -25,6 +27,14 @@ _ADOPTED = ".adopted"
 _MAX_SMALL_BYTES = 1 << 16
 _MIN_DATABASE_CONTENTS = 8
 """For fewer contents, such as those of a preview, no database is made."""
+_DATABASE_NAME = "small.db"
+_GROUP_BYTES = 1 << 18
+"""Bytes of small contents that are compressed together. Reading one content decompresses its group."""
+_HASH_DIGITS = 64
+_TOUCH = "UPDATE content SET used = ? WHERE hash = ? AND size = ?"
+_INSERT = "INSERT OR REPLACE INTO content VALUES (?, ?, ?, ?, ?)"
+_FIND = "SELECT pack, start, size FROM content WHERE hash = ?"
+_IS_MOSTLY_FREE = "SELECT freelist_count * 2 > page_count FROM pragma_freelist_count, pragma_page_count"
 _LEVEL = 1
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 
@@ -36,7 +46,7 @@ class Blobs:
         self.folder = folder
         self._durable = durability == "power"
         self._unpacked: list[str] = []
-        self._packs = Packs(folder, durability)
+        self._small = _SmallContents(folder, durability)
         self._lenders: dict[str, Blobs] = {}
         """Folders that have a content, by its hash."""
 
@@ -68,7 +78,7 @@ class Blobs:
             if size >= _BATCH_BYTES:
                 self._pack_small(batch)
                 batch, size = [], 0
-        if len(batch) >= _MIN_DATABASE_CONTENTS or os.path.exists(self._path(DATABASE_NAME)):
+        if len(batch) >= _MIN_DATABASE_CONTENTS or os.path.exists(self._path(_DATABASE_NAME)):
             self._pack_small(batch)
         else:
             self._store_compressed(batch)
@@ -131,9 +141,9 @@ class Blobs:
         return _check(self._read(digest), digest)
 
     def has(self, digest: str) -> bool:
-        return any(os.path.exists(self._path(digest) + ending) for ending in ("", _PACKED)) or self._packs.has(digest)
+        return any(os.path.exists(self._path(digest) + ending) for ending in ("", _PACKED)) or self._small.has(digest)
 
-    def missing(self, digests: Collection[str]) -> Iterator[str]:
+    def list_missing(self, digests: Collection[str]) -> Iterator[str]:
         return (digest for digest in digests if not self.has(digest))
 
     def pack(self) -> None:
@@ -151,7 +161,7 @@ class Blobs:
         except (FileNotFoundError, NotADirectoryError):
             return
         for name in names:
-            if not name.startswith(DATABASE_NAME):
+            if not name.startswith(_DATABASE_NAME):
                 yield name.partition(".")[0], os.path.join(self.folder, name)
 
     def sweep(self, used: set[str], seconds: float) -> None:
@@ -159,7 +169,7 @@ class Blobs:
         for digest, path in self.files():
             if digest not in used:
                 self.remove_old(path, seconds)
-        self._packs.sweep(used, seconds)
+        self._small.sweep(used, seconds)
 
     def remove_old(self, path: str, seconds: float) -> None:
         """Removes a file that was not stored within `seconds`. Renamed first: a concurrent store makes a new one."""
@@ -173,11 +183,11 @@ class Blobs:
 
     def close(self) -> None:
         """Closes the database. The next use opens it again."""
-        self._packs.close()
+        self._small.close()
 
     def _pack_small(self, contents: list[tuple[str, bytes]], *, replace: bool = False) -> None:
         try:
-            self._packs.add(contents, replace=replace)
+            self._small.add(contents, replace=replace)
         except StoreError:  # the database is damaged or locked for long
             self._store_compressed(contents)
 
@@ -187,7 +197,7 @@ class Blobs:
 
     def _is_intact(self, digest: str, data: bytes) -> bool:
         try:
-            return self._packs.read(digest) == data
+            return self._small.read(digest) == data
         except StoreError:
             return False
 
@@ -205,7 +215,7 @@ class Blobs:
         return False
 
     def _read(self, digest: str) -> Iterator[bytes]:
-        small = self._packs.read(digest)
+        small = self._small.read(digest)
         if small is not None:
             yield small
             return
@@ -253,26 +263,135 @@ class Blobs:
         descriptor = os.open(path, _NEW, 0o600)
         try:
             for piece in pieces:
-                view = memoryview(piece)
-                while view:
-                    view = view[os.write(descriptor, view) :]
+                write_all(descriptor, memoryview(piece))
             if self._durable:
                 os.fsync(descriptor)
         finally:
             os.close(descriptor)
 
 
+class _SmallContents:
+    """The small contents of one blob folder, in a database. Any thread and any process may use them.
+
+    Neighbours are compressed as one group, which is smaller and faster than each alone.
+    """
+
+    def __init__(self, folder: str, durability: Durability) -> None:
+        self._folder = folder
+        self._path = os.path.join(folder, _DATABASE_NAME)
+        self._durability: Durability = durability
+        self._opening = threading.Lock()
+        self._database: Database | None = None
+        old = f"{folder}{PACK_FILES_SUFFIX}"
+        self._old_files = PackFiles(old) if os.path.isdir(old) else None
+        self._group: tuple[int, bytes] = (0, b"")
+        """The last group that was read: its neighbours are mostly read next."""
+
+    def add(self, contents: Iterable[tuple[str, bytes]], *, replace: bool = False) -> None:
+        """Stores contents under their hashes in one transaction. Stored ones become young, or are replaced."""
+        now, database = int(time.time()), self._open()
+        with database.lock, database.transaction:
+            execute = database.execute
+            rows = [(bytes.fromhex(digest), data) for digest, data in dict(contents).items()]
+            if not replace:
+                rows = [(key, data) for key, data in rows if not execute(_TOUCH, (now, key, len(data))).rowcount]
+            for group in _split_groups(rows):
+                data = zlib.compress(b"".join(data for _, data in group), _LEVEL)
+                pack, start = execute("INSERT INTO pack (data) VALUES (?)", (data,)).lastrowid, 0
+                for key, data in group:
+                    execute(_INSERT, (key, len(data), pack, start, now))
+                    start += len(data)
+
+    def read(self, digest: str) -> bytes | None:
+        """The content. None if it is not stored. StoreError if it is damaged."""
+        row = self._find(digest)
+        if row is None:
+            return self._old_files.read(digest) if self._old_files else None
+        pack, start, size = row
+        group = self._group
+        if group[0] != pack:
+            group = self._group = pack, self._read_group(pack)
+        return group[1][start : start + size]
+
+    def has(self, digest: str) -> bool:
+        if self._find(digest) is not None:
+            return True
+        return self._old_files is not None and self._old_files.has(digest)
+
+    def sweep(self, used: set[str], seconds: float) -> None:
+        """Removes unused contents that were not added within `seconds`."""
+        if self._old_files is not None:
+            self._old_files.sweep(used, seconds)
+        if self._database is None and not os.path.exists(self._path):
+            return
+        database = self._open()
+        with database.lock, database.transaction:
+            rows = database.execute("SELECT hash FROM content WHERE used < ?", (time.time() - seconds,)).fetchall()
+            for (key,) in rows:
+                if key.hex() not in used:
+                    database.execute("DELETE FROM content WHERE hash = ?", (key,))
+            database.execute("DELETE FROM pack WHERE id NOT IN (SELECT pack FROM content)")
+        if database.row(_IS_MOSTLY_FREE) == (1,):
+            with contextlib.suppress(StoreError):  # a full disk, or a busy database: the next sweep tries again
+                database.run("VACUUM")
+
+    def close(self) -> None:
+        """Closes the database. The next use opens it again."""
+        with self._opening:
+            database, self._database = self._database, None
+        if database is not None:
+            database.close()
+
+    def _open(self) -> Database:
+        with self._opening:
+            if self._database is None:
+                try:
+                    os.makedirs(self._folder, mode=0o700, exist_ok=True)
+                except OSError as error:
+                    raise StoreError(f"the folder {self._folder} cannot be made: {error.strerror}") from error
+                self._database = Database(self._path, self._durability, CONTENTS)
+                if self._durability == "power":
+                    flush_folder(self._folder)
+            return self._database
+
+    def _find(self, digest: str) -> tuple[int, int, int] | None:
+        """The pack, start and size of a content. A database that cannot be read has none."""
+        if len(digest) != _HASH_DIGITS or (self._database is None and not os.path.exists(self._path)):
+            return None
+        with contextlib.suppress(StoreError):
+            row = self._open().row(_FIND, (bytes.fromhex(digest),))
+            return (row[0], row[1], row[2]) if row else None
+        return None
+
+    def _read_group(self, pack: int) -> bytes:
+        row = self._open().row("SELECT data FROM pack WHERE id = ?", (pack,))
+        return decompress_group(row[0] if row else b"")
+
+
+def _split_groups(contents: list[tuple[bytes, bytes]]) -> Iterator[list[tuple[bytes, bytes]]]:
+    group: list[tuple[bytes, bytes]] = []
+    size = 0
+    for key, data in contents:
+        group.append((key, data))
+        size += len(data)
+        if size >= _GROUP_BYTES:
+            yield group
+            group, size = [], 0
+    if group:
+        yield group
+
+
 def copy_blobs(source: str, target: str) -> None:
     """Copies a folder of blobs that may be in use."""
     import shutil  # noqa: PLC0415  slow to load, and few copy
 
-    database = os.path.join(source, DATABASE_NAME)
+    database = os.path.join(source, _DATABASE_NAME)
     for ending in ("", PACK_FILES_SUFFIX):
         if os.path.isdir(source + ending):
-            ignored = shutil.ignore_patterns(f"{DATABASE_NAME}*")
+            ignored = shutil.ignore_patterns(f"{_DATABASE_NAME}*")
             shutil.copytree(source + ending, target + ending, ignore=ignored, dirs_exist_ok=True)
     if os.path.exists(database):
-        copy_database(database, os.path.join(target, DATABASE_NAME))
+        copy_database(database, os.path.join(target, _DATABASE_NAME))
 
 
 def _read_chunks(descriptor: int) -> Iterator[bytes]:

@@ -167,7 +167,7 @@ class ChangeLog:
     def list_begun(self) -> list[LoggedChangeSet]:
         return [_read_entry(row) for row in self._database.rows(f"{_SELECT} WHERE state = 'begun' ORDER BY number")]
 
-    def numbers_touching(self, path: bytes, after: int) -> list[int]:
+    def list_numbers(self, path: bytes, after: int) -> list[int]:
         """The numbers of later sets that touched a path, begun or done, oldest first."""
         query = "SELECT number FROM touched WHERE path = ? AND number > ? ORDER BY number"
         return [row[0] for row in self._database.rows(query, (path, after))]

@@ -272,7 +272,8 @@ class ReadOnlyDatabase(Database):
             try:
                 found = super().rows(statement, values)
             except StoreError as error:
-                if self._is_older and "no such table" in error.problem:
+                # Each step of a schema adds whole tables, so it is a table that the statement lacks.
+                if self._is_older and _get_code(error.__cause__) == sqlite3.SQLITE_ERROR:
                     return []
                 if self._is_current():
                     raise
@@ -389,7 +390,7 @@ def _read_version(connection: sqlite3.Connection, schema: Schema) -> int:
     return version
 
 
-def _get_code(error: Exception) -> int:
+def _get_code(error: BaseException | None) -> int:
     """SQLite's primary error code. An error that quotes bytes outside UTF-8 means a damaged schema."""
     if isinstance(error, UnicodeDecodeError):
         return sqlite3.SQLITE_CORRUPT

@@ -11,12 +11,12 @@ from typing import NamedTuple, Self, TypeVar
 
 from handrail.protocol.errors import StoreError
 from handrail.protocol.events import KIND_NAMES, BrokenEvent, ToolCallQuestionRequired, ToolCallStart
-from handrail.protocol.permissions import Answer, InboxQuestion, InboxRequest, PermissionRequest, Question, StoredGrant
+from handrail.protocol.permissions import Answer, InboxQuestion, InboxRequest, PermissionRequest, Question
+from handrail.protocol.records import StoredGrant
 from handrail.protocol.wire import UNREADABLE, decode_json, encode
 from handrail.store.database import Database, ReadOnlyDatabase, Row, Stamp, read_stamp
 from handrail.store.grants import GrantedFolders, GrantFiles
-from handrail.store.journal import SessionJournal
-from handrail.store.open_calls import OpenCall, list_calls
+from handrail.store.journal import OpenCall, SessionJournal, list_calls
 from handrail.store.runner import is_dead
 from handrail.store.state_dir import GRANTED, OPENED, StateFolder, read_workspace_path
 
@@ -29,7 +29,7 @@ _REPLACE = "UPDATE request SET id = ?, data = ? WHERE id = ? AND data = ? AND an
 _ANSWER = "UPDATE request SET answer = ? WHERE id = ? AND data = ? AND answer IS NULL"
 _QUESTION = KIND_NAMES[ToolCallQuestionRequired]
 _FRESH_NANOSECONDS = 2 * 10**9
-Content = TypeVar("Content")
+_Content = TypeVar("_Content")
 
 
 # One session: table `request` of its journal
@@ -223,7 +223,7 @@ class Inbox:
         workspace = self._find_workspace(os.path.dirname(folder))
         return self._read(folder, lambda journal: list(_list_waiting(journal, folder, workspace)), [])
 
-    def _read(self, folder: str, read: Callable[[SessionJournal], Content], missing: Content) -> Content:
+    def _read(self, folder: str, read: Callable[[SessionJournal], _Content], missing: _Content) -> _Content:
         try:
             with closing(ReadOnlyDatabase(os.path.join(folder, "journal.db"))) as database:
                 return read(SessionJournal(database, os.path.basename(folder), ""))

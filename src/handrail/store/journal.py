@@ -6,13 +6,12 @@ without effects is recorded once, with its result. A result is stored before it 
 
 import contextlib
 import os
+import re
 import sqlite3
-from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from functools import cache
-from threading import Lock
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -35,22 +34,20 @@ from handrail.protocol.events import (
 from handrail.protocol.results import ToolResult
 from handrail.protocol.wire import UNREADABLE, decode_json, encode
 from handrail.store.database import Database, Row
-from handrail.store.open_calls import (
-    OpenCall,
-    find_call,
-    insert_call,
-    list_calls,
-    parse_call_position,
-    set_call_state,
-)
+from handrail.store.listeners import Kinds, Listener, Listeners
 
-_Listener = Callable[[Event], None]
-Kinds = Collection[type[Event]]
 PendingEvent = tuple[type[Event], dict[str, Any]]
 """An event without a number: its type and its own fields."""
 SKILL_MARKER = "-skills"
 """The end of the name of an empty file beside the journal. It says that the session has or had an active skill."""
 _MAX_KNOWN_MARKS = 10_000
+_OWN_ID = re.compile(r"call-([0-9a-f]{1,15})-[0-9a-f]{16}")
+_OPEN_CALLS = "SELECT id, batch_id, runner, state, start_seq FROM call"
+_SET_STATE = "UPDATE call SET state = ?, runner = ? WHERE id = ?"
+_PARK_STARTED = "UPDATE call SET state = 'parked' WHERE id = ? AND state = 'started' AND runner = ?"
+_PARK_CLAIMED = "UPDATE call SET state = 'parked' WHERE batch_id = ? AND state = 'claimed' AND runner = ?"
+_CLAIM = "UPDATE call SET state = 'claimed', runner = ? WHERE batch_id = ? AND state = ?"
+_RELEASE = "UPDATE call SET state = 'ready' WHERE runner = ? AND state = 'claimed' AND batch_id = coalesce(?, batch_id)"
 _ENDS = "kind IN ('tool_call.end', 'tool_call.error')"
 _EVENTS = "SELECT seq, kind, data FROM event"
 _END_OF_CALL = f"SELECT seq FROM event WHERE seq > ? AND call_id = ? AND {_ENDS} LIMIT 1"  # noqa: S608
@@ -58,6 +55,16 @@ _FINISHED = f"SELECT seq, call_id, kind, data FROM event WHERE seq > ? AND {_END
 _START_OF_CALL = "SELECT seq FROM event WHERE seq > ? AND call_id = ? AND kind = 'tool_call.start' LIMIT 1"
 _STARTS = "SELECT seq, data, decided FROM event WHERE seq > ? AND kind = 'tool_call.start' ORDER BY seq LIMIT 500"
 _LAST_ENDS = f"{_EVENTS} WHERE seq < ? AND kind = 'tool_call.end' AND instr(data, CAST(? AS BLOB)) > 0"
+
+
+class OpenCall(NamedTuple):
+    id: str
+    batch_id: str
+    runner: str
+    state: str
+    """parked, claimed, ready (claimed by a runner that was killed before the call began) or started."""
+    start_seq: int
+    """The number of its first event."""
 
 
 class DuplicateCallError(Exception):
@@ -83,7 +90,7 @@ class CallEntry(msgspec.Struct, frozen=True):
 
     id: str
     state: str
-    """finished, or the state of an `OpenCall`."""
+    """finished, or the state of an open call."""
     batch_id: str
     facts: Facts
     decision: Decision
@@ -124,7 +131,7 @@ class SessionJournal:
         """By the ids of running calls: the digest by which a client finds the call again if it is parked."""
         self.last_query_found_no_skill = False
 
-    def never_had_skill(self) -> bool:
+    def has_never_had_skill(self) -> bool:
         """Whether it is known without a query, which takes three times as long, that the session never had a skill."""
         return self.last_query_found_no_skill and not os.access(self.database.path + SKILL_MARKER, os.F_OK)
 
@@ -166,7 +173,8 @@ class SessionJournal:
         if given:
             self.database.execute("INSERT INTO given VALUES (?, ?)", (call_id, first))
         if state != "finished":
-            insert_call(self.database, OpenCall(call_id, batch_id, self.runner, state, first))
+            row = (call_id, batch_id, self.runner, state, first)
+            self.database.execute("INSERT INTO call VALUES (?, ?, ?, ?, ?)", row)
 
     def set_state(
         self, call_id: str, state: str, pending: tuple[PendingEvent, ...], decided: CallContext | None = None
@@ -179,7 +187,11 @@ class SessionJournal:
         def update(_first: int) -> None:
             if decided is not None:
                 self.set_context(call_id, decided)
-            if not set_call_state(self.database, call_id, state, self.runner):
+            if state == "finished":
+                changed = self.database.execute("DELETE FROM call WHERE id = ?", (call_id,))
+            else:
+                changed = self.database.execute(_SET_STATE, (state, self.runner, call_id))
+            if changed.rowcount != 1:
                 raise DuplicateCallError
 
         self.write(pending, update)
@@ -211,7 +223,13 @@ class SessionJournal:
                         # One statement is its own transaction, and cheaper than BEGIN and COMMIT around it.
                         self.database.execute(_insert_events(len(events)), values)
                     else:
-                        self._write_together(events, values, statements, marks)
+                        with self.database.transaction:
+                            if events:
+                                self.database.execute(_insert_events(len(events)), values)
+                            if statements is not None:
+                                statements(self.seq + 1)
+                            for path, mark in marks.items():
+                                self.database.execute("INSERT OR REPLACE INTO seen VALUES (?, ?)", (path, mark))
                     break
                 except (StoreError, sqlite3.Error) as error:
                     self._retry_after(error)
@@ -220,21 +238,6 @@ class SessionJournal:
             self._new_marks.clear()
             if self._listeners.everyone:
                 self._listeners.put(events)
-
-    def _write_together(
-        self,
-        events: list[Event],
-        values: list[Any],
-        statements: Callable[[int], None] | None,
-        marks: dict[str, bytes],
-    ) -> None:
-        with self.database.transaction:
-            if events:
-                self.database.execute(_insert_events(len(events)), values)
-            if statements is not None:
-                statements(self.seq + 1)
-            for path, mark in marks.items():
-                self.database.execute("INSERT OR REPLACE INTO seen VALUES (?, ?)", (path, mark))
 
     def _number(self, pending: tuple[PendingEvent, ...], context: bytearray | None) -> tuple[list[Event], list[Any]]:
         """The events with their numbers, and the values of their rows. Only the first row has the context.
@@ -268,7 +271,7 @@ class SessionJournal:
 
     # Listeners
 
-    def subscribe(self, listener: _Listener, kinds: Kinds | None = None) -> Callable[[], None]:
+    def subscribe(self, listener: Listener, kinds: Kinds | None = None) -> Callable[[], None]:
         """Calls the listener with every later event, or those of some kinds, in order. Returns a function to stop."""
         with self.database.lock:
             self._catch_up()
@@ -279,7 +282,8 @@ class SessionJournal:
 
         Only `append` does it itself. Other writers leave it to their callers, who may hold locks that a listener needs.
         """
-        self._listeners.deliver()
+        if self._listeners.outbox:
+            self._listeners.deliver()
 
     def _report_failure(self, kind: str) -> None:
         text = f"A listener failed ({kind}) and hears no more."
@@ -309,12 +313,12 @@ class SessionJournal:
         row = self.database.row(f"{_EVENTS} WHERE seq = ?", (seq,))
         return _read_event(*row) if row else BrokenEvent(seq, "", "there is no such event")
 
-    def last_of(self, *kinds: str, before: int = 1 << 62) -> AnyEvent | BrokenEvent | None:
+    def find_last(self, *kinds: str, before: int = 1 << 62) -> AnyEvent | BrokenEvent | None:
         query = f"{_EVENTS} WHERE kind IN ({_build_marks(kinds)}) AND seq < ? ORDER BY seq DESC LIMIT 1"
         row = self.database.row(query, (*kinds, before))
         return _read_event(*row) if row else None
 
-    def events_of(self, call_id: str, *kinds: str, after: int = 0) -> list[AnyEvent | BrokenEvent]:
+    def list_events_of(self, call_id: str, *kinds: str, after: int = 0) -> list[AnyEvent | BrokenEvent]:
         query = f"{_EVENTS} WHERE seq > ? AND call_id = ? AND kind IN ({_build_marks(kinds)}) ORDER BY seq"
         return [_read_event(*row) for row in self.database.rows(query, (after, call_id, *kinds))]
 
@@ -341,11 +345,11 @@ class SessionJournal:
     def has_reached(self, call_id: str) -> bool:
         """Whether a call is known to have reached a host."""
         start = self._find_start(call_id)
-        events = self.events_of(call_id, "network", after=start) if start is not None else []
+        events = self.list_events_of(call_id, "network", after=start) if start is not None else []
         return any(isinstance(event, Network) and event.allowed for event in events)
 
     def change_of(self, entry: CallEntry) -> ChangeSet | None:
-        event = next(iter(self.events_of(entry.id, "change", after=entry.start_seq)), None)
+        event = next(iter(self.list_events_of(entry.id, "change", after=entry.start_seq)), None)
         return event.change if isinstance(event, ChangeEvent) else None
 
     def context(self, seq: int) -> CallContext | None:
@@ -358,9 +362,8 @@ class SessionJournal:
 
     def _find_start(self, call_id: str) -> int | None:
         row = self.database.row("SELECT start_seq FROM given WHERE id = ?", (call_id,))
-        position = parse_call_position(call_id)
-        if row is None and position is not None:
-            row = self.database.row(_START_OF_CALL, (position, call_id))
+        if row is None and (own := _OWN_ID.fullmatch(call_id)):  # the id has the number of the event before the call
+            row = self.database.row(_START_OF_CALL, (int(own[1], 16), call_id))
         return row[0] if row else None
 
     def _read_entry(self, call_id: str, state: str, start_seq: int) -> CallEntry:
@@ -369,7 +372,7 @@ class SessionJournal:
         decided = (basis.batch_id, basis.facts, basis.decision)
         return CallEntry(call_id, state, *decided, start_seq, end[0] if end else None, basis.judged)
 
-    def past_calls(self) -> Iterator[PastCall | BrokenEvent]:
+    def list_past_calls(self) -> Iterator[PastCall | BrokenEvent]:
         for row in self.database.pages(_STARTS, 0):
             yield _read_start(*row)
 
@@ -386,6 +389,33 @@ class SessionJournal:
         """The calls that a runner finished after a number, in the order of their ends."""
         query = f"SELECT call_id FROM event WHERE seq > ? AND runner = ? AND {_ENDS} ORDER BY seq"  # noqa: S608
         return [str(row[0]) for row in self.database.rows(query, (after, runner))]
+
+    # Open calls: those without a result. A call leaves the table with its result, so the table is always small.
+
+    def park_started_call(self, call_id: str, batch_id: str) -> bool:
+        """Parks a call that this runner started, with the calls of its batch that the runner claimed, within a
+        transaction. Returns whether it was started by this runner."""
+        if self.database.execute(_PARK_STARTED, (call_id, self.runner)).rowcount != 1:
+            return False
+        self.database.execute(_PARK_CLAIMED, (batch_id, self.runner))
+        return True
+
+    def claim_calls(self, batch_id: str, state: str) -> bool:
+        """Claims the calls of a batch that are in a state, within a transaction. Returns whether there were any."""
+        return self.database.execute(_CLAIM, (self.runner, batch_id, state)).rowcount > 0
+
+    def release_claims(self, runner: str, batch_id: str | None = None) -> None:
+        """Makes the calls ready that a runner claimed and did not begin, of one batch or of all."""
+        self.database.run(_RELEASE, (runner, batch_id))
+
+    def has_begun_calls(self) -> bool:
+        """Whether a call that this runner began or claimed has no result."""
+        return any(call.runner == self.runner for call in list_calls(self.database, "claimed", "started"))
+
+    def list_ready_batches(self) -> list[str]:
+        """The batches with calls that are ready to run, the oldest first."""
+        ready = sorted(list_calls(self.database, "ready"), key=lambda call: call.start_seq)
+        return list(dict.fromkeys(call.batch_id for call in ready))
 
     # Files that the session has seen
 
@@ -419,57 +449,21 @@ class SessionJournal:
         return {path: mark for path, mark in self._new_marks.items() if self._known_marks.get(path) != mark}
 
 
+def find_call(database: Database, call_id: str) -> OpenCall | None:
+    row = database.row(f"{_OPEN_CALLS} WHERE id = ?", (call_id,))
+    return OpenCall(*row) if row else None
+
+
+def list_calls(database: Database, *states: str) -> list[OpenCall]:
+    """The open calls by id: all, or those in some states."""
+    calls = [OpenCall(*row) for row in database.rows(f"{_OPEN_CALLS} ORDER BY id")]
+    return [call for call in calls if not states or call.state in states]
+
+
 def copy_marks(source: Database, target: Database) -> None:
     """Copies the marks of all files, within a transaction of the target."""
     for row in source.rows("SELECT path, mark FROM seen"):
         target.execute("INSERT INTO seen VALUES (?, ?)", row)
-
-
-class Listeners:
-    """The listeners of a journal, and the stored events they have not got yet."""
-
-    def __init__(self, on_failure: Callable[[str], None]) -> None:
-        self._on_failure = on_failure
-        """Gets the type of the error a listener failed with. Its text may quote the event."""
-        self.everyone: tuple[tuple[_Listener, int, Kinds | None], ...] = ()
-        """Each with the number after which it listens and the kinds it listens for. None means all."""
-        self._changing = Lock()
-        self._outbox: deque[Event] = deque()
-        self._delivering = Lock()
-
-    def add(self, listener: _Listener, after: int, kinds: Kinds | None = None) -> Callable[[], None]:
-        """Adds a listener for events after a number, or those of some kinds. Returns the function that removes it."""
-        with self._changing:
-            self.everyone = (*self.everyone, (listener, after, kinds))
-        return lambda: self._remove(listener)
-
-    def put(self, events: Iterable[Event]) -> None:
-        for event in events:
-            if any(kinds is None or type(event) in kinds for _, _, kinds in self.everyone):
-                self._outbox.append(event)
-
-    def deliver(self) -> None:
-        """Delivers the queued events in order, in the first thread that gets the lock."""
-        while self._outbox and self._delivering.acquire(blocking=False):
-            try:
-                while self._outbox:
-                    self._notify(self._outbox.popleft())
-            finally:
-                self._delivering.release()
-
-    def _notify(self, event: Event) -> None:
-        """Calls the listeners. One that fails is removed."""
-        for listener, after, kinds in self.everyone:
-            if event.seq > after and (kinds is None or type(event) in kinds):
-                try:
-                    listener(event)
-                except Exception as error:  # a faulty listener must not fail the call
-                    self._remove(listener)
-                    self._on_failure(type(error).__name__)
-
-    def _remove(self, listener: _Listener) -> None:
-        with self._changing:
-            self.everyone = tuple(other for other in self.everyone if other[0] is not listener)
 
 
 @cache

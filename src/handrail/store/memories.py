@@ -40,7 +40,7 @@ class Memories:
         return note
 
     @contextmanager
-    def alone(self) -> Generator[None]:
+    def lock(self) -> Generator[None]:
         """Locks the notes against other processes. The kernel releases the lock of a killed process."""
         make_private(self._path)
         with open_folder(self._path) as descriptor:

@@ -6,8 +6,8 @@ from contextlib import suppress
 from typing import Self
 from weakref import WeakSet
 
+from handrail.kernel.files import is_locked
 from handrail.protocol.errors import StoreError, UsageError
-from handrail.store.state_dir import is_locked
 
 _NAME = ".runner"
 _NEW = ".runner-new"

@@ -1,7 +1,6 @@
 """The layout of the state folder, which holds everything that handrail remembers."""
 
 import contextlib
-import fcntl
 import hashlib
 import os
 import time
@@ -9,7 +8,8 @@ from collections.abc import Callable, Generator
 from contextlib import ExitStack, suppress
 from typing import Self
 
-from handrail.protocol.errors import StoreError
+from handrail.kernel.files import lock_folder
+from handrail.protocol.errors import StoreError, list_frames
 from handrail.protocol.records import check_session_id
 
 GRANTED, OPENED = "granted", "opened"
@@ -217,37 +217,6 @@ def _make_key(path: str) -> None:
         os.unlink(temporary)
 
 
-# Locks of folders. The kernel releases them when the process ends.
-
-
-def lock_folder(folder: str) -> int:
-    """A descriptor that holds the folder's lock. -1 if another process holds it, or the folder is gone."""
-    descriptor = -1
-    with contextlib.suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if os.path.samestat(os.stat(folder), os.fstat(descriptor)):
-            return descriptor
-    if descriptor >= 0:
-        os.close(descriptor)
-    return -1
-
-
-def is_locked(path: str) -> bool:
-    """Whether a live process holds the lock of a file or folder. Several processes may ask at once."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(descriptor)
-    return False
-
-
 @contextlib.contextmanager
 def _make_locked_folder(around: str, prefix: str = "") -> Generator[str]:
     """Makes a new folder that is removed after the `with`. Yields its real path."""
@@ -329,3 +298,12 @@ class SpillFolder:
 def make_id(kind: str) -> str:
     """An id such as `ask_18…`."""
     return f"{kind}_{time.time_ns():016x}{os.urandom(8).hex()}"
+
+
+def write_report(error: BaseException, folder: str) -> str:
+    """Writes a report of a defect. Returns its path."""
+    report = os.path.join(folder, f"{make_id('crash')}.txt")
+    # Without the text of the exception: it may quote a file or an argument.
+    with open(report, "w", encoding="utf-8", opener=open_private) as out:
+        out.write("\n".join([type(error).__name__, *list_frames(error), ""]))
+    return report

@@ -35,7 +35,7 @@ class Messages:
         rows = tuple((insert, (str(message.__struct_config__.tag), encode(message))) for message in messages)
         self.journal.append(*pending, also=rows)
 
-    def any(self) -> bool:
+    def has_any(self) -> bool:
         return self.journal.database.row("SELECT 1 FROM message LIMIT 1") is not None
 
     def last_model(self) -> str | None:
@@ -46,7 +46,7 @@ class Messages:
         message = self._find("kind = 'user' ORDER BY number")
         return message.text if isinstance(message, UserMessage) else None
 
-    def after(self, number: int = 0) -> list[NumberedMessage]:
+    def list_after(self, number: int = 0) -> list[NumberedMessage]:
         rows = self.journal.database.rows(
             "SELECT number, data FROM message WHERE number > ? ORDER BY number", (number,)
         )
@@ -115,7 +115,7 @@ class ActiveSkills:
 
     def list_skills(self) -> tuple[ActiveSkill, ...]:
         """All active skills by name. The same object until something changes."""
-        if self._journal.never_had_skill():
+        if self._journal.has_never_had_skill():
             return self._last[1]
         rows = self._journal.database.rows("SELECT name, data FROM skill ORDER BY name")
         self._journal.last_query_found_no_skill = not rows
@@ -189,7 +189,7 @@ def fork_journal(source: SessionJournal, path: str, session_id: str) -> None:
 
 
 def _fill_fork(source: SessionJournal, path: str, session_id: str, mark_skills: Callable[[], None]) -> None:
-    transcript = Messages(source).after()
+    transcript = Messages(source).list_after()
     last = transcript[-1].number if transcript else 0
     target = Database(path, "crash")
     try:

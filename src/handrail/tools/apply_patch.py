@@ -9,11 +9,10 @@ from msgspec import Meta
 from handrail.protocol.changes import Action, Change
 from handrail.protocol.tool_spec import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
-from handrail.tools.file_state import FileView
-from handrail.tools.file_tool import build_file_tool
-from handrail.tools.text import format_count
-from handrail.tools.tool import MAX_TEXT_BYTES, Output, ReadMarks, Tool, Touches
-from handrail.workspace.errors import clip_path
+from handrail.tools.file_tool import FileView, build_file_tool
+from handrail.tools.text import MAX_TEXT_BYTES, format_count
+from handrail.tools.tool import Output, ReadMarks, Tool, Touches
+from handrail.workspace.roots import clip_path
 
 if TYPE_CHECKING:
     from handrail.changes.recorder import Recorder
@@ -87,7 +86,6 @@ APPLY_PATCH = ToolSpec(
 
 
 def build_apply_patch_tool(seen: ReadMarks, records: "Recorder") -> Tool:
-    """The tool apply_patch for one session."""
     return build_file_tool(APPLY_PATCH, _plan, _declare_touches, seen, records, doing="patching")
 
 

@@ -1,4 +1,4 @@
-"""Makes tools from functions and definitions of third parties."""
+"""Makes tools from third-party functions or definitions."""
 
 import functools
 import inspect

@@ -7,10 +7,9 @@ from msgspec import Meta
 
 from handrail.protocol.tool_spec import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
-from handrail.tools.file_state import FileView
-from handrail.tools.file_tool import build_file_tool
+from handrail.tools.file_tool import FileView, build_file_tool
 from handrail.tools.tool import Output, ReadMarks, Tool, Touches
-from handrail.workspace.errors import clip_path
+from handrail.workspace.roots import clip_path
 
 if TYPE_CHECKING:
     from handrail.changes.recorder import Recorder
@@ -51,7 +50,6 @@ DELETE = ToolSpec(
 
 
 def build_delete_tool(seen: ReadMarks, records: "Recorder") -> Tool:
-    """The tool delete for one session."""
     return build_file_tool(
         DELETE, _plan, lambda arguments: Touches(deletes=(arguments.path,)), seen, records, doing="deleting"
     )

@@ -9,10 +9,10 @@ from handrail.edit.lines import format_line_range, normalize_newlines
 from handrail.protocol.errors import ToolError
 from handrail.protocol.tool_spec import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
-from handrail.tools.file_state import FileTarget, FileView
-from handrail.tools.file_tool import build_file_tool
-from handrail.tools.tool import MAX_TEXT_BYTES, Output, ReadMarks, Tool, Touches
-from handrail.workspace.errors import clip_path
+from handrail.tools.file_tool import FileTarget, FileView, build_file_tool
+from handrail.tools.text import MAX_TEXT_BYTES
+from handrail.tools.tool import Output, ReadMarks, Tool, Touches
+from handrail.workspace.roots import clip_path
 
 if TYPE_CHECKING:
     from handrail.changes.recorder import Recorder
@@ -70,7 +70,6 @@ EDIT = ToolSpec(
 
 
 def build_edit_tool(seen: ReadMarks, records: "Recorder") -> Tool:
-    """The tool edit for one session."""
     return build_file_tool(
         EDIT, _plan, lambda arguments: Touches(writes=(arguments.path,)), seen, records, doing="editing"
     )

@@ -10,20 +10,26 @@ import msgspec
 from handrail.changes.apply import MAX_IN_MEMORY_BYTES
 from handrail.changes.model import PLAIN_OVERLAY_PLACEMENT, OverlayChanges, build_change
 from handrail.changes.recorder import Recorder
-from handrail.code.data_syntax import find_front_matter_problem, find_json_problem, find_toml_problem, find_yaml_problem
-from handrail.code.python_syntax import find_python_problem
-from handrail.code.script_syntax import find_javascript_problem, find_tsx_problem, find_typescript_problem
+from handrail.code.javascript import find_javascript_problem, find_tsx_problem, find_typescript_problem
+from handrail.code.syntax import (
+    find_front_matter_problem,
+    find_json_problem,
+    find_python_problem,
+    find_toml_problem,
+    find_yaml_problem,
+)
 from handrail.edit.diff import NO_DIFF, Diff, build_unified_diff
 from handrail.protocol.changes import Change, ChangeSet, State
 from handrail.protocol.errors import ToolError
 from handrail.store.change_log import ChangeSetRecord, Step
-from handrail.tools.file_state import FileTarget, WholeFileMark, encode_mark
+from handrail.tools.file_tool import FileTarget, WholeFileMark, encode_mark
 from handrail.tools.tool import Context, Output, ReadMarks
 from handrail.workspace.atomic import build_temporary_name, replace, sync_folder
-from handrail.workspace.errors import clip_path, to_tool_error
+from handrail.workspace.errors import to_tool_error
 from handrail.workspace.file_state import Content, FileSnapshot, build_executable_mode, start_hash
 from handrail.workspace.in_place import WriteResult
 from handrail.workspace.resolve import NewFolders, ResolvedParent
+from handrail.workspace.roots import clip_path
 from handrail.workspace.text import decode_text
 from handrail.workspace.workspace import Workspace
 
@@ -38,7 +44,7 @@ _COMMENTED_JSON = (
 """Starts of the names of JSON files that may have comments."""
 
 
-def find_syntax_warning(path: str, before: bytes | None, after: bytes) -> str | None:
+def _find_syntax_warning(path: str, before: bytes | None, after: bytes) -> str | None:
     """The warning about a file that parsed before, or is new, and does not parse now.
 
     `before` is None if there was no file or its bytes are not known. It is parsed only if `after` does not parse.
@@ -51,13 +57,6 @@ def find_syntax_warning(path: str, before: bytes | None, after: bytes) -> str | 
     if find_syntax_problem(path, before):
         return None
     return f"{clip_path(path)} was changed and no longer parses: {problem}."
-
-
-def refuse_broken_data(path: str, data: bytes) -> None:
-    """Refuses JSON, YAML and Markdown front matter that does not parse."""
-    if _find_kind(path) in _DATA_KINDS and (problem := find_syntax_problem(path, data)):
-        message = f"{clip_path(path)} was not written: {problem}. The restricted profile keeps only data that parses."
-        raise ToolError("INVALID_ARGUMENT", message, details={"warnings": [problem]}, warnings=(problem,))
 
 
 def find_syntax_problem(path: str, data: bytes) -> str | None:
@@ -143,32 +142,73 @@ class FilePlan(msgspec.Struct, frozen=True, kw_only=True):
     describe: Callable[[CommitResult], Output]
     """The output, without the fields that all file tools fill alike."""
 
+    def commit(self, context: Context, marks: ReadMarks, recorder: Recorder, tool: str) -> Output:
+        """Makes all changes as one change set, marks the files as seen, and describes the outcome.
 
-def run_plan(context: Context, marks: ReadMarks, recorder: Recorder, tool: str, plan: FilePlan) -> Output:
-    """Commits a plan, marks its files as seen, and describes the outcome."""
-    _refuse_broken_data(context, plan)
-    committed = _commit(context, recorder, tool, plan)
-    for change, state in zip(plan.changes, committed.states, strict=True):
-        if state is not None:
-            marks.set_mark(change.target.real, encode_mark(WholeFileMark(state.hash)))
-    return _build_output(plan, committed)
+        ToolError if one change cannot be made: then none is.
+        """
+        self._refuse_broken_data(context)
+        summary, first = f"{tool} {self.subject}", self.changes[0]
+        if first.target.parent is None or first.data is None:
+            committed = _commit_files(context, recorder, tool, summary, self.changes)
+        else:
+            try:
+                write = _SingleWrite(context, recorder, first, first.target.parent, first.data)
+                committed = write.commit(tool, summary)
+            except OSError as error:
+                raise to_tool_error(error, first.target.path) from None
+        for change, state in zip(self.changes, committed.states, strict=True):
+            if state is not None:
+                marks.set_mark(change.target.real, encode_mark(WholeFileMark(state.hash)))
+        return self._build_output(committed)
 
+    def simulate(self, context: Context) -> OverlayChanges:
+        """The changes, for a command that is tried after the call."""
+        self._refuse_broken_data(context)
+        changes = tuple(row for row in self.changes if not row.target.exists or row.data != row.target.data)
+        new_mode = build_executable_mode(None, on=False)
+        states = tuple(_build_state(change, new_mode) for change in changes)
+        planned, _ = _build_change_set("", "", changes, states)
+        written = ((change.data, state) for change, state in zip(changes, states, strict=True))
+        return OverlayChanges(
+            started=0,
+            steps=planned.steps,
+            manners=(PLAIN_OVERLAY_PLACEMENT,) * len(planned.steps),
+            changes=planned.changes,
+            contents={state.hash: data for data, state in written if state is not None and data is not None},
+        )
 
-def simulate_plan(context: Context, plan: FilePlan) -> OverlayChanges:
-    """What a plan would change, for a command that is tried after it."""
-    _refuse_broken_data(context, plan)
-    changes = tuple(change for change in plan.changes if not change.target.exists or change.data != change.target.data)
-    new_mode = build_executable_mode(None, on=False)
-    states = tuple(_build_state(change, new_mode) for change in changes)
-    planned, _ = _build_change_set("", "", changes, states)
-    written = ((change.data, state) for change, state in zip(changes, states, strict=True))
-    return OverlayChanges(
-        started=0,
-        steps=planned.steps,
-        manners=(PLAIN_OVERLAY_PLACEMENT,) * len(planned.steps),
-        changes=planned.changes,
-        contents={state.hash: data for data, state in written if state is not None and data is not None},
-    )
+    def _refuse_broken_data(self, context: Context) -> None:
+        """The restricted profile writes only data that parses."""
+        for change in self.changes if context.limits.restricted else ():
+            path, data = change.target.real, change.data
+            if data is None or _find_kind(path) not in _DATA_KINDS:
+                continue
+            if problem := find_syntax_problem(path, data):
+                message = (
+                    f"{clip_path(path)} was not written: {problem}. The restricted profile keeps only data that parses."
+                )
+                raise ToolError("INVALID_ARGUMENT", message, details={"warnings": [problem]}, warnings=(problem,))
+
+    def _build_output(self, committed: CommitResult) -> Output:
+        output, changes = self.describe(committed), committed.changes
+        broken = (
+            _find_syntax_warning(change.target.real, change.target.data, change.data)
+            for change in self.changes
+            if change.data is not None
+        )
+        problems = (f"It was {self.done}, but: {committed.problem}",) if committed.problem else ()
+        meta: dict[str, Any] = {"unread": any(change.target.is_unread for change in self.changes)}
+        if committed.in_place is not None:
+            meta["in_place"] = committed.in_place
+        files = (change.path for change in changes.changes if change.kind != "folder") if changes else ()
+        return msgspec.structs.replace(
+            output,
+            meta=meta | output.meta,
+            files_changed=tuple(files),
+            warnings=(*output.warnings, *filter(None, broken), *problems),
+            changes=changes,
+        )
 
 
 def build_removal(target: FileTarget) -> FileChange:
@@ -191,45 +231,6 @@ def check_hard_links(target: FileTarget, data: bytes) -> None:
         f"{clip_path(target.path)} has several hard links, and is written in place. Before and after it may have 8 MiB"
     )
     raise ToolError("LIMIT_EXCEEDED", f"{message}, as more could not be undone. Nothing was written. Use a copy.")
-
-
-def _build_output(plan: FilePlan, committed: CommitResult) -> Output:
-
-    output, changes = plan.describe(committed), committed.changes
-    broken = (
-        find_syntax_warning(change.target.real, change.target.data, change.data)
-        for change in plan.changes
-        if change.data is not None
-    )
-    problems = (f"It was {plan.done}, but: {committed.problem}",) if committed.problem else ()
-    meta: dict[str, Any] = {"unread": any(change.target.is_unread for change in plan.changes)}
-    if committed.in_place is not None:
-        meta["in_place"] = committed.in_place
-    return msgspec.structs.replace(
-        output,
-        meta=meta | output.meta,
-        files_changed=tuple(change.path for change in changes.changes if change.kind != "folder") if changes else (),
-        warnings=(*output.warnings, *filter(None, broken), *problems),
-        changes=changes,
-    )
-
-
-def _refuse_broken_data(context: Context, plan: FilePlan) -> None:
-    """The restricted profile writes only data that parses."""
-    for change in plan.changes if context.limits.restricted else ():
-        if change.data is not None:
-            refuse_broken_data(change.target.real, change.data)
-
-
-def _commit(context: Context, recorder: Recorder, tool: str, plan: FilePlan) -> CommitResult:
-    """Makes all changes of a plan as one change set. ToolError if one cannot be made: then none is."""
-    summary, first = f"{tool} {plan.subject}", plan.changes[0]
-    if first.target.parent is None or first.data is None:
-        return _commit_files(context, recorder, tool, summary, plan.changes)
-    try:
-        return _SingleWrite(context, recorder, first, first.target.parent, first.data).commit(tool, summary)
-    except OSError as error:
-        raise to_tool_error(error, first.target.path) from None
 
 
 class _SingleWrite(NamedTuple):
@@ -300,15 +301,12 @@ def _commit_files(
 
     def work() -> tuple[Step, ...]:
         taken = {step.path for step in _take_steps(recorder, temporary, planned.steps)}
-        return tuple(_add_mode(context.workspace, step) for step in revert_skipped(planned.steps, taken))
+        # A folder that stayed as it was has no change.
+        steps = (step if step.path in taken else Step(step.path, step.before, step.before) for step in planned.steps)
+        return tuple(_add_mode(context.workspace, step) for step in steps)
 
     made = recorder.record(context.tool_call_id, planned, work, diffs)
     return CommitResult(states, made.changes, made.problem)
-
-
-def revert_skipped(steps: Sequence[Step], taken: set[bytes]) -> Iterator[Step]:
-    """The steps as they were taken. A folder that stayed as it was has no change."""
-    return (step if step.path in taken else Step(step.path, step.before, step.before) for step in steps)
 
 
 def _take_steps(recorder: Recorder, temporary: str, steps: tuple[Step, ...]) -> list[Step]:
@@ -365,7 +363,6 @@ class _Row(NamedTuple):
 
 
 def _build_row(change: FileChange, state: State | None) -> _Row:
-
     step = Step(change.target.exact, change.target.state, state)
     shown = build_change(step, change.target.real, change.diff, binary=change.binary)
     if change.renamed_from is not None:

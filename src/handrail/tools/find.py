@@ -74,7 +74,6 @@ FIND = ToolSpec(
 
 
 def build_find_tool(searching: SessionSearch) -> Tool:
-    """The tool find for one session."""
     return Tool(FIND, partial(_find, searching), lambda arguments: Touches(reads=(arguments.path,)))
 
 
@@ -98,7 +97,6 @@ def _find(searching: SessionSearch, context: Context, arguments: FindArguments) 
             found = find_files(engines, scope, arguments.max_results, context.cancelled)
         except OSError as error:  # another program moved the folder
             raise to_tool_error(error, arguments.path) from None
-        context.check_cancelled()
         described = describe_search_scope(opened, arguments.pattern, searching.ignore, arguments.exclude)
         return _build_output(arguments, found, opened, engines, described)
 

@@ -92,7 +92,6 @@ GREP = ToolSpec(
 
 
 def build_grep_tool(searching: SessionSearch, outputs: Outputs) -> Tool:
-    """The tool grep for one session."""
     return Tool(GREP, partial(_grep, searching, outputs), _declare_touches)
 
 
@@ -119,7 +118,7 @@ def _grep(searching: SessionSearch, outputs: Outputs, context: Context, argument
 
 def _build_pattern(arguments: GrepArguments) -> "Pattern":
     from handrail.workspace.search.engine import Pattern  # noqa: PLC0415  engine room
-    from handrail.workspace.search.ripgrep_output import build_line_break_error  # noqa: PLC0415  engine room
+    from handrail.workspace.search.ripgrep import build_line_break_error  # noqa: PLC0415  engine room
 
     text = arguments.pattern
     if "\n" in text:
@@ -139,7 +138,7 @@ def _open_folder(context: Context, path: str) -> OpenPath | None:
         return context.workspace.open_folder(path)
     except ToolError as error:
         if error.code == "NOT_FOUND":
-            raise context.workspace.not_found(path, "file or folder") from None
+            raise context.workspace.build_not_found_error(path, "file or folder") from None
         if error.code != "NOT_A_DIRECTORY":
             raise
     return None
@@ -170,7 +169,6 @@ def _grep_folder(
         found = find_hits(engines, scope, pattern, arguments.max_results, context.cancelled)
     except OSError as error:  # another program moved the folder
         raise to_tool_error(error, arguments.path) from None
-    context.check_cancelled()
     described = describe_search_scope(opened, arguments.file_pattern, searching.ignore)
     return build_grep_output(arguments, found, opened.real, engines, build_path_namer(opened), described)
 
@@ -182,7 +180,6 @@ def _grep_stream(
     from handrail.workspace.search.search import STREAM_SECONDS, find_in_stream  # noqa: PLC0415  engine room
 
     found = find_in_stream(engines, descriptor, pattern, context.cancelled)
-    context.check_cancelled()
     name = escape_unprintable(real)
     longer = msgspec.structs.replace(engines, seconds=STREAM_SECONDS)
     return build_grep_output(arguments, found, real, longer, lambda _: name, f"Searched {name}.")

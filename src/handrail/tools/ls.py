@@ -10,8 +10,9 @@ from handrail.protocol.tool_spec import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
 from handrail.tools.tool import Context, Output, Tool, Touches
 from handrail.workspace.directory import FolderListing, ListingEntry, list_tree
-from handrail.workspace.errors import clip_path, to_tool_error
+from handrail.workspace.errors import to_tool_error
 from handrail.workspace.ignore import read_ignore_rules
+from handrail.workspace.roots import clip_path
 
 MAX_ENTRIES = 1_000
 

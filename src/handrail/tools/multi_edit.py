@@ -10,11 +10,10 @@ from handrail.edit.lines import normalize_newlines
 from handrail.protocol.errors import ToolError
 from handrail.protocol.tool_spec import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
-from handrail.tools.file_state import FileTarget, FileView
-from handrail.tools.file_tool import build_file_tool
-from handrail.tools.text import format_count
-from handrail.tools.tool import MAX_TEXT_BYTES, Output, ReadMarks, Tool, Touches
-from handrail.workspace.errors import clip_path
+from handrail.tools.file_tool import FileTarget, FileView, build_file_tool
+from handrail.tools.text import MAX_TEXT_BYTES, format_count
+from handrail.tools.tool import Output, ReadMarks, Tool, Touches
+from handrail.workspace.roots import clip_path
 from handrail.workspace.text import decode_text
 
 if TYPE_CHECKING:
@@ -96,7 +95,6 @@ _MAX_LISTED_EDITS = 20
 
 
 def build_multi_edit_tool(seen: ReadMarks, records: "Recorder") -> Tool:
-    """The tool multi_edit for one session."""
     return build_file_tool(
         MULTI_EDIT, _plan, lambda arguments: Touches(writes=(arguments.path,)), seen, records, doing="editing"
     )

@@ -15,10 +15,10 @@ from handrail.edit.patch.hunks import FilePatch, Hunk, strip_byte_order_mark
 from handrail.edit.patch.target import TextLines
 from handrail.protocol.errors import ToolError
 from handrail.tools.file_commit import FileChange, build_removal, check_hard_links
-from handrail.tools.file_state import FileTarget, FileView, build_too_large_error
+from handrail.tools.file_tool import FileTarget, FileView, build_too_large_error
 from handrail.tools.text_edit import TextFile, decode_text_file
-from handrail.workspace.errors import clip_path
 from handrail.workspace.file_state import Content, build_executable_mode
+from handrail.workspace.roots import clip_path
 from handrail.workspace.text import decode_text, find_byte_order_mark
 
 MAX_TOTAL_BYTES = 256 * 1024 * 1024
@@ -296,7 +296,7 @@ class _PatchTree:
     def _refuse_missing(self, path: str, target: FileTarget) -> NoReturn:
         if target.exists:
             raise ToolError("NOT_FOUND", f"{clip_path(path)} is taken away before that, by the same patch.")
-        raise self._view.context.workspace.not_found(path, "file")
+        raise self._view.context.workspace.build_not_found_error(path, "file")
 
     def _add(self, target: FileTarget) -> FileTarget:
         known = self._targets.get(target.exact)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from msgspec import Meta
 
 from handrail.protocol.arguments import build_argument_error
+from handrail.protocol.changes import Preview
 from handrail.protocol.errors import Problem, ToolError
-from handrail.protocol.permissions import Preview
 from handrail.protocol.records import ProcessRecord
 from handrail.protocol.tool_spec import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
@@ -27,14 +27,6 @@ _STATE_ROOM_CHARS = 300
 """Characters of the result that describe the state."""
 _MAX_SHOWN_CHARS = 200
 """Characters of a command or a last line in a list."""
-_REASONS = {
-    "stopped": "stopped",
-    "idle": "ended: it printed nothing and nobody asked for it (limits.idle)",
-    "session": "ended with its session",
-    "memory": "ended: it used more memory than limits.memory",
-    "processes": "ended: it had more processes than limits.processes",
-    "disk": "ended: it wrote more than limits.preview",
-}
 
 
 class ProcessArguments(Arguments, frozen=True):
@@ -98,7 +90,6 @@ PROCESS = ToolSpec(
 
 
 def build_process_tool(background: Background) -> Tool:
-    """The tool process for one session."""
     return Tool(PROCESS, partial(_run, background), _declare_touches, _preview, context=CommandContext)
 
 
@@ -164,8 +155,8 @@ def _list(background: Background) -> Output:
 def _render_row(record: ProcessRecord) -> str:
     ports = "".join(f" :{port}" for port in record.ports)
     last = f"  | {record.last_line[:_MAX_SHOWN_CHARS]}" if record.last_line else ""
-    state, command = describe_state(record), record.command[:_MAX_SHOWN_CHARS]
-    return f"{record.id}  {state}  {format_run_time(record)}{ports}  {command}{last}"
+    state, command = record.describe_state(), record.command[:_MAX_SHOWN_CHARS]
+    return f"{record.id}  {state}  {record.format_run_time(datetime.now(UTC))}{ports}  {command}{last}"
 
 
 def _poll(found: "ProcessSession", context: CommandContext, _: ProcessArguments, background: Background) -> Output:
@@ -180,8 +171,8 @@ def _poll(found: "ProcessSession", context: CommandContext, _: ProcessArguments,
     more = f"; {news.waiting:,} bytes more are there: poll again, or log with offset -200 for the end"
     text = news.text if not news.text or news.text.endswith("\n") else f"{news.text}\n"
     return Output(
-        summary=f"{len(news.text):,} characters; {describe_process(record)}",
-        content=f"{skipped}{text}[{describe_process(record)}{more if news.waiting else ''}]\n",
+        summary=f"{len(news.text):,} characters; {record.describe(datetime.now(UTC))}",
+        content=f"{skipped}{text}[{record.describe(datetime.now(UTC))}{more if news.waiting else ''}]\n",
         data=ProcessData(process=record, output=news.text, skipped=news.skipped, waiting=news.waiting),
         truncated=news.waiting > 0,
     )
@@ -199,12 +190,12 @@ def _log(found: "ProcessSession", context: CommandContext, arguments: ProcessArg
     last = page.first + page.returned - 1
     lines = f"lines {page.first}–{last} of {total}" if page.returned else "nothing was printed"
     return Output(
-        summary=f"{lines}; {describe_process(record)}",
+        summary=f"{lines}; {record.describe(datetime.now(UTC))}",
         content=page.content,
         data=ProcessData(process=record, output=page.content, first_line=page.first),
         truncated=page.next_offset is not None,
         meta={"returned": page.returned, "total": total, "next_offset": page.next_offset},
-        warnings=(f"{describe_dropped_log(record)}.",) if record.dropped else (),
+        warnings=(f"{record.describe_dropped()}.",) if record.dropped else (),
     )
 
 
@@ -219,7 +210,7 @@ def _write(found: "ProcessSession", _: CommandContext, arguments: ProcessArgumen
 
 def _kill(found: "ProcessSession", _: CommandContext, __: ProcessArguments, background: Background) -> Output:
     if found.wait(0):
-        summary = f"{found.id} had ended before: {describe_process(found.record())}."
+        summary = f"{found.id} had ended before: {found.record().describe(datetime.now(UTC))}."
     else:
         found.stop()
         summary = f"{found.id} was ended with all that it had started. Its log stays until it is removed."
@@ -251,45 +242,3 @@ _ACTIONS: "dict[Action, Callable[[ProcessSession, CommandContext, ProcessArgumen
     "clear": _clear,
     "remove": _remove,
 }
-
-
-def describe_state(record: ProcessRecord) -> str:
-    """`running`, `exit 1`, `stopped`."""
-    if record.state != "ended":
-        return record.state
-    if record.reason is not None:
-        return record.reason
-    return record.signal or f"exit {record.exit_code}"
-
-
-def describe_process(record: ProcessRecord) -> str:
-    """`running for 02:14`, `exit code 1`, and what it changed."""
-    state = _describe_long_state(record)
-    return f"{state}; {record.changed}" if record.changed else state
-
-
-def _describe_long_state(record: ProcessRecord) -> str:
-    if record.state == "running":
-        ports = f", listens on port {', '.join(map(str, record.ports))} of its own network" if record.ports else ""
-        return f"running for {format_run_time(record)}{ports}"
-    if record.state == "lost":
-        return "gone: what kept it was killed, and nobody knows how it ended"
-    if record.reason is not None:
-        return _REASONS.get(record.reason, f"ended: {record.reason}")
-    by = f" ({record.signal})" if record.signal else ""
-    return f"exit code {record.exit_code}{by}"
-
-
-def describe_dropped_log(record: ProcessRecord) -> str:
-    """A sentence about a log that dropped bytes."""
-    return f"{record.dropped:,} bytes are not kept: the log is the first 64 KB and the last 64 MB"
-
-
-def format_run_time(record: ProcessRecord, now: datetime | None = None) -> str:
-    """`02:14`, `1:02:14`, `3 d 01:02`."""
-    until = record.ended or now or datetime.now(UTC)
-    seconds = max(0, int((until - record.started).total_seconds()))
-    minutes, hours, days = seconds // 60 % 60, seconds // 3600 % 24, seconds // 86400
-    if days:
-        return f"{days} d {hours:02}:{minutes:02}"
-    return f"{hours}:{minutes:02}:{seconds % 60:02}" if hours else f"{minutes:02}:{seconds % 60:02}"

@@ -12,13 +12,13 @@ from msgspec import Meta
 
 from handrail.edit.lines import count_lines
 from handrail.protocol.errors import ToolError
-from handrail.protocol.results import Attachment
+from handrail.protocol.results import MAX_IMAGE_BYTES, Attachment, find_image_type
 from handrail.protocol.tool_spec import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
-from handrail.tools.file_state import PageMark, WholeFileMark, encode_mark
+from handrail.tools.file_tool import PageMark, WholeFileMark, encode_mark
 from handrail.tools.text import OUTPUT
 from handrail.tools.tool import Context, Output, Outputs, ReadMarks, Tool, Touches
-from handrail.workspace.errors import clip_path, to_tool_error
+from handrail.workspace.errors import to_tool_error
 from handrail.workspace.file_state import hash_range, read_contents
 from handrail.workspace.pages import (
     LineIndexes,
@@ -28,19 +28,12 @@ from handrail.workspace.pages import (
     read_large_page,
     read_row_page,
 )
+from handrail.workspace.roots import clip_path
 from handrail.workspace.text import SAMPLE_BYTES, Encoding, decode_text, detect_start_encoding
 from handrail.workspace.workspace import OpenPath
 
 MAX_WHOLE_BYTES = 8 * 1024 * 1024
 """Larger files are read a page at a time."""
-MAX_IMAGE_BYTES = 5 * 1024 * 1024
-
-_IMAGE_STARTS = (
-    (b"\x89PNG\r\n\x1a\n", "image/png"),
-    (b"\xff\xd8\xff", "image/jpeg"),
-    (b"GIF87a", "image/gif"),
-    (b"GIF89a", "image/gif"),
-)
 _PDF = b"%PDF-"
 _MAX_PDF_PAGES = 500
 
@@ -86,7 +79,6 @@ READ = ToolSpec(
 
 
 def build_read_tool(seen: ReadMarks, outputs: Outputs, *, images: bool = True) -> Tool:
-    """The tool read for one session."""
     indexes = LineIndexes()
 
     def run(context: Context, arguments: ReadArguments) -> Output:
@@ -243,13 +235,6 @@ def _list_warnings(page: TextPage, damaged: int) -> tuple[str, ...]:
     if damaged:
         warnings.append(f"{damaged} bytes are not valid in the file's encoding and are shown as \ufffd.")
     return tuple(warnings)
-
-
-def find_image_type(data: bytes) -> str | None:
-    """The media type of a picture. None if it is none that models take."""
-    if data.startswith(b"RIFF") and data[8:12] == b"WEBP":
-        return "image/webp"
-    return next((kind for start, kind in _IMAGE_STARTS if data.startswith(start)), None)
 
 
 def _build_picture(opened: OpenPath, data: bytes, digest: str, kind: str) -> Output:

@@ -1,4 +1,4 @@
-"""What find and grep share."""
+"""The search of a session, with the text of its results."""
 
 import os
 from collections.abc import Callable

@@ -1,7 +1,11 @@
 """Text that results of several tools share."""
 
+from handrail.protocol.text import truncate_middle
+
 OUTPUT = "@output/"
 """Start of a reference to the stored output of an earlier call."""
+MAX_TEXT_BYTES = 32 * 1024 * 1024
+"""Largest text and file that a tool edits: several copies of it are in memory."""
 
 
 def format_count(number: int, noun: str) -> str:
@@ -20,13 +24,3 @@ def truncate_with_reference(text: str, budget: int, reference: str) -> str:
     """The beginning and the end of a text, with a line between them that names the stored output."""
     note = f"\n… {{}} of {len(text)} characters are not shown; read {reference} for all of it …\n"
     return truncate_middle(text, budget, note)
-
-
-def truncate_middle(text: str, budget: int, note: str) -> str:
-    """A quarter of the budget is for the beginning, the rest for the end. `{}` in the note is what is left out."""
-    room = budget - len(note.format(len(text)))
-    head, tail = room // 4, len(text) - (room - room // 4)
-    # Cut at the end of a line if one is near.
-    head = text.rfind("\n", head // 2, head) + 1 or head
-    tail = text.find("\n", tail, tail + room // 4) + 1 or tail
-    return f"{text[:head]}{note.format(tail - head)}{text[tail:]}"

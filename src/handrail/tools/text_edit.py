@@ -1,32 +1,28 @@
 """Replaces text in the bytes of a file."""
 
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Iterator, Sequence
+from typing import Literal, NamedTuple
 
 import msgspec
 
-from handrail.edit.diff import Diff, build_edit_diff
+from handrail.edit.diff import CONTEXT_LINES, Diff, build_edit_diff, narrow_replacements
 from handrail.edit.fuzzy.candidates import OF_EDIT, Wording
 from handrail.edit.lines import (
     Replacement,
     Span,
     count_common_start,
+    find_line_start,
     list_line_ranges,
     normalize_newlines,
 )
-from handrail.edit.match import EditMatch, find_unique_match, list_edge_slips, match_edit
-from handrail.edit.sequences import narrow_replacements
+from handrail.edit.match import EditMatch, match_edit
 from handrail.protocol.errors import ToolError
-from handrail.tools.tool import MAX_TEXT_BYTES
+from handrail.tools.text import MAX_TEXT_BYTES
 from handrail.workspace.text import (
     Encoding,
     LineEnding,
     LosslessText,
-    decode_lossless,
-    predict_line_ending,
     replace_surrogates,
-    restore_newlines,
-    splice_bytes,
 )
 
 Occurrence = Literal["unique", "first", "all"]
@@ -73,7 +69,7 @@ class TextReplacement(FileRewrite, frozen=True, kw_only=True):
         slips: dict[str, str] = {}
         exact = self.replacements[:_MAX_CHECKED_PLACES] if self.strategy == "exact" else ()
         for (start, end, new), lines in zip(exact, self.list_lines(len(exact)), strict=True):
-            for slip in list_edge_slips(self.text, Span(start, end), new):
+            for slip in _list_edge_slips(self.text, Span(start, end), new):
                 slips.setdefault(slip, f"Line {lines[0]} {slip}")
         return tuple(slips.values())
 
@@ -124,7 +120,7 @@ def replace_text(
 
 def _replace_in_bytes(data: bytes, old: str, new: str) -> TextReplacement | None:
     """The fast way for most edits. None if the edit needs the text."""
-    found = find_unique_match(data, old) if "\r" not in new and not data.startswith(_PDF) else None
+    found = _find_unique_match(data, old) if "\r" not in new and not data.startswith(_PDF) else None
     if found is None or len(data) + len(new) * 4 > MAX_TEXT_BYTES:
         return None
     start, end, view = found.start - found.text_start, found.end - found.text_start, memoryview(data)
@@ -139,6 +135,50 @@ def _replace_in_bytes(data: bytes, old: str, new: str) -> TextReplacement | None
         replacements=[Replacement(start, end, new)],
         strategy="exact",
     )
+
+
+class _UniqueMatch(NamedTuple):
+    """A place in bytes, with the lines around it."""
+
+    start: int
+    end: int
+    text: str
+    """Whole lines, enough of them for a diff."""
+    text_start: int
+    lines_before: int
+
+
+def _find_unique_match(data: bytes, old: str) -> _UniqueMatch | None:
+    """Find the only place in ASCII bytes with plain newlines, without decoding all of them. None: use `match_edit`."""
+    if not old.isascii() or "\r" in old or not data.isascii() or b"\r" in data or b"\0" in data:
+        return None
+    wanted = old.encode()
+    start = data.find(wanted)
+    if start < 0 or data.find(wanted, start + 1) >= 0:
+        return None
+    low, high = _add_context(data, start, start + len(wanted))
+    return _UniqueMatch(start, start + len(wanted), data[low:high].decode(), low, data.count(b"\n", 0, low))
+
+
+def _add_context(data: bytes, start: int, end: int) -> tuple[int, int]:
+    """Widen a span to whole lines, with some before and after it."""
+    low = data.rfind(b"\n", 0, start) + 1
+    for _ in range(CONTEXT_LINES + 1):
+        low = data.rfind(b"\n", 0, max(0, low - 1)) + 1
+        end = data.find(b"\n", end) + 1 or len(data)
+    return low, end
+
+
+def _list_edge_slips(text: str, span: Span, new: str) -> Iterator[str]:
+    """Describe likely mistakes at the edges of an exact match: doubled indentation, a lost newline."""
+    old, body = text[span.start : span.end], new.lstrip(" \t")
+    if body not in {new, old} and body[:1].strip() and old[:1].strip():
+        before = text[find_line_start(text, span.start) : span.start]
+        if before and not before.strip():
+            yield "is now indented twice: newText begins with white space, and so does the line before oldText."
+    left, right = new[-1:] or text[max(0, span.start - 1) : span.start], text[span.end : span.end + 1]
+    if old.endswith("\n") and left.strip("\n") and right.strip("\n"):
+        yield "is now joined to the next line: oldText ends with a newline, and newText does not."
 
 
 def _match_empty_file(text: str, new: str, path: str) -> EditMatch:
@@ -170,19 +210,19 @@ class TextFile(msgspec.Struct, frozen=True):
         grown = sum(len(text) - (end - start) for start, end, text in replacements)
         if len(file.text) + grown > MAX_TEXT_BYTES:  # before it is in memory; a character is a byte at least
             raise _build_too_long_error(path)
-        own = list(restore_newlines(file.text, self.text, file.line_ending, replacements, given))
+        own = list(file.restore_newlines(self.text, replacements, given))
         try:
-            data = splice_bytes(file, own)
+            data = file.splice(own)
         except UnicodeEncodeError as error:
             raise _build_encoding_error(error, file.encoding, path) from None
         if len(data) > MAX_TEXT_BYTES:
             raise _build_too_long_error(path)
-        return FileRewrite(data, file.encoding, predict_line_ending(file.text, file.line_ending, own))
+        return FileRewrite(data, file.encoding, file.predict_line_ending(own))
 
 
 def decode_text_file(data: bytes, path: str) -> TextFile:
     """The text of a file. BINARY_FILE if it is not text."""
-    file = None if data.startswith(_PDF) else decode_lossless(data)
+    file = None if data.startswith(_PDF) else LosslessText.decode(data)
     if file is None:
         raise ToolError("BINARY_FILE", f"{path} is not text. Use a program that knows its format.")
     return TextFile(file, normalize_newlines(file.text))

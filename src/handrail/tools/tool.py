@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
-from handrail.protocol.changes import Change, ChangeSet
+from handrail.protocol.changes import Change, ChangeSet, Preview
 from handrail.protocol.decisions import Decision, Facts, ForeignFact
 from handrail.protocol.errors import ToolError
 from handrail.protocol.events import Event
-from handrail.protocol.permissions import AnswerKind, Preview, Question
+from handrail.protocol.permissions import AnswerKind, Question
 from handrail.protocol.results import Attachment
 from handrail.protocol.tool_spec import ToolSpec
 from handrail.workspace.workspace import Workspace
@@ -18,10 +18,6 @@ from handrail.workspace.workspace import Workspace
 if TYPE_CHECKING:
     from handrail.changes.model import OverlayChanges
     from handrail.process.sessions.sessions import ProcessSession, ProcessSessions
-
-
-MAX_TEXT_BYTES = 32 * 1024 * 1024
-"""Largest text and file that a tool edits: several copies of it are in memory."""
 
 
 class CallLimits(msgspec.Struct, frozen=True):
@@ -67,15 +63,20 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
             raise ToolError("CANCELLED", "The call was cancelled.")
 
 
-class CommandContext(Context, frozen=True, kw_only=True):
+class SourceContext(Context, frozen=True, kw_only=True):
+    """The context of a call of a tool source."""
+
+    report_connection: Callable[[str, int, bool, str], None]
+    """Logs a connection: host, port, whether it was allowed, and why not."""
+
+
+class CommandContext(SourceContext, frozen=True, kw_only=True):
     """The context of exec, process and foreign tools: also the decision, the approval and how to judge changes."""
 
     facts: Facts
     """The facts of the decision."""
     answered: bool
     """Whether a person approved this call."""
-    report_connection: Callable[[str, int, bool, str], None]
-    """Logs a connection: host, port, whether it was allowed, and why not."""
     answer: AnswerKind | None
     """The answer to the permission request, if there was one."""
     preview_id: str | None

@@ -40,8 +40,6 @@ UNDO = ToolSpec(
 
 
 def build_undo_tool(workspace: Workspace, recorder: Recorder) -> Tool:
-    """The tool undo for one session."""
-
     def run(context: Context, arguments: UndoArguments) -> Output:
         plan = plan_undo(workspace, recorder.history, arguments.numbers, lines=arguments.lines)
         ids = {"session_id": context.session_id, "call_id": context.tool_call_id}

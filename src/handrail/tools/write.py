@@ -9,10 +9,10 @@ from msgspec import Meta
 from handrail.edit.lines import normalize_newlines
 from handrail.protocol.tool_spec import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
-from handrail.tools.file_state import FileTarget, FileView
-from handrail.tools.file_tool import build_file_tool
-from handrail.tools.tool import MAX_TEXT_BYTES, Output, ReadMarks, Tool, Touches
-from handrail.workspace.errors import clip_path
+from handrail.tools.file_tool import FileTarget, FileView, build_file_tool
+from handrail.tools.text import MAX_TEXT_BYTES
+from handrail.tools.tool import Output, ReadMarks, Tool, Touches
+from handrail.workspace.roots import clip_path
 from handrail.workspace.text import (
     DecodedText,
     Encoding,
@@ -73,7 +73,6 @@ WRITE = ToolSpec(
 
 
 def build_write_tool(seen: ReadMarks, records: "Recorder") -> Tool:
-    """The tool write for one session."""
     return build_file_tool(
         WRITE, _plan, lambda arguments: Touches(writes=(arguments.path,)), seen, records, doing="writing"
     )

@@ -11,13 +11,14 @@ import os
 import stat
 from collections.abc import Callable, Iterable
 
-from handrail.kernel.files import exchange, rename_new
+from handrail.kernel.files import exchange, rename_new, write_all
 from handrail.protocol.errors import ToolError
-from handrail.workspace.errors import build_conflict_error, clip_path
-from handrail.workspace.file_state import Content, FileSnapshot, hash_link, is_unchanged, read_file_snapshot
+from handrail.workspace.errors import build_conflict_error
+from handrail.workspace.file_state import Content, FileSnapshot, hash_link, read_file_snapshot
 from handrail.workspace.ignore import TEMPORARY_PREFIX
-from handrail.workspace.in_place import UNSUPPORTED, WriteResult, write_all, write_through
+from handrail.workspace.in_place import UNSUPPORTED, WriteResult, write_through
 from handrail.workspace.resolve import LIST_FOLDER, NEW_FILE, READ_FILE, closing_descriptor
+from handrail.workspace.roots import clip_path
 
 Away = Callable[[int, str], None]
 """Disposes of a file that was taken out, given its folder and name. The default is to unlink it."""
@@ -154,7 +155,7 @@ def remove_file(
     """Removes a file. CONFLICT, and nothing is removed, if it is not `before` any more."""
     aside = _put_aside(folder, name, f"{temporary}-gone-{before.hash[:_HASH_DIGITS]}", path)
     # Only the file that was put aside is certainly the one to remove: a check before could be outdated.
-    if not is_unchanged(folder, aside, before):
+    if not before.is_unchanged_at(folder, aside):
         raise _restore_aside(folder, aside, name, path)
     (away or _unlink)(folder, aside)
 
@@ -245,7 +246,7 @@ def swap_in(
         os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
         return
     # Only the file that the swap took out is certainly the one that was replaced.
-    if not is_unchanged(folder, temporary, before):
+    if not before.is_unchanged_at(folder, temporary):
         raise _undo_swap(folder, temporary, name, own, path)
     (away or _unlink)(folder, temporary)
 
@@ -278,10 +279,10 @@ def _undo_swap(folder: int, temporary: str, name: str, own: FileSnapshot, path: 
             put_back = _read_status(folder, temporary)
             exchange(folder, temporary, name)
             untouched = os.path.samestat(_read_status(folder, temporary), expected)
-            if untouched and (expected is not own.status or is_unchanged(folder, temporary, own)):
+            if untouched and (expected is not own.status or own.is_unchanged_at(folder, temporary)):
                 break
             expected = put_back
-    if is_unchanged(folder, temporary, own):
+    if own.is_unchanged_at(folder, temporary):
         return build_conflict_error(path)
     # The program that replaced this file may have seen ours in its place, so it is not ours to delete.
     return _add_kept_name(build_conflict_error(path), temporary)
@@ -349,7 +350,7 @@ def _make_link(folder: int, name: str, target: bytes, path: str) -> None:
 
 
 def _check_unchanged(folder: int, name: str, before: FileSnapshot, path: str) -> None:
-    if not is_unchanged(folder, name, before):
+    if not before.is_unchanged_at(folder, name):
         raise build_conflict_error(path)
 
 

@@ -163,7 +163,7 @@ def _enter_subfolders(root: int, folder: _ListedFolder, folders: dict[str, _List
             folder.entries[number] = ListingEntry(entry.path, entry.kind, note="unreadable")
             continue
         with closing_descriptor(descriptor):
-            ignore = folder.ignore.inside(descriptor, entry.path.rpartition("/")[2])
+            ignore = folder.ignore.enter(descriptor, entry.path.rpartition("/")[2])
         folders[path] = _ListedFolder(path, folder.depth + 1, ignore, [])
         yield folders[path]
 

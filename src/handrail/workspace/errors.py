@@ -5,6 +5,7 @@ import itertools
 import os
 
 from handrail.protocol.errors import EXHAUSTED, ErrorCode, ToolError
+from handrail.workspace.roots import clip_path
 
 _CODES: dict[int, tuple[ErrorCode, str]] = {
     errno.ENOENT: ("NOT_FOUND", "{path} does not exist."),
@@ -39,21 +40,11 @@ def to_tool_error(error: OSError, path: str) -> ToolError:
     return ToolError(code, message.format(path=clip_path(path)))
 
 
-def build_outside_error(path: str) -> OSError:
-    return OSError(errno.EXDEV, "outside the workspace", path)
-
-
 def build_conflict_error(path: str) -> ToolError:
     return ToolError(
         "CONFLICT",
         f"{clip_path(path)} changed while it was being written. Nothing was written. Read it, then call again.",
     )
-
-
-def clip_path(path: str) -> str:
-    """A path for a message: escaped, and without its middle if it is long."""
-    visible = path if path.isprintable() else path.encode("unicode_escape", "surrogatepass").decode("ascii")
-    return visible if len(visible) <= 200 else f"{visible[:160]}…{visible[-36:]}"
 
 
 def list_similar_names(name: str, folder: int, count: int = 3) -> list[str]:

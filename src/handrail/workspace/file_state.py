@@ -14,8 +14,8 @@ import msgspec
 from handrail.protocol.changes import State
 from handrail.protocol.decisions import FileKind
 from handrail.protocol.errors import ToolError
-from handrail.workspace.errors import clip_path
 from handrail.workspace.resolve import READ_FILE, ResolvedParent, closing_descriptor
+from handrail.workspace.roots import clip_path
 from handrail.workspace.text import SAMPLE_BYTES
 
 FileId = tuple[int, int]
@@ -76,6 +76,14 @@ class FileSnapshot(FileContents, frozen=True, kw_only=True):
                 return False
             at += len(chunk)
         return at == len(self.data)
+
+    def is_unchanged_at(self, folder: int, name: str) -> bool:
+        """Whether a name still has exactly this file and these bytes."""
+        try:
+            with closing_descriptor(os.open(name, READ_FILE, dir_fd=folder)) as descriptor:
+                return os.path.samestat(os.fstat(descriptor), self.status) and self.has_same_bytes(descriptor)
+        except OSError:
+            return False
 
 
 class PathState(msgspec.Struct, frozen=True):
@@ -139,15 +147,6 @@ def read_file_snapshot(folder: int, name: str, keep: int) -> FileSnapshot | None
             raise OSError(number, os.strerror(number), name)
         read = read_contents(descriptor, status.st_size, keep)
         return FileSnapshot(read.digest, read.size, read.start, read.data, status=status)
-
-
-def is_unchanged(folder: int, name: str, known: FileSnapshot) -> bool:
-    """Whether a name still has exactly the file and the bytes of a snapshot."""
-    try:
-        with closing_descriptor(os.open(name, READ_FILE, dir_fd=folder)) as descriptor:
-            return os.path.samestat(os.fstat(descriptor), known.status) and known.has_same_bytes(descriptor)
-    except OSError:
-        return False
 
 
 def read_contents(descriptor: int, size: int, keep: int = 0, check: Callable[[], None] = lambda: None) -> FileContents:

@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import Literal
 
 from handrail.protocol.errors import ToolError
-from handrail.workspace.errors import clip_path
+from handrail.workspace.roots import clip_path
 
 STAR: Literal["star"] = "star"
 """Any bytes but a slash."""

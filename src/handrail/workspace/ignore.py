@@ -65,8 +65,8 @@ def read_ignore_rules(root: int, relative: str, patterns: tuple[str, ...] = ()) 
     with closing(enter_folders(root, names)) as folders:
         for name, folder in zip(("", *names), folders, strict=True):
             is_ignored = name != "" and ignore.matches(name, folder=True)
-            ignore = (ignore.without_parents() if is_ignored else ignore).inside(folder, name)
-    return ignore.starting_here()
+            ignore = (ignore.without_parents() if is_ignored else ignore).enter(folder, name)
+    return ignore.start_here()
 
 
 class _IgnoreFiles:
@@ -125,7 +125,7 @@ class IgnoreStack(msgspec.Struct, frozen=True):
         """Why some rules are unknown, if so."""
         return self.files.gap
 
-    def inside(self, folder: int, name: bytes | str) -> "IgnoreStack":
+    def enter(self, folder: int, name: bytes | str) -> "IgnoreStack":
         """The rules of a subfolder that was just opened."""
         name = os.fsencode(name)
         path = b"%b%b/" % (self.path, name) if name else self.path
@@ -155,7 +155,7 @@ class IgnoreStack(msgspec.Struct, frozen=True):
         """Only the rules that hold everywhere."""
         return msgspec.structs.replace(self, levels=_NO_LEVELS)
 
-    def starting_here(self) -> "IgnoreStack":
+    def start_here(self) -> "IgnoreStack":
         """The rules for a walk that begins in this folder."""
         return msgspec.structs.replace(self, start=len(self.path))
 

@@ -8,12 +8,14 @@ from collections.abc import Callable, Iterable
 import msgspec
 
 from handrail.edit.lines import count_common_start
+from handrail.kernel.files import write_all
 from handrail.protocol.changes import State
 from handrail.protocol.errors import ToolError
 from handrail.store.blobs import Blobs
-from handrail.workspace.errors import build_conflict_error, clip_path
+from handrail.workspace.errors import build_conflict_error
 from handrail.workspace.file_state import Content, FileSnapshot
 from handrail.workspace.resolve import ResolvedParent, closing_descriptor
+from handrail.workspace.roots import clip_path
 
 _WRITE = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _BLOCK_BYTES = 1 << 16
@@ -125,11 +127,6 @@ def _overwrite(descriptor: int, pieces: Iterable[bytes], size: int) -> None:
 def _change_mode(descriptor: int, mode: int) -> None:
     os.fchmod(descriptor, mode)
     os.fsync(descriptor)
-
-
-def write_all(descriptor: int, view: memoryview) -> None:
-    while view:
-        view = view[os.write(descriptor, view) :]
 
 
 def _restore(descriptor: int, old: int, size: int, written: int) -> None:

@@ -7,8 +7,7 @@ from collections.abc import Callable, Generator, Iterable
 from typing import Self
 
 from handrail.kernel.files import RESOLVE_NO_SYMLINKS, openat2
-from handrail.workspace.errors import build_outside_error
-from handrail.workspace.roots import find_descriptor_path
+from handrail.workspace.roots import build_outside_error, find_descriptor_path
 
 INSPECT = os.O_CLOEXEC | getattr(os, "O_PATH", os.O_RDONLY | os.O_NONBLOCK)
 """Opens anything for its status and its path. It needs no permission to read."""

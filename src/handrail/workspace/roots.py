@@ -13,7 +13,6 @@ import msgspec
 from handrail.policy.names import can_hold_credentials, find_protection
 from handrail.protocol.errors import ToolError, UsageError
 from handrail.protocol.wire import escape_surrogates
-from handrail.workspace.errors import build_outside_error, clip_path
 
 _DELETED_MARK = " (deleted)"
 _MAX_CACHED_PATHS = 1024
@@ -142,7 +141,7 @@ class SessionRoots:
         self._shared = RootSet((*self._fixed, *(root for group in self.sources.values() for root in group)))
 
     @contextmanager
-    def temporarily(self, roots: Sequence[Root]) -> Generator[None]:
+    def lend(self, roots: Sequence[Root]) -> Generator[None]:
         """Lends further roots to this thread."""
         before = self._own.roots
         self._own.roots = RootSet((*self._shared.all, *roots)) if roots else before
@@ -285,3 +284,13 @@ def _remove_dots(parts: tuple[str, ...]) -> tuple[str, ...] | None:
         else:
             return None
     return tuple(names)
+
+
+def clip_path(path: str) -> str:
+    """A path for a message: escaped, and without its middle if it is long."""
+    visible = path if path.isprintable() else path.encode("unicode_escape", "surrogatepass").decode("ascii")
+    return visible if len(visible) <= 200 else f"{visible[:160]}…{visible[-36:]}"
+
+
+def build_outside_error(path: str) -> OSError:
+    return OSError(errno.EXDEV, "outside the workspace", path)

@@ -108,7 +108,7 @@ class SensitivePaths:
                     break
         return names
 
-    def foreign(self, roots: Sequence[Root]) -> str | None:
+    def find_foreign(self, roots: Sequence[Root]) -> str | None:
         """A writable folder of another user or group in these roots, as of the last scan. Scans if there was none."""
         with self._lock:
             if not all(root.path in self._trees for root in roots):

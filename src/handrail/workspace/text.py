@@ -1,10 +1,10 @@
-"""The encoding and line endings of text files, which keep untouched bytes as they are."""
+"""Text files: their encoding, their line endings, replacements that leave other bytes alone."""
 
 import codecs
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Literal
+from typing import Literal, Self
 
 import msgspec
 
@@ -103,28 +103,54 @@ class LosslessText(msgspec.Struct, frozen=True):
     damaged: bool = False
     """Whether there are invalid bytes."""
 
+    @classmethod
+    def decode(cls, data: bytes) -> Self | None:
+        """The text of a file. None if it is not text."""
+        plain = _decode_plain_utf8(data)
+        if plain is not None:
+            return cls(data, plain, "utf-8", detect_line_ending(plain))
+        encoding = detect_encoding(data)
+        if encoding is None:
+            return None
+        codec, errors = _find_codec(encoding)
+        # An odd byte at the end of UTF-16 is half a character, and stays.
+        end = len(data) - len(data) % (2 if encoding.startswith("utf-16") else 1)
+        text = str(memoryview(data)[len(find_byte_order_mark(encoding)) : end], codec, errors)
+        return cls(data, text, encoding, detect_line_ending(text), damaged=replace_surrogates(text) != text)
 
-def decode_lossless(data: bytes) -> LosslessText | None:
-    """The text of a file. None if it is not text."""
-    plain = _decode_plain_utf8(data)
-    if plain is not None:
-        return LosslessText(data, plain, "utf-8", detect_line_ending(plain))
-    encoding = detect_encoding(data)
-    if encoding is None:
-        return None
-    codec, errors = _find_codec(encoding)
-    # An odd byte at the end of UTF-16 is half a character, and stays.
-    end = len(data) - len(data) % (2 if encoding.startswith("utf-16") else 1)
-    text = str(memoryview(data)[len(find_byte_order_mark(encoding)) : end], codec, errors)
-    return LosslessText(data, text, encoding, detect_line_ending(text), damaged=replace_surrogates(text) != text)
+    def splice(self, replacements: Iterable[Replacement]) -> bytes:
+        """Replaces parts of the text, in order, and copies all other bytes.
 
+        UnicodeEncodeError if the encoding lacks a character.
+        """
+        return b"".join(_splice_parts(self, replacements))
 
-def splice_bytes(file: LosslessText, replacements: Iterable[Replacement]) -> bytes:
-    """Replaces parts of the text, in order, and copies all other bytes.
+    def restore_newlines(self, text: str, replacements: Sequence[Replacement], sent: str) -> Iterator[Replacement]:
+        """Translate ordered replacements in the normalized `text` to this text with its own line endings.
 
-    UnicodeEncodeError if the encoding lacks a character.
-    """
-    return b"".join(_splice_parts(file, replacements))
+        If this text has no newline, new lines take the line ending of the text that was `sent`.
+        """
+        if self.line_ending == "crlf":
+            yield from _restore_crlf(text, replacements)
+        elif self.line_ending == "mixed":
+            yield from _restore_mixed(self.text, text, replacements)
+        elif self.line_ending == "none" and detect_line_ending(sent) == "crlf":
+            yield from (Replacement(start, end, _to_crlf(new)) for start, end, new in replacements)
+        else:
+            yield from replacements
+
+    def predict_line_ending(self, replacements: Sequence[Replacement]) -> LineEnding:
+        """The line ending after replacements from `restore_newlines`."""
+        raw, ending = self.text, self.line_ending
+        simple = ending == "crlf" or not ("\r" in raw or any("\r" in text for _, _, text in replacements))
+        if not simple:
+            return detect_line_ending(apply_replacements(raw, replacements))
+        ends = (0, *(end for _, end, _ in replacements))
+        starts = (*(start for start, _, _ in replacements), len(raw))
+        keeps_newline = any(raw.find("\n", end, start) >= 0 for end, start in zip(ends, starts, strict=True))
+        if not keeps_newline and not any("\n" in text for _, _, text in replacements):
+            return "none"
+        return "crlf" if ending == "crlf" else "lf"
 
 
 def replace_surrogates(text: str) -> str:
@@ -190,36 +216,6 @@ def detect_line_ending(text: str) -> LineEnding:
         return "none"
     pairs = text.count("\r\n")
     return "crlf" if pairs == newlines else "mixed" if pairs else "lf"
-
-
-def restore_newlines(
-    raw: str, text: str, ending: LineEnding, replacements: Sequence[Replacement], sent: str
-) -> Iterator[Replacement]:
-    """Translate ordered replacements in the normalized `text` to the `raw` text with its own line endings.
-
-    If the raw text has no newline, new lines take the line ending of the text that was `sent`.
-    """
-    if ending == "crlf":
-        yield from _restore_crlf(text, replacements)
-    elif ending == "mixed":
-        yield from _restore_mixed(raw, text, replacements)
-    elif ending == "none" and detect_line_ending(sent) == "crlf":
-        yield from (Replacement(start, end, _to_crlf(text)) for start, end, text in replacements)
-    else:
-        yield from replacements
-
-
-def predict_line_ending(raw: str, ending: LineEnding, replacements: Sequence[Replacement]) -> LineEnding:
-    """Return the line ending of `raw` after replacements from `restore_newlines`."""
-    simple = ending == "crlf" or not ("\r" in raw or any("\r" in text for _, _, text in replacements))
-    if not simple:
-        return detect_line_ending(apply_replacements(raw, replacements))
-    ends = (0, *(end for _, end, _ in replacements))
-    starts = (*(start for start, _, _ in replacements), len(raw))
-    keeps_newline = any(raw.find("\n", end, start) >= 0 for end, start in zip(ends, starts, strict=True))
-    if not keeps_newline and not any("\n" in text for _, _, text in replacements):
-        return "none"
-    return "crlf" if ending == "crlf" else "lf"
 
 
 def _to_crlf(text: str) -> str:

@@ -14,7 +14,7 @@ import msgspec
 from handrail.kernel.files import RESOLVE_NO_SYMLINKS, has_openat2, openat2
 from handrail.policy.names import find_protection
 from handrail.protocol.errors import REFUSAL_ADVICE, ToolError
-from handrail.workspace.errors import build_outside_error, clip_path, list_similar_names, to_tool_error
+from handrail.workspace.errors import list_similar_names, to_tool_error
 from handrail.workspace.file_state import FileId, read_contents, read_start
 from handrail.workspace.resolve import (
     ENTER_FOLDER,
@@ -32,6 +32,8 @@ from handrail.workspace.roots import (
     Root,
     SessionRoots,
     SpelledPath,
+    build_outside_error,
+    clip_path,
     find_descriptor_path,
     find_innermost_root,
     split_parts,
@@ -258,7 +260,7 @@ class Workspace:
 
         return SensitivePaths(kernel=self.kernel)
 
-    def not_found(self, path: str, kind: str) -> ToolError:
+    def build_not_found_error(self, path: str, kind: str) -> ToolError:
         """The error for a missing path, with similar names."""
         folder, _, name = path.rstrip("/").rpartition("/")
         target = ""
@@ -325,7 +327,7 @@ class Workspace:
             return self.open_spelled(self.parse(path), flags)
         except FileNotFoundError:
             is_folder = file is None and flags == LIST_FOLDER
-            raise self.not_found(file or path, "folder" if is_folder else "file") from None
+            raise self.build_not_found_error(file or path, "folder" if is_folder else "file") from None
         except OSError as error:
             raise to_tool_error(error, file or path) from None
 

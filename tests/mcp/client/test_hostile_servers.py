@@ -11,7 +11,7 @@ import pytest
 from serving import Place, code_of, comes_true, hostile, plain
 
 from handrail import Handrail
-from handrail.mcp.client import keeping
+from handrail.mcp.client import supervisor
 
 SHORT = 'timeout = "1s"'
 MEGABYTES = 1 << 10
@@ -25,7 +25,7 @@ def the_other_works(rail: Handrail) -> bool:
 @pytest.fixture(autouse=True)
 def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody has to wait for what is tried again."""
-    monkeypatch.setattr(keeping, "_PAUSES", (0.01, 0.02, 0.03))
+    monkeypatch.setattr(supervisor, "_PAUSES", (0.01, 0.02, 0.03))
 
 
 def test_one_that_never_answers_the_first_word_is_gone_on_without(place: Place) -> None:
@@ -50,7 +50,7 @@ def test_a_cancelled_call_ends_at_once_and_the_server_is_told(place: Place) -> N
     found = place.found(hostile("HangsInCall"))
     with place.opened(found) as rail:
         rail.specs()
-        program = found.sources[0]._keeper.program  # pyright: ignore
+        program = found.sources[0]._supervisor.program  # pyright: ignore
         call_id = rail.new_call_id()
         with ThreadPoolExecutor() as pool:
             calling = pool.submit(rail.call, "mcp__other__echo", {"text": "hello"}, tool_call_id=call_id)
@@ -90,7 +90,7 @@ def test_a_flood_of_errors_is_read_and_only_its_end_is_kept(place: Place) -> Non
     found = place.found(hostile("EndlessErrors"))
     with place.opened(found) as rail:
         result = rail.call("mcp__other__echo", {"text": "hello"})
-        assert len(found.sources[0]._keeper.program.stderr_tail) < 100_000  # pyright: ignore
+        assert len(found.sources[0]._supervisor.program.stderr_tail) < 100_000  # pyright: ignore
     assert result.content == "hello"
 
 
@@ -251,7 +251,7 @@ def test_one_that_changes_its_list_with_every_call_is_asked_now_and_then(place: 
             seen.append((time.monotonic(), source.revision))
         assert comes_true(lambda: "mcp__other__call_20" in [spec.name for spec in rail.specs()])
     for (began, before), (ended, after) in (*pairwise(seen), (seen[0], seen[-1])):
-        assert after - before <= 1 + (ended - began) / keeping._LISTING_PAUSE_SECONDS  # however long the calls took
+        assert after - before <= 1 + (ended - began) / supervisor._LISTING_PAUSE_SECONDS  # however long the calls took
 
 
 def test_the_children_of_a_server_end_with_it(place: Place) -> None:

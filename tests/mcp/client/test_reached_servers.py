@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager
 import pytest
 from serving import Place, code_of, comes_true
 
-from handrail.mcp.client import keeping
+from handrail.mcp.client import supervisor
 
 TOKEN = "sk-tokenforthewebserver1"
 Handle = Callable[[http.server.BaseHTTPRequestHandler, dict[str, object]], None]
@@ -19,7 +19,7 @@ Handle = Callable[[http.server.BaseHTTPRequestHandler, dict[str, object]], None]
 @pytest.fixture(autouse=True)
 def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody has to wait for what is tried again."""
-    monkeypatch.setattr(keeping, "_PAUSES", (0.01, 0.02, 0.03))
+    monkeypatch.setattr(supervisor, "_PAUSES", (0.01, 0.02, 0.03))
 
 
 @contextmanager

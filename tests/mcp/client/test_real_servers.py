@@ -62,7 +62,7 @@ def test_a_server_on_the_sdk_is_spoken_to_in_the_newest_version_and_its_news_are
     found = place.found(table("sdk", sys.executable, "on_the_sdk.py"))
     with place.opened(found) as rail:
         assert rail.call("mcp__sdk__add", {"one": 2, "other": 3}).data == {"result": 5}
-        version = found.sources[0]._keeper._client.protocol_version  # pyright: ignore
+        version = found.sources[0]._supervisor._client.protocol_version  # pyright: ignore
         assert rail.call("mcp__sdk__announce", {"name": "fresh"}).content == "there is fresh now"
         assert comes_true(lambda: "mcp__sdk__fresh" in [spec.name for spec in rail.specs()])
     assert version == "2026-07-28"

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.code.shell_commands import find_shell_commands
+from handrail.code.shell import find_shell_commands
 from handrail.policy.network.allowlist import parse_host_pattern
 from handrail.policy.network.git_remotes import Remote
 from handrail.policy.network.hosts import HostPort, parse_host_port

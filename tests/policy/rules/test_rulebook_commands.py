@@ -13,7 +13,7 @@ def rule(verdict: Verdict, pattern: str, *, name: str = "r", layer: RuleLayer = 
 
 
 def is_about(made: Rule, command: str) -> bool:
-    return build_rulebook((made,)).command(tuple(command.split(" ")), is_inside_by_spelling) == made
+    return build_rulebook((made,)).find_command_rule(tuple(command.split(" ")), is_inside_by_spelling) == made
 
 
 STRICT = [
@@ -235,20 +235,22 @@ def test_a_rule_about_a_program_is_not_about_what_that_starts(
 
 def test_whether_an_operand_is_inside_is_for_the_caller_to_say() -> None:
     made = rule("allow", "pytest")
-    assert build_rulebook((made,)).command(("pytest", "/data/x"), lambda word: word.startswith("/data")) == made
-    assert build_rulebook((made,)).command(("pytest", "link"), lambda word: word != "link") is None
+    assert (
+        build_rulebook((made,)).find_command_rule(("pytest", "/data/x"), lambda word: word.startswith("/data")) == made
+    )
+    assert build_rulebook((made,)).find_command_rule(("pytest", "link"), lambda word: word != "link") is None
 
 
 def test_a_script_is_allowed_only_where_the_rule_means_it() -> None:
     relative, absolute, bare = (rule("allow", pattern) for pattern in ("./gen.sh", "/opt/gen.sh", "gen.sh"))
     book = build_rulebook((relative, absolute, bare))
-    assert book.command(("./gen.sh",), is_inside_by_spelling, at_root=True) == relative
-    assert book.command(("./gen.sh",), is_inside_by_spelling, at_root=False) is None
+    assert book.find_command_rule(("./gen.sh",), is_inside_by_spelling, at_root=True) == relative
+    assert book.find_command_rule(("./gen.sh",), is_inside_by_spelling, at_root=False) is None
     for operand in ("x", "/x", "./x"):
-        assert book.command(("./gen.sh", operand), lambda _: True, at_root=True) == relative
-        assert book.command(("./gen.sh", operand), lambda _: True, at_root=False) is None
-    assert book.command(("/opt/gen.sh",), is_inside_by_spelling, at_root=False) == absolute
-    assert book.command(("gen.sh",), is_inside_by_spelling, at_root=False) == bare
+        assert book.find_command_rule(("./gen.sh", operand), lambda _: True, at_root=True) == relative
+        assert book.find_command_rule(("./gen.sh", operand), lambda _: True, at_root=False) is None
+    assert book.find_command_rule(("/opt/gen.sh",), is_inside_by_spelling, at_root=False) == absolute
+    assert book.find_command_rule(("gen.sh",), is_inside_by_spelling, at_root=False) == bare
 
 
 def test_the_strictest_decides_whatever_the_order_and_the_layer() -> None:
@@ -257,29 +259,29 @@ def test_the_strictest_decides_whatever_the_order_and_the_layer() -> None:
     deny = rule("deny", "git push origin", name="c", layer="project")
     for rules in ((allow, ask, deny), (deny, ask, allow), (ask, deny, allow)):
         book = build_rulebook(rules)
-        assert book.command(("git", "push", "origin"), is_inside_by_spelling) == deny
-        assert book.command(("git", "push"), is_inside_by_spelling) == ask
-    assert build_rulebook((allow, ask)).command(("git", "push", "origin"), is_inside_by_spelling) == ask
+        assert book.find_command_rule(("git", "push", "origin"), is_inside_by_spelling) == deny
+        assert book.find_command_rule(("git", "push"), is_inside_by_spelling) == ask
+    assert build_rulebook((allow, ask)).find_command_rule(("git", "push", "origin"), is_inside_by_spelling) == ask
 
 
 def test_among_equals_the_highest_layer_is_named_then_the_first() -> None:
     mine = rule("deny", "git push", name="mine", layer="user")
     theirs = rule("deny", "git", name="theirs", layer="managed")
     again = rule("deny", "git push", name="again", layer="user")
-    assert build_rulebook((mine, theirs)).command(("git", "push"), is_inside_by_spelling) == theirs
-    assert build_rulebook((mine, again)).command(("git", "push"), is_inside_by_spelling) == mine
+    assert build_rulebook((mine, theirs)).find_command_rule(("git", "push"), is_inside_by_spelling) == theirs
+    assert build_rulebook((mine, again)).find_command_rule(("git", "push"), is_inside_by_spelling) == mine
 
 
 def test_commands_seen_elsewhere_are_asked_about_with_the_stricter_rules_only() -> None:
     ask, allow = rule("confirm", "git push", name="a"), rule("allow", "pytest", name="b")
-    assert build_rulebook((ask, allow)).stricter(("git", "push")) == ask
-    assert build_rulebook((ask, allow)).stricter(("pytest",)) is None
+    assert build_rulebook((ask, allow)).find_stricter(("git", "push")) == ask
+    assert build_rulebook((ask, allow)).find_stricter(("pytest",)) is None
 
 
 def test_no_words_and_no_rules_decide_nothing() -> None:
     made = rule("allow", "pytest")
-    assert build_rulebook((made,)).command((), is_inside_by_spelling) is None
-    assert build_rulebook(()).command(("pytest",), is_inside_by_spelling) is None
+    assert build_rulebook((made,)).find_command_rule((), is_inside_by_spelling) is None
+    assert build_rulebook(()).find_command_rule(("pytest",), is_inside_by_spelling) is None
 
 
 def test_a_book_is_made_once() -> None:

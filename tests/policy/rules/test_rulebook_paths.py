@@ -16,7 +16,7 @@ def rule(verdict: Verdict, pattern: str, tool: str = "write", name: str = "r") -
 
 
 def is_about(made: Rule, *paths: str) -> bool:
-    return build_rulebook((made,)).path("write", paths) == made
+    return build_rulebook((made,)).find_path_rule("write", paths) == made
 
 
 BOTH = [
@@ -118,28 +118,28 @@ def test_of_two_names_a_stricter_rule_needs_one_and_an_allow_rule_both() -> None
 def test_the_strictest_decides_over_all_names_and_layers() -> None:
     ask, deny = rule("confirm", "a", name="a"), rule("deny", "b", name="d")
     allow = rule("allow", "**", name="e")
-    assert build_rulebook((allow, ask, deny)).path("write", ("a", "b")) == deny
-    assert build_rulebook((allow, ask, deny)).path("write", ("a", "c")) == ask
-    assert build_rulebook((allow, ask, deny)).path("write", ("c",)) == allow
+    assert build_rulebook((allow, ask, deny)).find_path_rule("write", ("a", "b")) == deny
+    assert build_rulebook((allow, ask, deny)).find_path_rule("write", ("a", "c")) == ask
+    assert build_rulebook((allow, ask, deny)).find_path_rule("write", ("c",)) == allow
 
 
 def test_a_rule_is_about_its_tool_only() -> None:
     made = rule("deny", "**", tool="edit")
-    assert build_rulebook((made,)).path("write", ("a",)) is None
-    assert build_rulebook((made,)).path("edit", ("a",)) == made
+    assert build_rulebook((made,)).find_path_rule("write", ("a",)) is None
+    assert build_rulebook((made,)).find_path_rule("edit", ("a",)) == made
 
 
 def test_a_rule_for_every_tool_is_also_for_those_without_rules_and_for_commands() -> None:
     every, mine = rule("deny", "docs/**", tool="*", name="every"), rule("confirm", "**", name="mine")
     book = build_rulebook((every, mine))
     for tool in ("write", "read", "exec", "mcp__x__y"):
-        assert book.path(tool, ("docs/a",)) == every
-    assert book.path("write", ("src",)) == mine
-    assert book.path("read", ("src",)) is None
+        assert book.find_path_rule(tool, ("docs/a",)) == every
+    assert book.find_path_rule("write", ("src",)) == mine
+    assert book.find_path_rule("read", ("src",)) is None
 
 
 def test_a_command_rule_says_nothing_about_paths() -> None:
-    assert build_rulebook((rule("deny", "git push", tool="exec"),)).path("exec", ("git push",)) is None
+    assert build_rulebook((rule("deny", "git push", tool="exec"),)).find_path_rule("exec", ("git push",)) is None
 
 
 NAMES = st.text("ab*?", max_size=4).filter(lambda name: name not in {"", "**"})

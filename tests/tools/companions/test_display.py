@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handrail import Handrail
+from handrail.cli.format import render_display_line
 from handrail.protocol.events import Display, get_event_kind
 from handrail.settings import Settings
 from handrail.settings.model import Tools
-from handrail.terminal.display_line import render_display_line
 
 ON = Settings(tools=Tools(enable=("display",)))
 

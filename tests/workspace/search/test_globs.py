@@ -167,7 +167,7 @@ def ignored(workspace: Path) -> Callable[..., bool]:
                 if rules.matches(step, folder=True):
                     return True
                 folder = opened(step, folder)
-                rules = rules.inside(folder, step)
+                rules = rules.enter(folder, step)
             return rules.matches(name, folder=False)
 
     return ask

@@ -11,7 +11,7 @@ from handrail.settings import Settings
 from handrail.settings.model import Search
 from handrail.workspace.search import engine
 from handrail.workspace.search.engine import MAX_HITS, MAX_LINE_BYTES
-from handrail.workspace.search.ripgrep_output import HitAssembler
+from handrail.workspace.search.ripgrep import HitAssembler
 
 Rail = Callable[..., Handrail]
 

@@ -10,7 +10,7 @@ import pytest
 
 from handrail.workspace.search.engine import FileHits, HitLine, Pattern, SearchScope
 from handrail.workspace.search.python_engine import PythonEngine
-from handrail.workspace.search.verify import verify_hits, verify_names
+from handrail.workspace.search.search import verify_hits, verify_names
 
 MANY = 20
 """Names of a folder that are so many that it is listed."""

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from handrail.changes.history import History
 from handrail.changes.model import OverlayChanges, build_change
-from handrail.changes.overlay.compare import (
+from handrail.changes.overlay.differences import (
     HardLinks,
     OverlayDifference,
     UnsupportedEntryError,
@@ -30,7 +30,7 @@ from handrail.changes.overlay.walk import (
     open_overlay_parent,
     resolve_overlay_path,
 )
-from handrail.changes.staging import probe_path
+from handrail.changes.tree_state import probe_path
 from handrail.edit.diff import Diff, build_unified_diff
 from handrail.policy.changeset import collect_moved_paths, rank_by_harm
 from handrail.protocol.changes import Change, State

@@ -25,14 +25,15 @@ from handrail.changes.model import (
 from handrail.changes.overlay.previews import save_new_content
 from handrail.changes.overlay.walk import resolve_overlay_path
 from handrail.changes.recorder import MAX_PACKED_BYTES, RecordedChangeSet, Recorder
-from handrail.changes.staging import PathProbe, capture_extras, list_locked_dirs, read_user_xattrs
+from handrail.changes.tree_state import PathProbe, capture_extras, list_locked_dirs, read_user_xattrs
 from handrail.protocol.errors import ToolError
 from handrail.sandbox.overlay.overlay import Overlay, is_changed_since
 from handrail.store.change_log import ChangeSetRecord, FileExtras, Step
 from handrail.workspace.atomic import build_temporary_name
-from handrail.workspace.errors import clip_path, to_tool_error
+from handrail.workspace.errors import to_tool_error
 from handrail.workspace.file_state import PathState, read_state
 from handrail.workspace.resolve import LIST_FOLDER, ResolvedParent, closing_descriptor
+from handrail.workspace.roots import clip_path
 from handrail.workspace.workspace import Workspace
 
 _GIT = b".git"

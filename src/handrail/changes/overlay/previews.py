@@ -1,4 +1,4 @@
-"""Saved previews: commands that ran in an overlay and wait for an approval."""
+"""Saved previews: commands that ran in an overlay, waiting for an approval."""
 
 import hashlib
 import os

@@ -23,7 +23,7 @@ from handrail.changes.snapshot.scan import (
     is_unchanged,
 )
 from handrail.changes.snapshot.snapshot import RootSnapshots, Snapshot, SnapshotEntry, SnapshotTable
-from handrail.edit.diff import Diff, build_unified_diff
+from handrail.edit.diff import NO_DIFF, Diff, build_unified_diff
 from handrail.protocol.changes import Action, Change, State
 from handrail.protocol.errors import StoreError
 from handrail.store.blobs import Blobs
@@ -34,7 +34,6 @@ from handrail.workspace.workspace import Workspace
 
 _MAX_DIFFED_BYTES = 1 << 20
 _MAX_MANIFEST_SECONDS = 5.0
-_NO_DIFF = Diff("", 0, 0)
 
 
 class SnapshotChanges(msgspec.Struct, frozen=True):
@@ -152,7 +151,7 @@ class _RootComparison:
         step = Step(self._build_step_path(os.fsencode(one.path)), _build_old_state(one.before), after)
         target = os.fsdecode(one.new) if after is not None and after.kind == "link" and one.new is not None else None
         is_large = after is not None and after.kind == "file" and one.new is None
-        diff, binary = (_NO_DIFF, False) if is_large else _build_diff(old, one.new if target is None else None, shown)
+        diff, binary = (NO_DIFF, False) if is_large else _build_diff(old, one.new if target is None else None, shown)
         change = build_change(step, shown, diff, binary=binary)
         return _Difference(step, add_link_target(self._workspace, step.path, change, target), diff.text)
 
@@ -202,10 +201,10 @@ def _keep_old(one: _ChangedPath, contents: Iterator[bytes | None], blobs: Blobs)
 def _build_diff(old: bytes | None, new: bytes | None, shown: str) -> tuple[Diff, bool]:
     """The diff of two contents, and whether one is binary."""
     if max(len(old or b""), len(new or b"")) > _MAX_DIFFED_BYTES:
-        return _NO_DIFF, False
+        return NO_DIFF, False
     texts = [decode_text(data) if data is not None else None for data in (old, new)]
     if any(text is None and data is not None for text, data in zip(texts, (old, new), strict=True)):
-        return _NO_DIFF, True
+        return NO_DIFF, True
     before, after = (text.text if text is not None else None for text in texts)
     return build_unified_diff(before, after, shown), False
 

@@ -4,9 +4,9 @@ import re
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from handrail.edit.diff import LineChange, diff_sequences, pair_equal_items
 from handrail.edit.fuzzy.candidates import UnsafeError
 from handrail.edit.fuzzy.normalize import extract_indent, split_plain_words, squash_spaces
-from handrail.edit.sequences import LineChange, diff_sequences, pair_equal_items
 
 Shift = Callable[[str], str | None]
 """Maps an indentation of the new text to the file's, or to None if that is unknown."""

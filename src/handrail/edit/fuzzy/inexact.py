@@ -4,10 +4,10 @@ from collections import Counter
 from collections.abc import Callable, Container, Sequence
 from itertools import islice, pairwise
 
+from handrail.edit.diff import diff_sequences, pair_equal_items
 from handrail.edit.fuzzy.candidates import Candidate, IndexedText, Pair, Tolerance, list_full_lines, pair_blank_lines
 from handrail.edit.fuzzy.normalize import EditReading, extract_indent, split_plain_words, squash_spaces
-from handrail.edit.omission_grammar import is_mark
-from handrail.edit.sequences import diff_sequences, pair_equal_items
+from handrail.edit.omission import is_mark
 
 _MIN_WANTED_LINES, _MAX_WANTED_LINES = 4, 2_000
 """Lines of the old text that are not blank."""

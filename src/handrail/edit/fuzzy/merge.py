@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
+from handrail.edit.diff import LineChange, diff_lines, diff_sequences, pair_equal_items, pair_unchanged
 from handrail.edit.fuzzy.candidates import Candidate, Pair, UnsafeError, find_tolerance
 from handrail.edit.fuzzy.normalize import (
     EditReading,
@@ -13,7 +14,6 @@ from handrail.edit.fuzzy.normalize import (
     split_plain_words,
     split_tokens,
 )
-from handrail.edit.sequences import LineChange, diff_lines, diff_sequences, pair_equal_items, pair_unchanged
 
 _UNCLEAR_BLANKS = "the file has other blank lines in it than {old}, and {new} does not tell which are to stay"
 _CLOSING_SIGNS = {'"', "'", "`", "]"}

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, pairwise
 from typing import NamedTuple
 
+from handrail.edit.diff import LineChange, diff_sequences
 from handrail.edit.fuzzy.candidates import Candidate, Tolerance, UnsafeError, find_tolerance
 from handrail.edit.fuzzy.indentation import Indentation, is_at_file_depth, is_same_line, learn_indentation
 from handrail.edit.fuzzy.merge import (
@@ -21,7 +22,6 @@ from handrail.edit.fuzzy.merge import (
 )
 from handrail.edit.fuzzy.normalize import PLAIN_CHARACTERS, extract_indent, fold_typography, squash_spaces
 from handrail.edit.lines import Replacement, apply_replacements
-from handrail.edit.sequences import LineChange, diff_sequences
 
 _MIN_TELLING_CHARS = 6
 """Fewer characters that an edit adds may be there by chance. White space does not count."""

@@ -30,7 +30,7 @@ from handrail.edit.fuzzy.normalize import (
 )
 from handrail.edit.fuzzy.rewrite import Rewrite, refuse_applied_edit
 from handrail.edit.lines import Replacement, Span, find_line_start
-from handrail.edit.omission_grammar import is_mark
+from handrail.edit.omission import is_mark
 
 FORGIVEN = {
     "line-trimmed": "white space around lines",

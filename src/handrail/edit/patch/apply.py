@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 import msgspec
 
+from handrail.edit.diff import narrow_replacements
 from handrail.edit.fuzzy.candidates import MAX_COUNTED_PLACES, RefusedError, Wording
 from handrail.edit.lines import Replacement, apply_replacements
 from handrail.edit.omission import find_placeholder
 from handrail.edit.patch.hunks import Hunk, PatchLine, Sign
 from handrail.edit.patch.target import PatchTarget, PlacedHunk, TextLines
-from handrail.edit.sequences import narrow_replacements
 from handrail.protocol.errors import ToolError
 from handrail.protocol.text import quote_text
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
-from handrail.edit.diff import parse_hunk_range
+from handrail.edit.diff_parser import parse_hunk_range
 from handrail.edit.lines import normalize_newlines
 from handrail.edit.patch.hunks import (
     FilePatch,

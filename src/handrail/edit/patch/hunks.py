@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from handrail.edit.diff import HunkRange, parse_hunk_range
+from handrail.edit.diff_parser import HunkRange, parse_hunk_range
 from handrail.protocol.errors import ToolError
 
 Sign = Literal[" ", "-", "+"]

@@ -6,7 +6,7 @@ from functools import partial
 
 import msgspec
 
-from handrail.edit.diff import HunkRange, parse_hunk_range, unquote_name
+from handrail.edit.diff_parser import HunkRange, parse_hunk_range, unquote_name
 from handrail.edit.patch.hunks import (
     FilePatch,
     Hunk,

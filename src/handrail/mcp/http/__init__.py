@@ -1,1 +1,1 @@
-"""The server over streamable HTTP, on the official SDK."""
+"""The MCP server over streamable HTTP."""

@@ -1,15 +1,19 @@
-"""Who is let in: requests to a name of this machine, from no foreign page, with the token.
+"""Lets in requests to a loopback address, from no foreign page, with the token.
 
-A page in a browser can send requests to this machine, and by a name that it controls (DNS rebinding) even read the
-answers. Such a request carries a foreign Host or Origin, so these are looked at first, before the token and long before
-the body. There is no answer to a preflight request: no page is meant to be let in.
+A page in a browser can send requests to this machine. By a name that it controls (DNS rebinding) it can even read the
+answers. Such a request carries a foreign Host or Origin. So these are checked first, before the token and long before
+the body. There is no answer to a preflight request: no page is let in.
 """
 
 import hmac
+import socket
 from collections.abc import Awaitable, Callable, MutableMapping
+from ipaddress import ip_address
 from typing import Any, NamedTuple
 
-from handrail.mcp.versions import is_modern
+from handrail.mcp.protocol import is_modern
+from handrail.protocol.errors import UsageError
+from handrail.protocol.text import render_value
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -18,19 +22,72 @@ Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 PATH = "/mcp"
+_USE = "use 127.0.0.1:PORT, localhost:PORT or [::1]:PORT; port 0 takes any that is free"
+
+
+class Address(NamedTuple):
+    """A loopback address with a port."""
+
+    host: str
+    port: int
+
+    def listen(self) -> socket.socket:
+        """Raises UsageError if no socket can listen there."""
+        family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
+        # asyncio disables Nagle's algorithm only on a socket that names TCP. Otherwise each answer takes 40 ms more.
+        listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+        try:
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listening.bind(self)
+            listening.listen(1024)  # the system may lower it (net.core.somaxconn)
+        except OSError as error:
+            listening.close()
+            raise UsageError(f"{self.name} cannot be listened on: {error.strerror}; {_USE}") from None
+        return listening
+
+    @property
+    def name(self) -> str:
+        """The host and port of a URL."""
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+    def names(self) -> frozenset[str]:
+        """All loopback names with the port. A request may use any of them."""
+        hosts = ("localhost", "127.0.0.1", "[::1]", self.name.rpartition(":")[0])
+        return frozenset((*(f"{host}:{self.port}" for host in hosts), *(hosts if self.port == 80 else ())))
+
+
+def parse_address(text: str) -> Address:
+    """Raises UsageError for a text that is no loopback address."""
+    host, colon, port = text.rpartition(":")
+    if not colon or not (port.isascii() and port.isdigit()) or int(port) > 65535:
+        raise UsageError(f"--http {render_value(text)} is no HOST:PORT; {_USE}")
+    bare = host[1:-1] if host.startswith("[") and host.endswith("]") else host
+    if bare in {"", "localhost"}:
+        return Address("127.0.0.1", int(port))
+    if not _is_loopback(bare) or (":" in bare) != (bare != host):
+        raise UsageError(
+            f"--http {render_value(text)} is not an address of this machine alone: whoever reaches the server can "
+            f"have files changed and commands run; {_USE}"
+        )
+    return Address(bare, int(port))
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 class HttpRefusal(NamedTuple):
-    """An answer that is no."""
-
     status: int
     text: str
     headers: tuple[tuple[bytes, bytes], ...] = ()
-    kind: bytes = b"text/plain; charset=utf-8"
+    content_type: bytes = b"text/plain; charset=utf-8"
 
 
 class Guard:
-    """Stands before the server."""
+    """The outermost ASGI application."""
 
     def __init__(self, app: App, names: frozenset[str], token: str) -> None:
         self._app = app
@@ -39,38 +96,36 @@ class Guard:
         self._token = token.encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Lets a request through, or answers it."""
-        refusal = self.refusal(scope)
+        refusal = self.check(scope)
         if refusal is None:
             await self._app(scope, receive, send)
         else:
             await send_refusal(refusal, send)
 
-    def refusal(self, scope: Scope) -> HttpRefusal | None:
-        """Why a request is not let through."""
+    def check(self, scope: Scope) -> HttpRefusal | None:
+        """None lets a request in."""
         headers: list[tuple[bytes, bytes]] = scope["headers"]
-        hosts, origins, given = (_values(headers, name) for name in (b"host", b"origin", b"authorization"))
+        hosts, origins, tokens = (_list_values(headers, name) for name in (b"host", b"origin", b"authorization"))
         if len(hosts) != 1 or hosts[0].lower() not in self._hosts:
-            return HttpRefusal(
-                421, "The Host of the request is no name of this server: connect by its loopback address."
-            )
+            text = "The Host of the request is no name of this server: connect by its loopback address."
+            return HttpRefusal(421, text)
         if any(origin.lower() not in self._origins for origin in origins):
             return HttpRefusal(403, "The Origin of the request is foreign: pages of others are not let in.")
-        if len(given) != 1 or not self._is_token(given[0]):
+        if len(tokens) != 1 or not self._is_token(tokens[0]):
             text = "A token is needed, as the server said when it started: Authorization: Bearer TOKEN"
             return HttpRefusal(401, text, ((b"www-authenticate", b'Bearer realm="handrail"'),))
         if scope["path"] != PATH:
             return HttpRefusal(404, f"There is nothing here; the server is at {PATH}.")
         return None
 
-    def _is_token(self, given: bytes) -> bool:
-        scheme, _, token = given.partition(b" ")
-        same = hmac.compare_digest(token.strip(), self._token)
-        return scheme.lower() == b"bearer" and same
+    def _is_token(self, value: bytes) -> bool:
+        scheme, _, token = value.partition(b" ")
+        is_equal = hmac.compare_digest(token.strip(), self._token)
+        return scheme.lower() == b"bearer" and is_equal
 
 
 def find_header(scope: Scope, name: bytes) -> bytes | None:
-    """What a request says, where it says that; the first, where it says more."""
+    """The first header of this name."""
     return next((value for key, value in scope["headers"] if key == name), None)
 
 
@@ -80,14 +135,13 @@ def is_modern_request(scope: Scope) -> bool:
 
 
 async def send_refusal(refusal: HttpRefusal, send: Send) -> None:
-    """Says no."""
+    """Answers without reading the rest of the body."""
     body = refusal.text.encode() + b"\n"
-    plain = ((b"content-type", refusal.kind), (b"content-length", str(len(body)).encode()))
-    # What is left of the body is not waited for.
-    headers = [*plain, (b"connection", b"close"), *refusal.headers]
+    content = ((b"content-type", refusal.content_type), (b"content-length", str(len(body)).encode()))
+    headers = [*content, (b"connection", b"close"), *refusal.headers]
     await send({"type": "http.response.start", "status": refusal.status, "headers": headers})
     await send({"type": "http.response.body", "body": body})
 
 
-def _values(headers: list[tuple[bytes, bytes]], name: bytes) -> list[bytes]:
+def _list_values(headers: list[tuple[bytes, bytes]], name: bytes) -> list[bytes]:
     return [value for key, value in headers if key.lower() == name]

@@ -1,4 +1,4 @@
-"""What is done for each request."""
+"""Handlers of MCP requests over HTTP."""
 
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
@@ -9,152 +9,173 @@ import mcp_types as types
 import msgspec
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
 from mcp.shared.exceptions import MCPError
+from mcp.shared.message import ServerMessageMetadata
+from pydantic import ValidationError
 
 from handrail.api import Handrail
-from handrail.mcp.caller import LEVELS, Caller, Level
-from handrail.mcp.calling import ClientCalls, has_answer
-from handrail.mcp.errors import INTERNAL, ProtocolError
-from handrail.mcp.http.asking import RequestApproval, Settled
-from handrail.mcp.http.callers import Context, identify_caller, read_level, read_session_id
-from handrail.mcp.http.connections import ConnectionStates
-from handrail.mcp.http.following import RequestRunner
-from handrail.mcp.http.hand import HeldCall
-from handrail.mcp.http.rails import SessionPool
-from handrail.mcp.http.replies import get_reply
-from handrail.mcp.http.roots import request_roots
-from handrail.mcp.http.telling import open_notifications
-from handrail.mcp.http.threads import CallThreads
-from handrail.mcp.outcomes import Outcome, ParkedCall
-from handrail.mcp.permission.rounds import resume_with_answer
+from handrail.mcp.calls import ClientCalls, Outcome, ParkedCall, has_answer
+from handrail.mcp.event_messages import EventMessage
+from handrail.mcp.http.middleware import Context, get_reply, get_session
+from handrail.mcp.http.request_runner import CallThreads, HeldCall, RequestRunner, Settled, open_messages, send_log
+from handrail.mcp.protocol import LEVEL_KEY, LEVELS, Caller, Level, parse_caller, parse_roots
+from handrail.mcp.request_state import resume_with_answer
 from handrail.mcp.results import build_call_result, build_tool_list, complete_result, refuse_unknown_tool
+from handrail.mcp.sessions import SessionPool
 from handrail.protocol.errors import HandrailError
+from handrail.protocol.jsonrpc import INTERNAL_ERROR, ProtocolError
 from handrail.protocol.schema import get_input_schema
+
+_ROOTS_SECONDS = 5.0
+"""How long a call waits for the client's roots."""
 
 
 class HttpHandlers:
     """The requests of all clients."""
 
-    def __init__(self, rails: SessionPool, threads: CallThreads) -> None:
-        self._rails = rails
+    def __init__(self, sessions: SessionPool, threads: CallThreads) -> None:
+        self._sessions = sessions
         self._threads = threads
-        self._connections = ConnectionStates()
         self._changes = InMemorySubscriptionBus()
-        self.listening = ListenHandler(self._changes)
-        """Who listens for changes, of those without a handshake."""
+        self.subscriptions = ListenHandler(self._changes)
+        """The subscriptions of modern clients."""
         self._offered: dict[str, tuple[str, ...]] = {}
-        """What each session offered at the last look."""
+        """The tools of each session at the last check."""
 
     async def list_tools(self, context: Context, _params: types.PaginatedRequestParams) -> dict[str, Any]:
-        """tools/list: all of them at once."""
-        caller = identify_caller(context)
-        rail = (await self._calls(context, caller)).rail
-        await self._look(context, caller, rail)
+        caller = _identify_caller(context)
+        rail = (await self._open_calls(context, caller)).rail
+        await self._check_tools(context, caller, rail)
         return complete_result(build_tool_list(rail.mcp_tools(), caller), caller)
 
     def find_schema(self, name: str) -> dict[str, Any] | None:
-        """What a tool takes, for who compares headers with arguments: else all tools would be listed for each call."""
-        spec = self._rails.spec(name)
+        """The input schema of a tool. The SDK compares headers with arguments. Without this it would list all tools
+        for each call."""
+        spec = self._sessions.find_spec(name)
         return None if spec is None else get_input_schema(spec)
 
     async def call_tool(self, context: Context, _params: types.CallToolRequestParams) -> dict[str, Any]:
-        """tools/call."""
-        caller = identify_caller(context)
-        calls = await self._calls(context, caller)
-        hand = HeldCall(calls, read_session_id(context))
+        caller = _identify_caller(context)
+        calls = await self._open_calls(context, caller)
+        held = HeldCall(calls)
         try:
-            settled = await self._called(context, caller, calls, hand)
-            await self._look(context, caller, calls.rail)
-            told = complete_result(_told(settled), caller)
-            hand.offered = True
-            return told
-        except HandrailError as error:  # what was done cannot be written down, or the session was closed
-            raise MCPError(INTERNAL, str(error)) from None
+            settled = await self._run_call(context, caller, calls, held)
+            await self._check_tools(context, caller, calls.rail)
+            result = complete_result(_build_result(settled), caller)
+            held.is_offered = True
+            return result
+        except HandrailError as error:  # the result cannot be recorded, or the session was closed
+            raise MCPError(INTERNAL_ERROR, str(error)) from None
         finally:
-            if not hand.is_empty:
-                await self._settle(context, hand)
+            if not held.is_empty:
+                await self._settle(context, held)
 
     async def set_level(self, context: Context, params: types.SetLevelRequestParams) -> dict[str, Any]:
-        """logging/setLevel: for this connection, from now on."""
-        self._connections.get(read_session_id(context)).level = params.level
+        get_session(context).level = params.level
         return {}
 
-    async def roots_changed(self, context: Context, _params: types.NotificationParams) -> None:
-        """notifications/roots/list_changed: they are asked for when they are needed next."""
-        self._connections.get(read_session_id(context)).roots_are_known = False
+    async def forget_roots(self, context: Context, _params: types.NotificationParams) -> None:
+        """The roots have changed. The next call asks for them."""
+        get_session(context).knows_roots = False
 
-    async def _calls(self, context: Context, caller: Caller) -> ClientCalls:
+    async def _open_calls(self, context: Context, caller: Caller) -> ClientCalls:
         try:
-            calls = await self._threads.run(lambda: self._rails.get_calls(caller))
+            calls = await self._threads.run(lambda: self._sessions.get_calls(caller))
         except HandrailError as error:
-            raise MCPError(INTERNAL, f"handrail cannot open its session: {error}") from None
-        connection = self._connections.get(read_session_id(context))
-        if caller.has_roots and not caller.modern and not connection.roots_are_known:
-            await request_roots(context, connection, calls.rail, self._threads)
+            raise MCPError(INTERNAL_ERROR, f"handrail cannot open its session: {error}") from None
+        if caller.has_roots and not caller.modern and not get_session(context).knows_roots:
+            await self._request_roots(context, calls.rail)
         return calls
 
-    async def _look(self, context: Context, caller: Caller, rail: Handrail) -> None:
-        """Tells whoever listens, if other tools are offered than before."""
+    async def _request_roots(self, context: Context, rail: Handrail) -> None:
+        """Asks on the stream of this request: not every client has another one. If it hangs up, the next one asks."""
+        session = get_session(context)
+        session.knows_roots = True  # concurrent requests do not ask too
+        try:
+            await self._apply_roots(context, rail)
+        except BaseException:
+            session.knows_roots = False
+            raise
+        if get_reply(context).is_lost:
+            session.knows_roots = False
+
+    async def _apply_roots(self, context: Context, rail: Handrail) -> None:
+        metadata = ServerMessageMetadata(related_request_id=context.request_id)
+        try:
+            result = await context.session.send_request(
+                types.ListRootsRequest(), types.ListRootsResult, _ROOTS_SECONDS, metadata
+            )
+        except (MCPError, ValidationError):
+            return
+        folders = parse_roots(result.model_dump(mode="json"))
+        for text in await self._threads.run(lambda: rail.set_client_roots(folders)):
+            await send_log(context, EventMessage("warning", text))
+
+    async def _check_tools(self, context: Context, caller: Caller, rail: Handrail) -> None:
+        """Notifies clients if the tools have changed since the last check."""
         offered = rail.tool_names()
         if self._offered.get(rail.session_id, offered) is not offered:
             await self._changes.publish(ToolsListChanged())
         self._offered[rail.session_id] = offered
         if not caller.modern:
-            connection = self._connections.get(read_session_id(context))
-            if connection.offered is not None and connection.offered is not offered:
+            session = get_session(context)
+            if session.offered is not None and session.offered is not offered:
                 await context.session.send_tool_list_changed()
-            connection.offered = offered
+            session.offered = offered
 
-    def _least(self, context: Context, caller: Caller) -> Level | None:
-        """From which level on the client is told; None where it is told nothing."""
-        if not caller.modern:
-            return self._connections.get(read_session_id(context)).level
-        return next((level for level in LEVELS if level == read_level(context)), None)
-
-    async def _called(self, context: Context, caller: Caller, calls: ClientCalls, hand: HeldCall) -> Settled:
+    async def _run_call(self, context: Context, caller: Caller, calls: ClientCalls, held: HeldCall) -> Settled:
         params, call_id = context.params or {}, await self._threads.run(calls.rail.new_call_id)
-        spec = calls.rail.spec(params["name"])
-        workers = self._threads.get_workers(calls.rail.session_id, does=spec is not None and bool(spec.side_effects))
         try:
-            async with open_notifications(context, self._least(context, caller)) as tell:
-                following = RequestRunner(self._threads, workers, calls.rail, hand, tell)
-                begun = await following.run(lambda: _begun(calls, caller, params, call_id, following), call_id)
-                return await RequestApproval(context, caller, calls, following, tell).settle(begun)
+            async with open_messages(context, _find_level(context, caller)) as tell:
+                runner = RequestRunner(context, caller, held, calls, self._threads, tell)
+                begun = await runner.run(lambda: _begin(calls, caller, params, call_id, runner), call_id)
+                return await runner.settle(begun)
         finally:
             calls.rail.drop_call_id(call_id)
 
-    async def _settle(self, context: Context, hand: HeldCall) -> None:
-        """What is in hand when a request is over goes to the client with the answer, or is there for the same call."""
-
+    async def _settle(self, context: Context, held: HeldCall) -> None:
         async def settle(reached: bool) -> None:
-            await self._threads.run(lambda: hand.settle(reached))
+            await self._threads.run(lambda: held.settle(reached))
 
         with anyio.CancelScope(shield=True):
-            await (get_reply(context).then(settle) if hand.offered else settle(reached=False))
+            await (get_reply(context).on_end(settle) if held.is_offered else settle(reached=False))
 
 
-def _told(settled: Settled) -> dict[str, Any]:
+def _identify_caller(context: Context) -> Caller:
+    params, capabilities = context.session.client_params, context.session.client_capabilities
+    info = params.client_info.model_dump(exclude_none=True) if params is not None else None
+    able = capabilities.model_dump(exclude_none=True) if capabilities else None
+    return parse_caller(context.session.protocol_version, info, able)
+
+
+def _find_level(context: Context, caller: Caller) -> Level | None:
+    """The least level of log messages. None sends none."""
+    if not caller.modern:
+        return get_session(context).level
+    wanted: object = (context.meta or {}).get(LEVEL_KEY)
+    return next((level for level in LEVELS if level == wanted), None)
+
+
+def _begin(
+    calls: ClientCalls, caller: Caller, params: Mapping[str, Any], call_id: str, runner: RequestRunner
+) -> Outcome:
+    with _as_sdk_error():
+        if has_answer(params) and caller.modern:
+            return resume_with_answer(calls, params, caller.protocol, runner.call_ids.add)
+    return calls.begin(params["name"], params.get("arguments") or {}, call_id, runner.call_ids.add)
+
+
+def _build_result(settled: Settled) -> dict[str, Any]:
     if isinstance(settled, dict):
         return settled
     if isinstance(settled, ParkedCall):
         return msgspec.to_builtins(build_call_result(settled.interim))
-    with _as_the_sdk_says():
+    with _as_sdk_error():
         refuse_unknown_tool(settled)
     return msgspec.to_builtins(build_call_result(settled))
 
 
-def _begun(
-    calls: ClientCalls, caller: Caller, params: Mapping[str, Any], call_id: str, following: RequestRunner
-) -> Outcome:
-    """Makes a call, or goes on with one that this request brings an answer for."""
-    with _as_the_sdk_says():
-        if has_answer(params) and caller.modern:
-            return resume_with_answer(calls, params, caller.protocol, following.own.add)
-    return calls.begin(params["name"], params.get("arguments") or {}, call_id, following.own.add)
-
-
 @contextmanager
-def _as_the_sdk_says() -> Generator[None]:
-    """An error of the protocol, as what the SDK makes one of."""
+def _as_sdk_error() -> Generator[None]:
     try:
         yield
     except ProtocolError as error:

@@ -1,1 +1,1 @@
-"""The server over standard input and output: a small implementation of our own, since start-up counts."""
+"""The MCP server over stdio, without the SDK: its import alone takes longer than our whole start."""

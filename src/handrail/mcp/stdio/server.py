@@ -1,180 +1,258 @@
-"""Serves one client over two descriptors: reads its messages one by one, and answers them."""
+"""The MCP server over stdio."""
 
+import os
 import select
-import time
-from collections.abc import Callable
-from contextlib import suppress
-from typing import TYPE_CHECKING
+import signal
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any
 
-from handrail.mcp.errors import INTERNAL, INVALID_REQUEST, SAME_ID, UNKNOWN_METHOD, ProtocolError, describe_defect
-from handrail.mcp.stdio.connection import ClientRequest, StdioConnection
-from handrail.mcp.stdio.ending import ServerShutdown
-from handrail.mcp.stdio.era import Negotiation
-from handrail.mcp.stdio.flying import InFlight
-from handrail.mcp.stdio.handlers import Ahead, StdioHandlers
-from handrail.mcp.stdio.inlet import MAX_LINE_BYTES, LineReader, OversizedLine
-from handrail.mcp.stdio.listening import ToolListWatcher
-from handrail.mcp.stdio.messages import BadMessage, JsonRpcNotification, JsonRpcReply, JsonRpcRequest, parse_message
-from handrail.mcp.stdio.outlet import MessageWriter
-from handrail.mcp.stdio.roots import ClientRoots
-from handrail.mcp.stdio.running import CallRunner
-from handrail.mcp.stdio.telling import Notifier
-from handrail.mcp.stdio.workers import Workers
-from handrail.mcp.stdio.workplace import LazySession, OpenRail
+from handrail.mcp.protocol import MODERN, describe_defect
+from handrail.mcp.results import CACHED, INSTRUCTIONS, SERVER_INFO, build_tool_list
+from handrail.mcp.sessions import LazySession, OpenRail
+from handrail.mcp.stdio.call_runner import CallRunner
+from handrail.mcp.stdio.notifications import Notifier
+from handrail.mcp.stdio.requests import LEVEL, OBJECT, TEXT, ClientRequest, ParamField, StdioConnection, check_params
+from handrail.mcp.stdio.streams import MAX_LINE_BYTES, LineReader, MessageWriter
+from handrail.mcp.workers import Workers, end_all
+from handrail.protocol.jsonrpc import (
+    INTERNAL_ERROR,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    JsonRpcNotification,
+    JsonRpcReply,
+    JsonRpcRequest,
+    MalformedMessage,
+    OversizedLine,
+    ProtocolError,
+    parse_message,
+)
 
 if TYPE_CHECKING:
-    from handrail.api import Handrail
+    from msgspec import Raw
+
+ListAhead = Callable[[], "dict[str, Raw] | None"]
+"""The tools that a session will list, by name. None if only a session knows."""
+Handler = Callable[[ClientRequest], object]
 
 GRACE_SECONDS = 1.0
-"""How long calls may still be answered after the input has ended, if somebody reads: it may have come from a file."""
+"""How long calls may still be answered after the input has ended, if the output is open: both may be files."""
 JOIN_SECONDS = 5.0
-"""How long threads may take to end what was cancelled."""
+"""How long cancelled calls may take to end."""
 FLUSH_SECONDS = 1.0
+_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+_CAPABILITIES: dict[str, Any] = {"tools": {"listChanged": True}, "logging": {}}
+_CALL = {"name": TEXT, "arguments": OBJECT.optional, "inputResponses": OBJECT.optional, "requestState": TEXT.optional}
+_NO_CURSOR = ParamField("one that this server gave; it gives none", frozenset[object]().__contains__, required=False)
 
 
-def serve(open_rail: OpenRail, ahead: Ahead, source: int, sink: int, note: Callable[[str], None], at_once: int) -> bool:
-    """Serves until the client goes or a signal comes; whether it was a signal. `note` takes lines for a person.
-    `at_once`: what a second signal exits with."""
-    ending = ServerShutdown(at_once)
-    server = StdioServer(open_rail, ahead, MessageWriter(sink, ending.mark_lost), note)
-    inlet = LineReader(source, ending.waker, ending.is_alone)
-    with ending.handle_signals():
-        for line in inlet.lines():
+def serve(
+    open_rail: OpenRail, list_ahead: ListAhead, source: int, sink: int, note: Callable[[str], None], exit_code: int
+) -> bool:
+    """Serves one client until it goes or a signal comes. Returns whether it was a signal.
+
+    `note` takes lines for a person. A second signal exits with `exit_code`.
+    """
+    shutdown = ServerShutdown(exit_code)
+    server = StdioServer(open_rail, list_ahead, MessageWriter(sink, shutdown.mark_lost), note)
+    with shutdown.handle_signals():
+        for line in LineReader(source, shutdown.waker, shutdown.is_orphaned).lines():
             server.take(line)
-            if ending.signalled or ending.lost:
+            if shutdown.signalled or shutdown.lost:
                 break
-        server.end(GRACE_SECONDS if not (ending.signalled or ending.lost or _is_closed(sink)) else 0.0)
-    ending.close()
-    return ending.signalled
+        server.end(0.0 if shutdown.signalled or shutdown.lost or _is_closed(sink) else GRACE_SECONDS)
+    shutdown.close()
+    return shutdown.signalled
 
 
 def _is_closed(sink: int) -> bool:
-    """Whether nobody can read it any more."""
+    """Whether no process can read it any more."""
     poll = select.poll()
     poll.register(sink, 0)
     return bool(poll.poll(0))
 
 
-class StdioServer:
-    """One client: what comes from it, and what becomes of that."""
+class ServerShutdown:
+    """Why the server has to end. `waker` becomes readable then."""
 
-    def __init__(self, open_rail: OpenRail, ahead: Ahead, outlet: MessageWriter, note: Callable[[str], None]) -> None:
+    def __init__(self, exit_code: int) -> None:
+        self.waker, self._wake = os.pipe()
+        os.set_blocking(self._wake, False)
+        self._exit_code = exit_code
+        self._parent = os.getppid()
+        self.signalled = False
+        self.lost = False
+        """Whether the client reads no more."""
+
+    def mark_lost(self) -> None:
+        self.lost = True
+        self._write()
+
+    def is_orphaned(self) -> bool:
+        """Whether the parent process is gone. Another process may still hold our input open."""
+        return os.getppid() != self._parent
+
+    @contextmanager
+    def handle_signals(self) -> Generator[None]:
+        before = {number: signal.signal(number, self._take_signal) for number in _SIGNALS}
+        wakeup = signal.set_wakeup_fd(self._wake, warn_on_full_buffer=False)
+        try:
+            yield
+        finally:
+            signal.set_wakeup_fd(wakeup)
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def close(self) -> None:
+        os.close(self.waker)
+        os.close(self._wake)
+
+    def _take_signal(self, *_: Any) -> None:
+        if self.signalled:
+            os._exit(self._exit_code)  # the journal has every call
+        self.signalled = True
+        self._write()
+
+    def _write(self) -> None:
+        with suppress(OSError):  # full: the waker is readable
+            os.write(self._wake, b"\0")
+
+
+class StdioServer:
+    """Dispatches the messages of one client."""
+
+    def __init__(
+        self, open_rail: OpenRail, list_ahead: ListAhead, writer: MessageWriter, note: Callable[[str], None]
+    ) -> None:
         self._note = note
-        self._outlet = outlet
-        self._flying = InFlight()
-        self._workers = Workers(self._failed)
-        self._connection = StdioConnection(outlet, self._workers)
-        self._era = Negotiation(self._connection)
-        self._telling = Notifier(self._connection)
-        self._listening = ToolListWatcher(self._connection)
-        self._running = CallRunner(self._telling, self._listening, self._failed)
-        self._workplace = LazySession(open_rail, note)
-        self._roots = ClientRoots(self._connection, self._telling)
-        self._workplace.when_open(self._opened)
-        self._handlers = StdioHandlers(self._era, self._telling, self._listening, self._running, self._workplace, ahead)
+        self._list_ahead = list_ahead
+        self._writer = writer
+        self._workers = Workers(self._report)
+        self._connection = StdioConnection(writer, self._workers)
+        self._notifier = Notifier(self._connection)
+        self._session = LazySession(open_rail, self._notifier.attach, note)
+        self._runner = CallRunner(self._notifier, self._report)
+        self._methods: dict[str, Handler] = {
+            "initialize": self._initialize,
+            "ping": lambda request: request.answer({}),
+            "logging/setLevel": self._set_level,
+            "tools/list": self._list_tools,
+            "tools/call": self._call_tool,
+        }
+        """The methods after a handshake."""
+        self._modern_methods: dict[str, Handler] = {
+            "server/discover": self._discover,
+            "tools/list": self._list_tools,
+            "tools/call": self._call_tool,
+            "subscriptions/listen": self._subscribe,
+        }
 
     def take(self, line: bytes | OversizedLine) -> None:
-        """Takes one message."""
+        """Handles one line."""
         if isinstance(line, bytes) and (not line or line.isspace()):
             return
         try:
             if isinstance(line, OversizedLine):
-                raise BadMessage(INVALID_REQUEST, f"a message has at most {MAX_LINE_BYTES >> 20} MiB")
+                raise MalformedMessage(INVALID_REQUEST, f"a message has at most {MAX_LINE_BYTES >> 20} MiB")
             message = parse_message(line)
-        except BadMessage as error:
-            self._connection.send({"id": error.request_id, "error": error.wire()})
+        except MalformedMessage as error:
+            self._connection.send_error(error.request_id, error)
             return
         match message:
             case JsonRpcRequest():
-                self._requested(message, len(line))
+                self._take_request(message, len(line))
             case JsonRpcNotification():
-                self._notified(message)
+                self._take_notification(message)
             case JsonRpcReply():
                 self._connection.take_reply(message.id, message.result)
 
     def end(self, grace: float) -> None:
-        """Ends everything, within a bound: what runs is cancelled, what was said is sent, the session is closed."""
-        self._listening.end()
-        self._flying.wait(grace)
-        for exchange in self._flying.all():
-            exchange.cancel()
-        rail = self._workplace.rail
+        """Ends all within a bound: answers are sent for `grace` seconds, then calls are cancelled."""
+        self._notifier.end_subscriptions()
+        self._connection.cancel_all(grace)
+        rail = self._session.rail
         if rail is not None:
             rail.cancel()
-        self._connection.drop_requests()
-        joined = _ended(JOIN_SECONDS, *self._running.workers, self._workers)
-        self._outlet.flush(FLUSH_SECONDS)
-        self._outlet.close()
-        if rail is not None and joined:  # else something does not end: whoever opens the session next settles it
+        self._connection.drop_asked()
+        ended = end_all((*self._runner.workers, self._workers), JOIN_SECONDS)
+        self._writer.flush(FLUSH_SECONDS)
+        self._writer.close()
+        if rail is not None and ended:  # otherwise the next process that opens the session settles it
             rail.close()
 
-    # What comes
+    # Messages
 
-    def _requested(self, request: JsonRpcRequest, size: int) -> None:
-        if self._flying.get(request.id) is not None:
-            self._refuse(request, ProtocolError(INVALID_REQUEST, f"{request.method[:80]}: {SAME_ID}"))
+    def _take_request(self, message: JsonRpcRequest, size: int) -> None:
+        try:
+            request = self._connection.accept(message, size, self._methods)
+        except ProtocolError as error:
+            self._connection.send_error(message.id, error)
             return
         try:
-            caller = self._era.caller(request, self._handlers.greeted)
-            handler = (self._handlers.modern if caller.modern else self._handlers.greeted).get(request.method)
+            handler = (self._modern_methods if request.caller.modern else self._methods).get(message.method)
             if handler is None:
-                raise ProtocolError(UNKNOWN_METHOD, f"Method not found: {request.method[:80]}")
-            exchange = ClientRequest(self._connection, request.id, request.params, caller, self._over)
-            self._flying.add(exchange, size)
+                raise ProtocolError(METHOD_NOT_FOUND, f"Method not found: {message.method[:80]}")
+            handler(request)
         except ProtocolError as error:
-            self._refuse(request, error)
-            return
-        try:
-            handler(exchange)
-        except ProtocolError as error:
-            exchange.fail(error)
+            request.fail(error)
         except Exception as error:
-            exchange.fail(ProtocolError(INTERNAL, f"A defect stopped the request ({type(error).__name__})."))
-            self._failed(error)
+            request.fail(ProtocolError(INTERNAL_ERROR, f"A defect stopped the request ({type(error).__name__})."))
+            self._report(error)
 
-    def _refuse(self, request: JsonRpcRequest, error: ProtocolError) -> None:
-        self._connection.send({"id": request.id, "error": error.wire()})
-
-    def _notified(self, message: JsonRpcNotification) -> None:
-        """What is not understood is passed over: nobody waits for an answer."""
+    def _take_notification(self, message: JsonRpcNotification) -> None:
+        """Unknown notifications are ignored, as JSON-RPC demands."""
         match message.method:
             case "notifications/cancelled":
                 self._cancel(message.params.get("requestId"))
-            case "notifications/initialized" if self._era.greeted:
-                self._listening.greeted = True
-                self._roots.ask()
-            case "notifications/roots/list_changed" if self._era.greeted:
-                self._roots.ask()
+            case "notifications/initialized" if self._connection.greeted:
+                self._notifier.complete_handshake()
+            case "notifications/roots/list_changed" if self._connection.greeted:
+                self._notifier.request_roots()
             case _:
                 pass
 
     def _cancel(self, request_id: object) -> None:
-        exchange, rail = self._flying.get(request_id), self._workplace.rail
-        if exchange is not None and exchange.cancel() and rail is not None and exchange.call_id:
-            rail.cancel_call(exchange.call_id)
+        request, rail = self._connection.find(request_id), self._session.rail
+        if request is not None and request.cancel() and rail is not None and request.call_id:
+            rail.cancel_call(request.call_id)
 
-    def _over(self, exchange: ClientRequest) -> None:
-        self._flying.remove(exchange)
-        self._listening.leave(exchange)
-        self._telling.leave(exchange)
-
-    # The rest
-
-    def _opened(self, rail: "Handrail") -> None:
-        from handrail.mcp.news import KINDS  # noqa: PLC0415  nothing happens before there is a session
-        from handrail.mcp.stdio.hearing import build_listener  # noqa: PLC0415
-
-        rail.begin_conversations()  # one a process
-        rail.subscribe(build_listener(self._telling), kinds=KINDS)
-        self._roots.open(rail)
-
-    def _failed(self, error: Exception) -> None:
+    def _report(self, error: Exception) -> None:
         with suppress(OSError):
             self._note(describe_defect(error))
 
+    # Requests
 
-def _ended(seconds: float, *those: Workers) -> bool:
-    """Whether all of them have ended within this time."""
-    until = time.monotonic() + seconds
-    ended = [workers.end(max(0.0, until - time.monotonic())) for workers in those]
-    return all(ended)
+    def _initialize(self, request: ClientRequest) -> None:
+        version = self._connection.greet(request.params)
+        server = {"protocolVersion": version, "capabilities": _CAPABILITIES, "serverInfo": SERVER_INFO}
+        request.answer({**server, "instructions": INSTRUCTIONS})
+
+    def _discover(self, request: ClientRequest) -> None:
+        server = {"supportedVersions": list(MODERN), "capabilities": _CAPABILITIES, **CACHED}
+        request.answer({**server, "instructions": INSTRUCTIONS})
+
+    def _set_level(self, request: ClientRequest) -> None:
+        check_params("logging/setLevel", request.params, {"level": LEVEL})
+        self._notifier.set_level(request.params["level"])
+        request.answer({})
+
+    def _list_tools(self, request: ClientRequest) -> None:
+        check_params("tools/list", request.params, {"cursor": TEXT.optional})
+        check_params("tools/list", request.params, {"cursor": _NO_CURSOR})
+        ahead = self._list_ahead() if self._session.rail is None else None
+        if ahead is None:
+            rail = self._session.get_calls(request.caller).rail
+            self._notifier.check_tools(rail)
+            request.answer(build_tool_list(rail.mcp_tools(), request.caller))
+        else:
+            request.answer(build_tool_list(list(ahead.values()), request.caller))
+            # The session is opened while the client reads the list. If that fails, its first call says why.
+            self._notifier.check_tools(self._session.get_calls(request.caller).rail, tuple(ahead))
+
+    def _call_tool(self, request: ClientRequest) -> None:
+        check_params("tools/call", request.params, _CALL)
+        self._runner.start(request, self._session.get_calls(request.caller))
+
+    def _subscribe(self, request: ClientRequest) -> None:
+        check_params("subscriptions/listen", request.params, {"notifications": OBJECT})
+        self._notifier.subscribe(request)

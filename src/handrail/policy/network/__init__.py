@@ -1,1 +1,1 @@
-"""The network as policy sees it: which host a text names, and which hosts a list opens. Pure: nothing is looked up."""
+"""Hosts in commands, remotes or allowlists, found without looking anything up."""

@@ -1,4 +1,4 @@
-"""Hosts in the one spelling that lists and proxies compare.
+"""Hosts in one spelling, so that they can be compared.
 
 Programs read unusual spellings differently, and that is how allowlists are bypassed: a NUL that ends a name, a dot at
 the end, an address in octal. So a name is ASCII letters, digits and hyphens between dots, in lower case, and an

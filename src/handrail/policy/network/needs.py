@@ -1,4 +1,4 @@
-"""Hosts that a command needs: those that its words name, and those that its programs are known to reach.
+"""Hosts that a command needs: named by its words, or known for its programs.
 
 An approval opens exactly these. So an uncertain host is never listed as one, but shown as unreachable with its word.
 """

@@ -1,1 +1,1 @@
-""""""
+"""Tables of programs with the effects of their options."""

@@ -119,7 +119,7 @@ def _check_example(rule: Rule, book: RuleBook, example: str, *, wanted: bool) ->
     script = lex(example) if rule.tool == "exec" else None
     if isinstance(script, Unparsed) and rule.verdict != "allow":
         return f"cannot check its example {example!r}: it {script.reason}"
-    matches = book.path(rule.tool, (example,)) is not None if script is None else _matches(rule, book, script)
+    matches = book.find_path_rule(rule.tool, (example,)) is not None if script is None else _matches(rule, book, script)
     if matches == wanted:
         return ""
     return f"should match its example {example!r}" if wanted else f"should not match its example {example!r}"
@@ -130,7 +130,7 @@ def _matches(rule: Rule, book: RuleBook, script: Script | Unparsed) -> bool:
     if isinstance(script, Unparsed):
         return False
     commands = [tuple(word.text for word in command.words) for command in script.commands]
-    matches = [book.command(words, is_inside_by_spelling) is not None for words in commands]
+    matches = [book.find_command_rule(words, is_inside_by_spelling) is not None for words in commands]
     return all(matches) if rule.verdict == "allow" else any(matches)
 
 

@@ -87,16 +87,16 @@ class RuleBook(msgspec.Struct, frozen=True):
     mcp_rules: tuple[Rule, ...] = ()
     """Rules about MCP tools and about every tool."""
 
-    def command(self, words: tuple[str, ...], inside: Inside, *, at_root: bool = True) -> Rule | None:
+    def find_command_rule(self, words: tuple[str, ...], inside: Inside, *, at_root: bool = True) -> Rule | None:
         """The rule for a simple command. `at_root`: whether a rule for `./script` applies in its folder."""
-        return self.stricter(words) or self._find_allowing(words, inside, at_root=at_root)
+        return self.find_stricter(words) or self._find_allowing(words, inside, at_root=at_root)
 
-    def stricter(self, words: tuple[str, ...]) -> Rule | None:
+    def find_stricter(self, words: tuple[str, ...]) -> Rule | None:
         """The deny or ask rule for a simple command, by any path of its program."""
         candidates = self.strict_by_program.get(normalize_program_name(words[0]), ()) if words else ()
         return next((candidate.rule for candidate in candidates if is_about(candidate.prefix, words)), None)
 
-    def path(self, tool: str, paths: tuple[str, ...]) -> Rule | None:
+    def find_path_rule(self, tool: str, paths: tuple[str, ...]) -> Rule | None:
         """The rule for a tool's access to a file, by all names of the file.
 
         A deny or ask rule needs to match one name, an allow rule every name. A tool without rules of its own, and

@@ -10,9 +10,8 @@ import time
 from handrail.kernel.cgroup import ControlGroup, find_parent_group
 from handrail.kernel.process import CONTINUE, STOP, TERMINATE, SignalQueue, reset_signals
 from handrail.kernel.procfs import ProcessStat, find_process, read_entry, signal_process
-from handrail.process.keeper import state
 from handrail.process.keeper.server import READ, WRITE, EventPoller, KeeperServer
-from handrail.process.keeper.state import Json, KeeperPlan, LogWriter
+from handrail.process.keeper.state import ASKED, RECORD, Json, KeeperFolder, KeeperPlan, LogWriter, read_boot_id
 from handrail.process.keeper.terminal import InputQueue, Terminal, list_live_descendants, spawn
 from handrail.process.tree import ProcessTree
 from handrail.process.usage import UsageMonitor
@@ -45,7 +44,7 @@ def run(descriptor: int) -> None:
     except BaseException as error:
         number = error.errno if isinstance(error, OSError) else None
         report.send({"errno": number or 0, "error": str(error)})
-        state.write_crash(plan.folder)
+        KeeperFolder(plan.folder).write_crash()
 
 
 class _StartReport:
@@ -88,14 +87,13 @@ def _keep(plan: KeeperPlan, launch: Launch, report: _StartReport) -> None:
                 report.send({"said": terminal.read(4096).decode("utf-8", "replace")})
                 return
             loop = KeeperLoop(plan, launch, tree, terminal, signals)
-            state.write_record(plan.folder, _build_record(plan, launch, tree))
+            KeeperFolder(plan.folder).write_record(_build_record(plan, launch, tree))
             if not report.send({"pid": os.getpid()}):  # the call was killed, so no one knows this session
                 tree.end()
-                state.remove_folder(plan.folder, plan.record["id"])
+                KeeperFolder(plan.folder).remove(plan.record["id"])
                 return
-            state.write_end(
-                plan.folder, {**loop.run(), "reason": loop.reason or next(iter(group.list_fired_limits()), None)}
-            )
+            end = {**loop.run(), "reason": loop.reason or next(iter(group.list_fired_limits()), None)}
+            KeeperFolder(plan.folder).write_end(end)
 
 
 def _wait_for_command(tree: ProcessTree, launch: Launch) -> bool:
@@ -122,7 +120,7 @@ def _build_record(plan: KeeperPlan, launch: Launch, tree: ProcessTree) -> Json:
     return {
         **plan.record,
         "started": time.time(),
-        "boot": state.read_boot_id(),
+        "boot": read_boot_id(),
         "keeper": _identify(os.getpid()),
         "program": _identify(tree.process_id),
         "first": _identify(tree.status.child_pid or 0),
@@ -192,7 +190,7 @@ class KeeperLoop:
             self.reason, self._is_over = self.reason or exceeded, True
         if self._plan.idle and self._is_idle(now):
             self._stop("idle")
-        if not os.access(state.RECORD, os.F_OK, dir_fd=self._plan.folder):
+        if not os.access(RECORD, os.F_OK, dir_fd=self._plan.folder):
             self._stop("removed")  # no one can find or stop it any more
 
     def _pause(self, now: float) -> float:
@@ -203,7 +201,7 @@ class KeeperLoop:
         if now < max(self._active_at, self._input.typed_at) + self._plan.idle:
             return False
         try:
-            age = time.time() - os.stat(state.ASKED, dir_fd=self._plan.folder).st_mtime
+            age = time.time() - os.stat(ASKED, dir_fd=self._plan.folder).st_mtime
         except OSError:
             return True
         if age >= self._plan.idle:

@@ -81,49 +81,51 @@ def read_boot_id() -> str:
         return file.read().strip()
 
 
-def write_record(folder: int, record: Json) -> None:
-    """Write the record, and reserve room for the exit record: the disk may be full by then."""
-    make_empty(folder, ASKED)
-    _write(folder, _END_DRAFT, b" " * _END_BYTES)
-    _write(folder, "record.new", _encode(record))
-    os.rename("record.new", RECORD, src_dir_fd=folder, dst_dir_fd=folder)
+class KeeperFolder(NamedTuple):
+    """The open folder of a process session."""
 
+    descriptor: int
 
-def write_end(folder: int, end: Json) -> None:
-    _write(folder, _END_DRAFT, _encode(end).ljust(_END_BYTES))
-    os.rename(_END_DRAFT, END, src_dir_fd=folder, dst_dir_fd=folder)
+    def write_record(self, record: Json) -> None:
+        """Write the record, and reserve room for the exit record: the disk may be full by then."""
+        self.touch(ASKED)
+        self._write(_END_DRAFT, b" " * _END_BYTES)
+        self._write("record.new", _encode(record))
+        self._rename("record.new", RECORD)
 
+    def write_end(self, end: Json) -> None:
+        self._write(_END_DRAFT, _encode(end).ljust(_END_BYTES))
+        self._rename(_END_DRAFT, END)
 
-def write_crash(folder: int) -> None:
-    """Write the traceback of the current exception. A keeper has no stderr."""
-    import traceback  # noqa: PLC0415  hardly ever needed
+    def write_crash(self) -> None:
+        """Write the traceback of the current exception. A keeper has no stderr."""
+        import traceback  # noqa: PLC0415  hardly ever needed
 
-    _write(folder, _CRASH, traceback.format_exc().encode("utf-8", "replace"))
+        self._write(_CRASH, traceback.format_exc().encode("utf-8", "replace"))
 
+    def touch(self, name: str) -> None:
+        """Create an empty file, or set its modification time to now."""
+        os.close(os.open(name, _WRITE, 0o600, dir_fd=self.descriptor))
+        os.utime(name, dir_fd=self.descriptor)
 
-def make_empty(folder: int, name: str) -> None:
-    """Create an empty file, or set its modification time to now."""
-    os.close(os.open(name, _WRITE, 0o600, dir_fd=folder))
-    os.utime(name, dir_fd=folder)
+    def remove(self, name: str) -> None:
+        """Remove the folder with its files. The record goes first: without it the rest counts as abandoned."""
+        for file in sorted(os.listdir(self.descriptor), key=lambda file: file != RECORD):
+            os.unlink(file, dir_fd=self.descriptor)
+        os.rmdir(os.path.join("..", name), dir_fd=self.descriptor)
 
+    def _rename(self, old: str, new: str) -> None:
+        os.rename(old, new, src_dir_fd=self.descriptor, dst_dir_fd=self.descriptor)
 
-def remove_folder(folder: int, name: str) -> None:
-    """Remove the session folder with its files. The record goes first: without it the rest counts as abandoned."""
-    for file in sorted(os.listdir(folder), key=lambda file: file != RECORD):
-        os.unlink(file, dir_fd=folder)
-    os.rmdir(os.path.join("..", name), dir_fd=folder)
+    def _write(self, name: str, data: bytes) -> None:
+        """Overwrite in place, so that reserved room is used."""
+        with open(os.open(name, _WRITE, 0o600, dir_fd=self.descriptor), "wb", buffering=0) as file:
+            while data:
+                data = data[file.write(data) :]
 
 
 def _encode(document: Json) -> bytes:
     return json.dumps({"v": VERSION, **document}).encode()
-
-
-def _write(folder: int, name: str, data: bytes) -> None:
-    """Overwrite in place, so that reserved room is used."""
-    descriptor = os.open(name, _WRITE, 0o600, dir_fd=folder)
-    with open(descriptor, "wb", buffering=0) as file:
-        while data:
-            data = data[file.write(data) :]
 
 
 def format_log_name(position: int) -> str:

@@ -14,14 +14,13 @@ import time
 from collections.abc import Callable, Generator, Iterator, Mapping
 from typing import NamedTuple
 
-from handrail.kernel.files import move_above_standard, open_pipe_above_standard
-from handrail.process.keeper.state import END, SOCKET, VERSION, Json, KeeperPlan, read_boot_id, write_end
+from handrail.kernel.files import is_locked, move_above_standard, open_pipe_above_standard
+from handrail.process.keeper.state import END, SOCKET, VERSION, Json, KeeperFolder, KeeperPlan, read_boot_id
 from handrail.process.run import build_start_error
 from handrail.process.sessions.store import KeeperRecord, ProcessIdentity, ProcessLog, is_alive, read_record
 from handrail.process.tree import ProcessHandle, kill_orphans
 from handrail.protocol.errors import ToolError
 from handrail.sandbox.launch import Launch
-from handrail.store.state_dir import is_locked
 
 _PROGRAM = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", "keeper", "main.py"))
 _START_SECONDS = 30.0
@@ -283,6 +282,8 @@ def _write_end(folder: str, reason: str) -> None:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         if not os.access(END, os.F_OK, dir_fd=descriptor):
             size = ProcessLog(folder).size
-            write_end(descriptor, {"ended": time.time(), "exit_code": None, "reason": reason, "size": size})
+            KeeperFolder(descriptor).write_end(
+                {"ended": time.time(), "exit_code": None, "reason": reason, "size": size}
+            )
     finally:
         os.close(descriptor)

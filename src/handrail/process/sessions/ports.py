@@ -225,6 +225,7 @@ def _send_socket(connection: socket.socket, family: socket.AddressFamily) -> Non
 def forward_port(folder: str, connector: NamespaceConnector, listener: socket.socket) -> None:
     """Forward connections from a listening socket until the process session has ended and its last answers arrived."""
     connections: list[_ForwardedConnection] = []
+    listener.listen(MAX_CONNECTIONS)
     poller = select.poll()
     poller.register(listener, select.POLLIN)
     try:

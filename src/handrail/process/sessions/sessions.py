@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 
+from handrail.kernel.files import is_locked
 from handrail.process.keeper.state import ATTEMPTS, RECORD, Json, KeeperPlan
 from handrail.process.output import clean_output
 from handrail.process.result import find_exit_signal
@@ -37,7 +38,6 @@ from handrail.sandbox.launch import Launch
 from handrail.sandbox.profile import ResourceLimits
 from handrail.sandbox.proxy.handover import list_socket_folders
 from handrail.sandbox.proxy.proxy import Attempt
-from handrail.store.state_dir import is_locked
 
 _ANSWER_SECONDS = 15.0
 _STOP_SECONDS = 12.0

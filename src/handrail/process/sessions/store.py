@@ -7,13 +7,13 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 
+from handrail.kernel.files import is_locked
 from handrail.kernel.procfs import find_process
-from handrail.process.keeper.state import ASKED, CLEARED, END, LOG, RECORD, format_log_name, make_empty
+from handrail.process.keeper.state import ASKED, CLEARED, END, LOG, RECORD, KeeperFolder, format_log_name
 from handrail.protocol.records import ProcessRecord, ProcessState
 from handrail.protocol.results import SandboxUsed
 from handrail.protocol.wire import decode_json
-from handrail.sandbox.overlay.overlay import reclaim
-from handrail.store.state_dir import is_locked
+from handrail.sandbox.overlay.overlay import Overlay
 
 NOTE = "layer"
 _SETTLED = "settled"
@@ -47,7 +47,7 @@ class KeeperRecord(msgspec.Struct, frozen=True, kw_only=True):
     proxy: str | None = None
 
 
-class ExitRecord(msgspec.Struct, frozen=True, kw_only=True):
+class _ExitRecord(msgspec.Struct, frozen=True, kw_only=True):
     """Written by the keeper once the command has ended."""
 
     v: int
@@ -66,15 +66,19 @@ class OverlayNote(msgspec.Struct, frozen=True):
     """The call that started the command."""
     sandbox: SandboxUsed
 
+    def to_file(self) -> dict[str, str]:
+        """The file for a new session's folder, by name."""
+        return {NOTE: msgspec.json.encode(self).decode()}
+
 
 def read_record(folder: str) -> KeeperRecord | None:
     """None: the command was not started."""
     return _read(folder, RECORD, KeeperRecord)
 
 
-def read_end(folder: str) -> ExitRecord | None:
+def read_end(folder: str) -> _ExitRecord | None:
     """None: the command runs, or its keeper was killed."""
-    return _read(folder, END, ExitRecord)
+    return _read(folder, END, _ExitRecord)
 
 
 def read_note(folder: str) -> OverlayNote | None:
@@ -102,11 +106,6 @@ def read_state(folder: str) -> ProcessState:
 def is_alive(identity: ProcessIdentity) -> bool:
     found = find_process(identity.number) if identity.number else None
     return found is not None and found.started == identity.started and not found.dead
-
-
-def build_note(note: OverlayNote) -> dict[str, str]:
-    """The file for a new session's folder, by name."""
-    return {NOTE: msgspec.json.encode(note).decode()}
 
 
 def is_settled(folder: str) -> bool:
@@ -144,7 +143,7 @@ def remove_overlay(folder: str) -> None:
     note = read_note(folder)
     if note is not None:
         with contextlib.suppress(OSError):
-            overlay = reclaim(note.layer)
+            overlay = Overlay.reclaim(note.layer)
             if overlay is not None:
                 overlay.remove()
 
@@ -202,7 +201,7 @@ class ProcessLog:
     def clear(self) -> None:
         with _open_folder(self._path) as folder:
             parts = _list_parts(folder)
-            make_empty(folder, f"{CLEARED}{_find_size(folder, parts):020d}")
+            KeeperFolder(folder).touch(f"{CLEARED}{_find_size(folder, parts):020d}")
             removable = parts[:-1] if is_locked(self._path) else parts  # the keeper may write to the last
             for name in (*(format_log_name(part.begin) for part in removable), *_list_names(folder, CLEARED)[:-1]):
                 with contextlib.suppress(OSError):

@@ -1,1 +1,1 @@
-"""Tools of other servers: how they are named, checked, judged by what was seen of them before, and called."""
+"""Tools of other servers: their names, pins, schemas, calls."""

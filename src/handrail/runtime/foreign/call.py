@@ -2,8 +2,6 @@
 
 import re
 import threading
-from base64 import b64decode
-from binascii import Error
 from collections.abc import Callable
 from concurrent.futures import Future, wait
 from typing import Any, Literal
@@ -12,10 +10,11 @@ import msgspec
 from msgspec.structs import replace
 
 from handrail.process.output import clean_output
+from handrail.protocol.changes import Preview
 from handrail.protocol.decisions import ForeignFact
 from handrail.protocol.errors import CODES, ToolError
-from handrail.protocol.permissions import Permission, Preview
-from handrail.protocol.results import Attachment
+from handrail.protocol.permissions import Permission
+from handrail.protocol.results import Attachment, detect_image_type
 from handrail.protocol.text import clip_text
 from handrail.protocol.tool_spec import Foreign, ForeignArguments, ForeignData, ToolSpec
 from handrail.protocol.wire import encode, escape_surrogates, sanitize_json
@@ -28,7 +27,6 @@ from handrail.runtime.foreign.schema import (
 )
 from handrail.runtime.foreign.source import ForeignTool, ToolSource, build_tool_name
 from handrail.tools.custom import ANY_EFFECT
-from handrail.tools.read import find_image_type
 from handrail.tools.tool import CommandContext, Output, Tool, Touches
 
 MAX_TEXT_CHARACTERS = 4_000_000
@@ -96,15 +94,6 @@ def build_foreign_spec(
             reach=reach,
         ),
     )
-
-
-def detect_image_type(content: str) -> str | None:
-    """The type of an image in base64, by its bytes. A provider rejects every request with a wrongly declared image."""
-    try:
-        data = b64decode(content, validate=True)
-    except (Error, ValueError):
-        return None
-    return find_image_type(data)
 
 
 def _build_preview(kind: Literal["diff", "input"], text: str) -> Preview:

@@ -18,8 +18,7 @@ from handrail.protocol.tool_spec import OWN_SERVER, ToolSpec
 from handrail.protocol.wire import encode
 from handrail.runtime.foreign.call import build_foreign_spec, build_foreign_tool
 from handrail.runtime.foreign.pins import PinStore, compute_fingerprint, to_description
-from handrail.runtime.foreign.schema import MAX_LISTED_TOOLS, find_tool_problem
-from handrail.runtime.foreign.source import ForeignTool, ToolSource, split_tool_name
+from handrail.runtime.foreign.source import ForeignTool, ToolSource, find_tool_problem, split_tool_name
 from handrail.runtime.registry import ToolRegistry, find_nearest_name
 from handrail.tools.tool import Tool
 
@@ -150,12 +149,12 @@ class ForeignCatalog:
             return ()
 
     def _select_valid(self, server: str, listed: tuple[object, ...]) -> list[ForeignTool]:
-        if len(listed) > MAX_LISTED_TOOLS:
-            text = f"{server} lists {len(listed):,} tools; those after the first {MAX_LISTED_TOOLS} are not offered"
-            self._add_warning("LIMIT_EXCEEDED", f"{text}.")
+        if len(listed) > ForeignTool.MAX_LISTED:
+            most = f"those after the first {ForeignTool.MAX_LISTED} are not offered"
+            self._add_warning("LIMIT_EXCEEDED", f"{server} lists {len(listed):,} tools; {most}.")
         valid: dict[str, ForeignTool] = {}
         refused: list[tuple[object, str]] = []
-        for tool in listed[:MAX_LISTED_TOOLS]:
+        for tool in listed[: ForeignTool.MAX_LISTED]:
             problem = find_tool_problem(tool)
             if not isinstance(tool, ForeignTool) or problem:
                 refused.append((getattr(tool, "name", None), problem))
@@ -235,7 +234,7 @@ def check_sources(sources: tuple[ToolSource, ...]) -> None:
         if missing := _find_missing_member(source):
             raise UsageError(
                 f"{render_value(source)} is no source of tools: it has no {missing}. sources takes a list of objects"
-                " with the members of handrail.runtime.foreign.source.ToolSource"
+                " with the members of handrail.ToolSource"
             )
     names = [source.server for source in sources]
     for name in names:

@@ -13,36 +13,18 @@ from typing import Any, NamedTuple, cast
 from handrail.policy.names import remove_invisible
 from handrail.protocol.errors import Problem
 from handrail.protocol.text import clip_text, render_value
-from handrail.protocol.wire import encode, sanitize_json
-from handrail.runtime.foreign.source import ForeignTool
+from handrail.protocol.wire import encode
 
-MAX_LISTED_TOOLS = 256
-"""Tools of one server."""
 _MAX_SCHEMA_BYTES = 64 * 1024
 _MAX_LEVELS = 32
 _MAX_SCHEMA_PARTS = 5_000
-_MAX_NAME_CHARS = 256
 _PROPERTY = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 """Names of arguments that providers accept."""
 
 
-def find_tool_problem(tool: object) -> str:
-    """The reason why a tool cannot be offered, or an empty text."""
-    if not isinstance(tool, ForeignTool):
-        return f"it is listed as {render_value(tool)}"
-    if not all(isinstance(text, str) for text in (tool.name, tool.title, tool.description)):  # pyright: ignore[reportUnnecessaryIsInstance]
-        return "its name, title or description is no text"
-    if not all(isinstance(hint, bool) for hint in (tool.read_only, tool.destructive, tool.idempotent, tool.open_world)):  # pyright: ignore[reportUnnecessaryIsInstance]
-        return "its hints are neither true nor false"
-    if not sanitize_json((tool.name, tool.title, tool.description))[1]:
-        return "its name, title or description is no valid Unicode"
-    if not tool.name or len(tool.name) > _MAX_NAME_CHARS:
-        return f"its name has {len(tool.name)} characters; it may have 1 to {_MAX_NAME_CHARS}"
-    return _find_input_problem(tool.input_schema) or _find_schema_problem(tool.output_schema or {}, "outputSchema")
-
-
-def _find_input_problem(schema: object) -> str:
-    if problem := _find_schema_problem(schema, "inputSchema"):
+def find_input_problem(schema: object) -> str:
+    """The reason why a tool with this input schema cannot be offered, or an empty text."""
+    if problem := find_schema_problem(schema, "inputSchema"):
         return problem
     known = _to_dict(schema)
     if known.get("type", "object") != "object":
@@ -56,7 +38,7 @@ def _find_input_problem(schema: object) -> str:
     return ""
 
 
-def _find_schema_problem(schema: object, title: str) -> str:
+def find_schema_problem(schema: object, title: str) -> str:
     if not isinstance(schema, dict):
         return f"its {title} is {render_value(schema)}, not an object"
     try:

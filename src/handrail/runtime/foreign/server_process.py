@@ -137,6 +137,8 @@ class ServerPrograms:
 
     def start(self, spec: ServerProgramSpec) -> ServerProgram:
         """Starts a program. ToolError if it cannot be started or confined."""
+        with self._lock:
+            sandbox = self._commands.sandbox  # two threads would make two spill folders, and the proxy's be removed
         with ExitStack() as resources:
             attempts = Attempts()
             profile = self._build_profile(spec)
@@ -145,7 +147,7 @@ class ServerPrograms:
                 resources.callback(shutil.rmtree, os.path.dirname(proxy.path), ignore_errors=True)
                 resources.callback(proxy.close)
                 profile = msgspec.structs.replace(profile, proxy=proxy.path, listed=spec.network)
-            launch = self._commands.sandbox.launch(profile, f"exec -- {shlex.join(spec.words)}")
+            launch = sandbox.launch(profile, f"exec -- {shlex.join(spec.words)}")
             process = StdioProcess(launch, profile.limits)
             hidden_file = self._find_hidden_file(spec.words, profile)
             program = os.path.basename(spec.words[0])

@@ -2,14 +2,19 @@
 
 import hashlib
 import re
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import msgspec
 
 from handrail.policy.config import MCP_PREFIX
+from handrail.protocol.errors import Problem
 from handrail.protocol.permissions import Permission
-from handrail.tools.tool import CommandContext, Output
+from handrail.protocol.text import render_value
+from handrail.protocol.wire import sanitize_json
+from handrail.runtime.foreign.schema import find_argument_problems, find_input_problem, find_schema_problem
+from handrail.tools.tool import Output, SourceContext
 
+_MAX_LISTED_NAME_CHARS = 256
 _MAX_NAME_CHARS = 64
 _DIGITS = 10
 _MAX_SERVER_CHARS = 20
@@ -22,6 +27,8 @@ _WITH_DIGEST = re.compile(rf".*_[0-9a-f]{{{_DIGITS}}}")
 class ForeignTool(msgspec.Struct, frozen=True, kw_only=True):
     """A tool as its server describes it. The server may lie, so nothing here loosens a decision by itself."""
 
+    MAX_LISTED: ClassVar[int] = 256
+    """Tools of one server. Further ones are not offered."""
     name: str
     """The name that the server uses."""
     title: str = ""
@@ -32,6 +39,10 @@ class ForeignTool(msgspec.Struct, frozen=True, kw_only=True):
     destructive: bool = True
     idempotent: bool = False
     open_world: bool = True
+
+    def find_output_problems(self, data: object) -> tuple[Problem, ...]:
+        """Why structured data does not match the output schema, found in a bounded number of steps."""
+        return find_argument_problems(self.output_schema or {}, data)
 
 
 class ToolSource(Protocol):
@@ -56,7 +67,7 @@ class ToolSource(Protocol):
         """The tools of the server. Empty while it cannot be reached. It may wait for the server to start."""
         ...
 
-    def call(self, context: CommandContext, name: str, arguments: dict[str, Any]) -> Output:
+    def call(self, context: SourceContext, name: str, arguments: dict[str, Any]) -> Output:
         """Calls a tool. ToolError if the call fails, is cancelled or takes too long."""
         ...
 
@@ -66,6 +77,21 @@ class ToolSource(Protocol):
 
     def close(self) -> None:
         """Ends the server with everything it started."""
+
+
+def find_tool_problem(tool: object) -> str:
+    """The reason why a tool cannot be offered, or an empty text."""
+    if not isinstance(tool, ForeignTool):
+        return f"it is listed as {render_value(tool)}"
+    if not all(isinstance(text, str) for text in (tool.name, tool.title, tool.description)):  # pyright: ignore[reportUnnecessaryIsInstance]
+        return "its name, title or description is no text"
+    if not all(isinstance(hint, bool) for hint in (tool.read_only, tool.destructive, tool.idempotent, tool.open_world)):  # pyright: ignore[reportUnnecessaryIsInstance]
+        return "its hints are neither true nor false"
+    if not sanitize_json((tool.name, tool.title, tool.description))[1]:
+        return "its name, title or description is no valid Unicode"
+    if not tool.name or len(tool.name) > _MAX_LISTED_NAME_CHARS:
+        return f"its name has {len(tool.name)} characters; it may have 1 to {_MAX_LISTED_NAME_CHARS}"
+    return find_input_problem(tool.input_schema) or find_schema_problem(tool.output_schema or {}, "outputSchema")
 
 
 def build_tool_name(server: str, tool: str) -> str:

@@ -14,13 +14,13 @@ from typing import NamedTuple, Self
 
 import msgspec
 
+from handrail.kernel.files import lock_folder
 from handrail.kernel.folder_removal import OPEN_FOLDER, empty_folder
 from handrail.protocol.errors import ToolError
 from handrail.protocol.wire import decode_msgpack
-from handrail.store.state_dir import lock_folder
 from handrail.workspace.roots import is_inside
 
-# Removal, now or in a background thread
+# _Removal, now or in a background thread
 
 
 def remove_folder(folder: str) -> None:
@@ -34,7 +34,7 @@ def remove_folder(folder: str) -> None:
         os.rmdir(folder)
 
 
-class Removal(NamedTuple):
+class _Removal(NamedTuple):
     """A removal that the thread was asked for."""
 
     work: Callable[[], None]
@@ -49,13 +49,13 @@ class Removal(NamedTuple):
 
 class _RemovalThread:
     def __init__(self) -> None:
-        self._removals: queue.SimpleQueue[Removal] = queue.SimpleQueue()
+        self._removals: queue.SimpleQueue[_Removal] = queue.SimpleQueue()
         # A daemon, so that it does not keep Python from ending. `wait_for_all` waits for pending removals.
         self.thread = threading.Thread(target=self._work, name="handrail-layers", daemon=True)
-        self.latest: Removal | None = None
+        self.latest: _Removal | None = None
 
-    def add(self, work: Callable[[], None]) -> Removal:
-        self.latest = removal = Removal(work, threading.Event(), self.thread)
+    def add(self, work: Callable[[], None]) -> _Removal:
+        self.latest = removal = _Removal(work, threading.Event(), self.thread)
         self._removals.put(removal)
         return removal
 
@@ -74,7 +74,7 @@ _threads: list[_RemovalThread] = []
 """At most one: starting a thread takes longer than most removals."""
 
 
-def remove_later(work: Callable[[], None]) -> Removal | None:
+def remove_later(work: Callable[[], None]) -> _Removal | None:
     """Let the thread do the work. None if no thread can start: then the work is done already."""
     with _lock:
         if not (_threads and _threads[0].thread.is_alive()):
@@ -164,7 +164,7 @@ class Overlay:
         it is mounted in a user namespace. Root needs none.
         """
         self.folder = folder
-        self._removal: Removal | None = None
+        self._removal: _Removal | None = None
         self.in_user_namespace = os.geteuid() != 0 if in_user_namespace is None else in_user_namespace
         os.makedirs(os.path.dirname(folder), mode=0o700, exist_ok=True)
         os.mkdir(folder, 0o700)
@@ -183,18 +183,24 @@ class Overlay:
             raise
 
     @classmethod
-    def reopen(
-        cls, folder: str, overlaid: tuple[OverlayMount, ...], started: int, *, in_user_namespace: bool
-    ) -> Self | None:
-        """An overlay that was released. None if it is gone, or another process has it."""
-        descriptor = lock_folder(folder)
-        if descriptor < 0:
+    def reclaim(cls, folder: str) -> Self | None:
+        """The released overlay of a folder, locked by this process. None if it is gone, or another process has it."""
+        note = _read_note(folder)
+        descriptor = lock_folder(folder) if note is not None else -1
+        if note is None or descriptor < 0:
             return None
         overlay = cls.__new__(cls)
-        overlay.folder, overlay.overlaid, overlay.started = folder, overlaid, started
-        overlay.in_user_namespace = in_user_namespace
+        overlay.folder, overlay.started, overlay.in_user_namespace = folder, note.started, note.in_user_namespace
+        overlay.overlaid = tuple(mount.decode() for mount in note.overlaid)
         overlay._descriptor, overlay._removal = descriptor, None  # noqa: SLF001  its own
         return overlay
+
+    def assign_owner(self, owner: str) -> None:
+        """Note the folder that the overlay belongs to."""
+        mounts = tuple(map(_MountNote.encode, self.overlaid))
+        note = _OwnerNote(os.fsencode(owner), self.started, self.in_user_namespace, mounts)
+        with open(os.path.join(self.folder, _OWNER), "xb") as file:
+            file.write(msgspec.msgpack.encode(note))
 
     @property
     def tracks_hard_links(self) -> bool:
@@ -378,6 +384,15 @@ class _MountNote(msgspec.Struct, frozen=True):
     work: bytes
     below: tuple[bytes, ...]
 
+    @staticmethod
+    def encode(mount: OverlayMount) -> "_MountNote":
+        root, upper, work = map(os.fsencode, mount[:3])
+        return _MountNote(root, upper, work, tuple(map(os.fsencode, mount.below)))
+
+    def decode(self) -> OverlayMount:
+        root, upper, work = map(os.fsdecode, (self.root, self.upper, self.work))
+        return OverlayMount(root, upper, work, tuple(map(os.fsdecode, self.below)))
+
 
 class _OwnerNote(msgspec.Struct, frozen=True):
     owner: bytes
@@ -386,43 +401,10 @@ class _OwnerNote(msgspec.Struct, frozen=True):
     overlaid: tuple[_MountNote, ...]
 
 
-def assign_owner(overlay: Overlay, owner: str) -> None:
-    """Note the folder that the overlay belongs to."""
-    mounts = tuple(
-        _MountNote(
-            os.fsencode(mount.root),
-            os.fsencode(mount.upper),
-            os.fsencode(mount.work),
-            tuple(map(os.fsencode, mount.below)),
-        )
-        for mount in overlay.overlaid
-    )
-    note = _OwnerNote(os.fsencode(owner), overlay.started, overlay.in_user_namespace, mounts)
-    with open(os.path.join(overlay.folder, _OWNER), "xb") as file:
-        file.write(msgspec.msgpack.encode(note))
-
-
 def is_owned(folder: str) -> bool:
     """Whether the owner of an overlay still exists."""
     note = _read_note(folder)
     return note is not None and os.path.isdir(note.owner)
-
-
-def reclaim(folder: str) -> Overlay | None:
-    """The overlay of a folder, locked by this process. None if it is gone, or another process has it."""
-    note = _read_note(folder)
-    if note is None:
-        return None
-    mounts = tuple(
-        OverlayMount(
-            os.fsdecode(mount.root),
-            os.fsdecode(mount.upper),
-            os.fsdecode(mount.work),
-            tuple(map(os.fsdecode, mount.below)),
-        )
-        for mount in note.overlaid
-    )
-    return Overlay.reopen(folder, mounts, note.started, in_user_namespace=note.in_user_namespace)
 
 
 def _read_note(folder: str) -> _OwnerNote | None:

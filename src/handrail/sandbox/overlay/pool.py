@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple, TextIO
 from weakref import WeakSet
 
+from handrail.kernel.files import lock_folder
 from handrail.sandbox.diagnosis import Diagnosis, clip_path_start, diagnose_mount_failure
 from handrail.sandbox.overlay.overlay import (
     Overlay,
@@ -22,7 +23,6 @@ from handrail.sandbox.overlay.overlay import (
 )
 from handrail.sandbox.probe import probe_overlay
 from handrail.sandbox.profile import SandboxHost
-from handrail.store.state_dir import lock_folder
 from handrail.workspace.roots import is_inside
 
 SECONDS_TO_BELIEVE = 60.0

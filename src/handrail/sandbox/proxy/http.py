@@ -191,7 +191,7 @@ class RequestBody(Protocol):
 def build_body(request: ProxyRequest) -> RequestBody:
     if request.is_tunnel:
         return TunnelBody()
-    return ChunkedBody() if request.length is None else SizedBody(request.length)
+    return _ChunkedBody() if request.length is None else SizedBody(request.length)
 
 
 class TunnelBody:
@@ -217,7 +217,7 @@ class SizedBody:
         return own
 
 
-class ChunkedBody:
+class _ChunkedBody:
     """A chunked body, encoded anew: nothing can be hidden between its chunks."""
 
     def __init__(self) -> None:

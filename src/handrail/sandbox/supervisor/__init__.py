@@ -1,1 +1,1 @@
-"""The supervisor of a command in tiers 1 and 0, a program for a bare interpreter."""
+"""The supervisor of a command below tier 2, a program for a bare interpreter."""

@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 from msgspec import Meta
 from msgspec.structs import replace
 
+from handrail.protocol.changes import Preview
 from handrail.protocol.errors import ToolError
-from handrail.protocol.permissions import Preview
 from handrail.protocol.records import Memory
 from handrail.protocol.tool_spec import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
@@ -81,7 +81,6 @@ MEMORY = ToolSpec(
 
 
 def build_memory_tool(memories: Memories) -> Tool:
-    """The tool memory for one workspace."""
     return Tool(MEMORY, partial(_run, memories), _declare_touches, partial(_preview, memories))
 
 
@@ -92,7 +91,7 @@ def _declare_touches(arguments: MemoryArguments) -> Touches:
 def _run(memories: Memories, context: Context, arguments: MemoryArguments) -> Output:
     if arguments.action == "list":
         return _list_notes(memories.list_notes())
-    with memories.alone():
+    with memories.lock():
         before, after = _plan(memories, context.session_id, arguments)
         if after is not None:
             memories.keep(after)

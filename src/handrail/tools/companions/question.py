@@ -1,17 +1,15 @@
-"""The tool question: the model asks the person, and the reply becomes the result of the call."""
+"""The tool question: the model asks the person, whose reply becomes the result of the call."""
 
 from typing import Annotated
 
 from msgspec import Meta
 
-from handrail.protocol.errors import ToolError, UsageError
+from handrail.protocol.errors import ToolError
 from handrail.protocol.permissions import Question, Reply
-from handrail.protocol.text import render_value
 from handrail.protocol.tool_spec import Arguments, ToolSpec
-from handrail.protocol.wire import Wire, escape_surrogates
+from handrail.protocol.wire import Wire
 from handrail.tools.tool import Context, Output, Tool
 
-_MAX_REPLY_CHARS = 20_000
 _NO_REPLY = "The person did not answer. Do not ask it again: decide yourself and say what you assumed, or stop here."
 
 Option = Annotated[str, Meta(min_length=1, max_length=500)]
@@ -88,36 +86,6 @@ def _build_question(call_id: str, arguments: QuestionArguments) -> Question:
     )
 
 
-def normalize_reply(question: Question, said: Reply | str) -> Reply:
-    """The reply with its options in order and its text stripped. UsageError says which replies are possible."""
-    given = said if isinstance(said, Reply) else _parse_reply(question, said)
-    text = escape_surrogates(given.text).strip() if given.text else ""
-    unknown = [one for one in given.chosen if one not in question.options]
-    if unknown:
-        raise UsageError(
-            f"{render_value(unknown[0])} is no option of the question. {describe_possible_replies(question)}"
-        )
-    if text and not question.custom:
-        raise UsageError(
-            f"the question takes no reply in other words: {render_value(text)}. {describe_possible_replies(question)}"
-        )
-    chosen = tuple(option for option in question.options if option in given.chosen)
-    if len(chosen) > 1 and not question.multiple:
-        raise UsageError(f"only one option may be chosen, not {len(chosen)}. {describe_possible_replies(question)}")
-    if not chosen and not text:
-        raise UsageError(f"the reply says nothing. {describe_possible_replies(question)}")
-    if len(text) > _MAX_REPLY_CHARS:
-        raise UsageError(f"a reply has at most {_MAX_REPLY_CHARS:,} characters; this one has {len(text):,}")
-    return Reply(chosen=chosen, text=text or None)
-
-
-def describe_possible_replies(question: Question) -> str:
-    options = ", ".join(render_value(option) for option in question.options)
-    many = "one or more of" if question.multiple else "one of"
-    own = "your own words" if question.custom else ""
-    return f"Reply with {' or '.join(filter(None, (f'{many} {options}' if options else '', own)))}."
-
-
 def build_reply_output(question: Question, reply: Reply) -> Output:
     """The output of a question that was answered."""
     chosen = "; ".join(reply.chosen)
@@ -133,26 +101,3 @@ def build_reply_output(question: Question, reply: Reply) -> Output:
 def build_no_reply_error() -> ToolError:
     """The error of a question that the person did not answer."""
     return ToolError("CANCELLED", _NO_REPLY)
-
-
-def _parse_reply(question: Question, said: str) -> Reply:
-    """The option that a text spells, in any case if that is unambiguous. Otherwise it is a reply in own words."""
-    spelled = said.strip()
-    alike = [one for one in question.options if one.strip().casefold() == spelled.casefold()]
-    exact = [one for one in alike if one.strip() == spelled]
-    found = exact or (alike if len(alike) == 1 else [])
-    if found:
-        return Reply(chosen=tuple(found))
-    if question.multiple and (several := _parse_several(question, spelled)):
-        return Reply(chosen=several)
-    return Reply(text=said)
-
-
-def _parse_several(question: Question, spelled: str) -> tuple[str, ...]:
-    """Options separated by commas or newlines. Empty if a part is not an option."""
-    names = {option.strip().casefold(): option for option in question.options}
-    for mark in ("\n", ","):
-        parts = [part.strip().casefold() for part in spelled.split(mark) if part.strip()]
-        if parts and all(part in names for part in parts):
-            return tuple(names[part] for part in parts)
-    return ()

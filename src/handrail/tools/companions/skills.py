@@ -1,4 +1,4 @@
-"""The tools skill_list and skill_control."""
+"""The tools for skills: skill_list, skill_control."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Literal, Protocol
@@ -10,12 +10,12 @@ from handrail.protocol.records import SkillEntry
 from handrail.protocol.text import render_value
 from handrail.protocol.tool_spec import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
-from handrail.skills.allowed import format_allowed_tools
+from handrail.skills.allowed_tools import format_allowed_tools
 from handrail.skills.skill import Skill
 from handrail.tools.tool import Context, Output, Tool, Touches
 
 if TYPE_CHECKING:
-    from handrail.skills.finding import SkillCatalog
+    from handrail.skills.discovery import SkillCatalog
 
 
 _SOURCES = {"settings": "the person's settings", "user": "the person", "project": "this project", "gone": "gone"}
@@ -49,8 +49,6 @@ SKILL_LIST = ToolSpec(
 
 
 def build_skill_list_tool(entries: Callable[[], tuple[SkillEntry, ...]]) -> Tool:
-    """The tool skill_list for one session."""
-
     def run(_: Context, __: SkillListArguments) -> Output:
         # The model learns of a skill that only people activate once it is active.
         listed = tuple(entry for entry in entries() if entry.active or not entry.by_name_only)
@@ -143,8 +141,6 @@ SKILL_CONTROL = ToolSpec(
 
 
 def build_skill_control_tool(book: SkillBook) -> Tool:
-    """The tool skill_control for one session."""
-
     def run(_: Context, arguments: SkillControlArguments) -> Output:
         return (_activate if arguments.action == "activate" else _deactivate)(book, arguments.name)
 

@@ -11,11 +11,11 @@ from handrail.process.output import SpillFile
 from handrail.process.result import CapturedOutput, CommandResult, Ending
 from handrail.process.sessions.keeper_client import ProxyPlan
 from handrail.process.sessions.sessions import ProcessSession, generate_id
-from handrail.process.sessions.store import OverlayNote, ProcessLog, build_note
+from handrail.process.sessions.store import OverlayNote, ProcessLog
 from handrail.protocol.errors import StoreError, ToolError
 from handrail.protocol.results import SandboxUsed
 from handrail.sandbox.launch import Launch
-from handrail.sandbox.overlay.overlay import Overlay, assign_owner
+from handrail.sandbox.overlay.overlay import Overlay
 from handrail.sandbox.profile import ResourceLimits, SandboxProfile
 from handrail.sandbox.proxy.handover import NAME, build_socket_folder
 from handrail.tools.exec.overlay import build_preview, judge_and_commit, open_overlay, watch_disk
@@ -85,8 +85,8 @@ class DetachedRun:
         if overlay is not None and used is not None:
             # From here on the overlay has an owner, also if this process is killed.
             self._name = generate_id()
-            assign_owner(overlay, os.path.join(run.background.folder, self._name))
-            self._files |= build_note(OverlayNote(overlay.folder, run.context.tool_call_id, used))
+            overlay.assign_owner(os.path.join(run.background.folder, self._name))
+            self._files |= OverlayNote(overlay.folder, run.context.tool_call_id, used).to_file()
 
     def execute(self) -> FinishedRun | ProcessSession:
         """The finished run, or the process session that goes on. After an error nothing is left."""

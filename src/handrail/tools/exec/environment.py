@@ -1,4 +1,4 @@
-"""The sandbox and the limits of a session's commands.
+"""The sandbox of a session's commands, with their limits.
 
 Every session has a `CommandEnvironment`, also one that never runs a command. So this module imports sandboxes late.
 """
@@ -66,7 +66,7 @@ class CommandEnvironment:
 
         Only folders are checked. A foreign file shows when a command fails to change it, and the result says so.
         """
-        foreign = self.sensitive_paths.foreign(roots)
+        foreign = self.sensitive_paths.find_foreign(roots)
         if foreign is None or not any(foreign == root or foreign.startswith(f"{root}/") for root in writable):
             return None
         return describe_foreign_owner(foreign)

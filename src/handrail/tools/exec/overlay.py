@@ -1,4 +1,4 @@
-"""Runs a command in an overlay: its changes are examined and judged before they are committed."""
+"""Runs a command in an overlay: policy judges its changes before they are committed."""
 
 import os
 import re
@@ -24,8 +24,8 @@ from handrail.policy.changeset import collect_moved_paths, is_deletion, rank_by_
 from handrail.policy.verdict import build_change_refusal
 from handrail.process.output import clean_output
 from handrail.process.usage import count_bytes_below
+from handrail.protocol.changes import Preview, PreviewRun
 from handrail.protocol.errors import StoreError, ToolError
-from handrail.protocol.permissions import ONLY_LOOKS, Preview, PreviewRun
 from handrail.sandbox.overlay.overlay import Overlay
 from handrail.sandbox.profile import SandboxProfile
 from handrail.tools.exec.result import (
@@ -153,7 +153,7 @@ def _explain_conflict(context: CommandContext, error: ToolError) -> ToolError:
 def preview_command(run: CommandRun) -> Preview:
     """Runs the command as an unapproved one: it sees no credentials and has no network."""
     if run.is_proven:
-        return Preview(kind="none", text=ONLY_LOOKS)
+        return Preview(kind="none", text="it only looks, so that a yes changes nothing", read_only=True)
     if not run.fact.has_overlay or run.fact.hosts or run.fact.yields:
         return Preview(kind="none", text="needs the network" if run.fact.hosts else "no overlay here")
     if run.command.git_use == "among others" and _list_tracked_credentials(run):

@@ -18,14 +18,15 @@ from handrail.process.result import CapturedOutput, CommandResult, describe_exit
 from handrail.protocol.changes import Change, ChangeSet
 from handrail.protocol.errors import StoreError, ToolError
 from handrail.protocol.results import SandboxUsed
+from handrail.protocol.text import truncate_middle
 from handrail.sandbox.overlay.overlay import list_overlay_hints
 from handrail.sandbox.profile import MEGABYTE, SandboxProfile
 from handrail.tools.exec.environment import RESTRICTED_SECONDS
 from handrail.tools.exec.run import CommandRun, FinishedRun, discard_output_on_error
 from handrail.tools.exec.spec import MAX_TIMEOUT_MS, ExecData
-from handrail.tools.text import build_output_reference, format_count, truncate_middle, truncate_with_reference
+from handrail.tools.text import build_output_reference, format_count, truncate_with_reference
 from handrail.tools.tool import Context, OffloadedText, Output
-from handrail.workspace.errors import clip_path
+from handrail.workspace.roots import clip_path
 
 _NO_NETWORK = re.compile(
     "EAI_AGAIN|ENETUNREACH|emporary failure in name resolution|ould not resolve|etwork is unreachable|getaddrinfo"

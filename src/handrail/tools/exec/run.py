@@ -57,7 +57,9 @@ class ConnectionLog:
         """Logs an attempt, from any thread. If this raises, the proxy lets nothing through."""
         if not attempt.allowed and not self._count_blocked(attempt):
             return
-        reason = attempt.reason or self._explain_allowed(attempt)
+        reason = attempt.reason or (
+            "a person said yes to it" if _spell_address(attempt) in self._approved else "network.allow lists it"
+        )
         self._context.report_connection(attempt.host, attempt.port, attempt.allowed, reason)
         if attempt.allowed:
             with self._lock:
@@ -71,9 +73,6 @@ class ConnectionLog:
             if len(self._blocked) < MAX_BLOCKED_ATTEMPTS:  # a command can make up any number of hosts
                 self._blocked.setdefault(describe_attempt(attempt))
             return self._blocked_attempts <= MAX_BLOCKED_ATTEMPTS
-
-    def _explain_allowed(self, attempt: Attempt) -> str:
-        return "a person said yes to it" if _spell_address(attempt) in self._approved else "network.allow lists it"
 
     @property
     def reached(self) -> tuple[str, ...]:
@@ -101,7 +100,7 @@ class ConnectionLog:
 
 
 @contextmanager
-def open_network(
+def _open_network(
     profile: SandboxProfile, hosts: tuple[str, ...], log: ConnectionLog, folder: str
 ) -> Generator[SandboxProfile]:
     """Runs a proxy to the hosts. Yields the profile with this proxy as its only network.
@@ -148,7 +147,7 @@ class CommandRun(msgspec.Struct, frozen=True, dict=True, kw_only=True):
 
     @cached_property
     def fact(self) -> CommandFact:
-        return require_command_fact(self.context)
+        return _require_fact(self.context)
 
     @cached_property
     def command(self) -> ParsedCommand:
@@ -200,7 +199,7 @@ def run_command(
     if not hosts:
         return build_finished_run(_run_launch(run, profile, overlay), profile)
     log = ConnectionLog(run.context)
-    with open_network(profile, hosts, log, run.environment.spill_folder) as open_profile:
+    with _open_network(profile, hosts, log, run.environment.spill_folder) as open_profile:
         result = _run_launch(run, open_profile, overlay)
     return build_finished_run(result, open_profile, log)
 
@@ -223,7 +222,7 @@ def _run_launch(run: CommandRun, profile: SandboxProfile, overlay: Overlay | Non
         spill_folder=folder,
         two_pipes=context.limits.restricted,
     )
-    check_started(run, result, overlay)
+    _check_started(run, result, overlay)
     return result
 
 
@@ -242,7 +241,7 @@ def build_weaker_sandbox_error() -> ToolError:
     return ToolError("CONFLICT", f"{message} Nothing was run. Call again.")
 
 
-def check_started(run: CommandRun, result: CommandResult, overlay: Overlay | None = None) -> None:
+def _check_started(run: CommandRun, result: CommandResult, overlay: Overlay | None = None) -> None:
     """ToolError if the sandbox could not be made, so that the command never ran."""
     if result.ending == "failed":
         remove_spill_files(result)
@@ -267,7 +266,7 @@ def build_updates(context: CommandContext) -> Updates:
     return Updates(send)
 
 
-def require_command_fact(context: CommandContext) -> CommandFact:
+def _require_fact(context: CommandContext) -> CommandFact:
     fact = context.facts.command
     if fact is None:
         raise AssertionError("a command was judged before it runs")
@@ -276,7 +275,7 @@ def require_command_fact(context: CommandContext) -> CommandFact:
 
 def summarize_command(context: CommandContext) -> str:
     """The summary of the command's change set."""
-    return require_command_fact(context).text[:_MAX_SUMMARY_CHARS]
+    return _require_fact(context).text[:_MAX_SUMMARY_CHARS]
 
 
 @contextlib.contextmanager

@@ -1,17 +1,13 @@
-"""The arguments and the result of exec."""
+"""The spec of exec with its arguments."""
 
 from typing import Annotated
 
 from msgspec import Meta
 
-from handrail.protocol.errors import ToolError
 from handrail.protocol.tool_spec import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
-from handrail.tools.tool import CommandUse, Touches
 
 MAX_TIMEOUT_MS = 600_000
-_MAX_COMMAND_BYTES = 100_000
-"""Of a command: the system takes little more in one piece."""
 
 
 class ExecArguments(Arguments, frozen=True):
@@ -69,15 +65,3 @@ EXEC = ToolSpec(
     intent="run a command: tests, build, git, scripts",
     not_for=(("reading files", "read"), ("searching them", "grep"), ("changing them", "edit")),
 )
-
-
-def find_exec_touches(arguments: ExecArguments) -> Touches:
-    command = arguments.command
-    if not command.strip():
-        raise ToolError("INVALID_ARGUMENT", "exec: command has nothing in it but blanks. Nothing was run.")
-    if "\0" in command:
-        raise ToolError("INVALID_ARGUMENT", "exec: command holds a NUL, which no command can. Nothing was run.")
-    if (size := len(command.encode("utf-8", "surrogatepass"))) > _MAX_COMMAND_BYTES:
-        message = f"exec: the command is {size:,} bytes long, and {_MAX_COMMAND_BYTES:,} is the most that can be run."
-        raise ToolError("LIMIT_EXCEEDED", f"{message} Write it to a file, and run that. Nothing was run.")
-    return Touches(command=CommandUse(command, arguments.cwd, arguments.background, arguments.yield_ms is not None))

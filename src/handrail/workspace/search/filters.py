@@ -103,7 +103,7 @@ class _IgnoreFilter:
         except OSError:
             return None
         try:
-            return rules.inside(descriptor, name)
+            return rules.enter(descriptor, name)
         finally:
             os.close(descriptor)
 

@@ -1,4 +1,4 @@
-"""The engine that searches without ripgrep: the same files and lines, or a refusal that names ripgrep."""
+"""The engine that searches without ripgrep: it finds the same lines, or refuses."""
 
 import codecs
 import heapq
@@ -190,7 +190,7 @@ class _Walk:
             self.unreadable += 1
             return
         if path:
-            ignore, path = ignore.inside(descriptor, name), b"%b/" % path
+            ignore, path = ignore.enter(descriptor, name), b"%b/" % path
         folder = _OpenFolder(descriptor, "", outer.kernel)
         if len(self._levels) >= _MAX_OPEN_LEVELS:
             os.close(descriptor)

@@ -20,7 +20,7 @@ from handrail.workspace.search.regex_syntax import (
     Reach,
     UnsupportedPatternError,
 )
-from handrail.workspace.search.ripgrep_output import build_line_break_error, build_pattern_error
+from handrail.workspace.search.ripgrep import build_line_break_error, build_pattern_error
 
 MAX_SPANS = 450_000
 """Matches of one line. A line with more of them is too long to be shown."""

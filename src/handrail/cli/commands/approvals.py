@@ -1,0 +1,426 @@
+"""`handrail approvals`: the inbox of a person."""
+
+import os
+import time
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from msgspec import structs
+
+from handrail.api import Handrail
+from handrail.cli.commands.approvals_answer import (
+    SCHEMA,
+    answer_request,
+    build_grant_id,
+    build_inbox_hooks,
+    describe_grant,
+    describe_retry,
+    list_outdated_files,
+    open_asking_session,
+    refuse_other_variables,
+    resolve_grant,
+    resolve_question,
+    resolve_request,
+)
+from handrail.cli.context import load_settings, open_state_folder, resolve_workspace
+from handrail.cli.exits import FAILED, LIMIT, OK, WAITING, CommandFailed
+from handrail.cli.output import print_json, print_note, print_out, print_slow_notice, render_table, warn
+from handrail.cli.parser import Command, add_json_option, add_plain_option, add_workspace_option, parse_nonempty_text
+from handrail.cli.permission import (
+    can_ask,
+    describe_answer_commands,
+    render_question,
+    render_request_text,
+    shorten_request_id,
+)
+from handrail.protocol.changes import Preview
+from handrail.protocol.errors import HandrailError, ToolError, UsageError
+from handrail.protocol.permissions import (
+    Answer,
+    AnswerKind,
+    InboxQuestion,
+    InboxRequest,
+    OpenedFolder,
+    PermissionRequest,
+)
+from handrail.protocol.records import StoredGrant, format_age, shorten_ids
+from handrail.protocol.text import to_one_line, truncate
+from handrail.protocol.tool_spec import MCP_PREFIX, format_tool_label
+from handrail.protocol.wire import encode
+from handrail.terminal.changes_text import summarize_changes
+from handrail.terminal.permission_prompt import RequestHooks, TerminalApprover
+from handrail.terminal.question_prompt import parse_reply
+from handrail.terminal.request_text import describe_subject
+
+_UNKNOWN = "?"
+_STATES = {"waiting": "waiting", "ready": "answered, not run"}
+_POLL_SECONDS = 0.5
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    add_workspace_option(parser)
+    parser.add_argument("--all", action="store_true", help="of every workspace, not only of this one")
+    parser.add_argument("--watch", action="store_true", help="stay, and ask or tell about each request that comes")
+    add_plain_option(parser)
+    add_json_option(parser)
+
+
+def run(options: Namespace) -> int:
+    """Lists the inbox, or watches it."""
+    inbox = open_state_folder().open_inbox(None if options.all else os.path.realpath(resolve_workspace(options)))
+    if options.watch:
+        return _watch(options, inbox.list_requests)
+    waiting, granted, asked = inbox.list_requests(), inbox.list_grants(), inbox.list_questions()
+    names = _build_short_ids(waiting, granted, asked)
+    for problem in inbox.unreadable.values():
+        warn(f"warning: {problem}")
+    if options.json:
+        body = {"waiting": [_build_request_row(one, names) for one in waiting]}
+        body |= {"questions": [_build_question_row(one, names) for one in asked]}
+        body |= {"granted": [_build_grant_row(one, names) for one in granted]}
+        print_json(encode({"schema": SCHEMA, **body}))
+    elif waiting or granted or asked:
+        print_out(_render_inbox(waiting, granted, asked, names, places=options.all))
+        if asked:
+            print_note(f"to reply: handrail approvals reply {names[asked[0].question.tool_call_id]} NUMBER-OR-TEXT")
+        if waiting:
+            first = names[waiting[0].request.id]
+            print_note(f"to answer: handrail approvals allow {first} | deny {first} --reason TEXT")
+    else:
+        where = "" if options.all else " here"
+        print_note(f"nobody waits for you{where}, and nothing is granted{'; every workspace: --all' if where else ''}")
+    return OK
+
+
+def _add_request_arguments(parser: ArgumentParser, subject: str = "request") -> None:
+    parser.add_argument("id", metavar="ID", type=parse_nonempty_text, help=f"the {subject}, or the beginning of its id")
+
+
+def _add_place_arguments(parser: ArgumentParser) -> None:
+    add_workspace_option(parser, "where it waits (here first, then anywhere)")
+    add_json_option(parser)
+
+
+def _add_allow_arguments(parser: ArgumentParser) -> None:
+    _add_request_arguments(parser)
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument(
+        "--scope",
+        choices=("once", "session", "workspace"),
+        default="once",
+        help="also stop asking for its class of commands, where the request offers that (once)",
+    )
+    how.add_argument(
+        "--output-only", action="store_true", help="what it printed, without what it changed, where it was tried"
+    )
+    _add_place_arguments(parser)
+
+
+def run_allow(options: Namespace) -> int:
+    """Approves a request, and runs it if it was answered before and not run."""
+    waiting = resolve_request(options)
+    kind: AnswerKind = "output" if options.output_only else options.scope
+    return answer_request(options, waiting, waiting.answer or Answer(kind=kind))
+
+
+def _add_deny_arguments(parser: ArgumentParser) -> None:
+    _add_request_arguments(parser)
+    parser.add_argument("--reason", metavar="TEXT", help="why not; the model reads it")
+    _add_place_arguments(parser)
+
+
+def run_deny(options: Namespace) -> int:
+    return answer_request(options, resolve_request(options), Answer(kind="deny", reason=options.reason or None))
+
+
+def _add_reply_arguments(parser: ArgumentParser) -> None:
+    _add_request_arguments(parser, "question")
+    parser.add_argument("words", metavar="REPLY", nargs="*", help="the numbers of options, their texts, or own words")
+    parser.add_argument("--put-aside", action="store_true", help="no reply: the model is told to decide by itself")
+    _add_place_arguments(parser)
+
+
+def run_reply(options: Namespace) -> int:
+    """Replies to a question of the model."""
+    asked = resolve_question(options)
+    question = asked.question
+    if not options.words and not options.put_aside:
+        raise CommandFailed(f"say what you reply, or --put-aside.\n{render_question(question)}")
+    workspace = options.workspace or asked.workspace
+    if workspace is None or not os.path.isdir(workspace):
+        problem = f"the folder {to_one_line(workspace)} is not there" if workspace else "its workspace was not noted"
+        raise CommandFailed(f"{problem}. Nothing was replied. Name it with --workspace.", FAILED)
+    reply = None if options.put_aside else parse_reply(question, " ".join(options.words))
+    with Handrail(workspace, session=asked.session_id, settings=load_settings(options, None, workspace)) as rail:
+        try:
+            done = rail.reply(question, reply)
+        except UsageError as error:
+            if rail.is_pending(question):
+                raise CommandFailed(f"{error} Nothing was replied; it still waits.") from None
+            raise CommandFailed(f"replied elsewhere: {error}", FAILED) from None
+    if options.json:
+        print_json(encode({"schema": SCHEMA, "results": done.results, "waiting": ()}))
+        return OK
+    print_out(f"put aside: {to_one_line(question.question)}\n" if reply is None else f"{done.results[0].content}\n")
+    print_note(f"session {to_one_line(asked.session_id)} has it, and goes on from there when its loop does")
+    return OK
+
+
+def _add_show_arguments(parser: ArgumentParser) -> None:
+    _add_request_arguments(parser)
+    parser.add_argument("--diff", action="store_true", help="also the differences that it would make")
+    parser.add_argument("--output", action="store_true", help="also what it printed when it was tried")
+    _add_place_arguments(parser)
+
+
+def run_show(options: Namespace) -> int:
+    """Prints a request with its preview."""
+    waiting = resolve_request(options)
+    request = waiting.request
+    if options.json:
+        row = _build_request_row(waiting, {request.id: shorten_request_id(request.id)})
+        print_json(encode({"schema": SCHEMA, "waiting": [row], "granted": ()}))
+        return OK
+    outdated = list_outdated_files(options, waiting, request)
+    print_out(render_request_text(request, outdated, describe_retry(request)))
+    if request.preview is not None and request.preview.tried is not None:
+        _print_preview(options, request.preview)
+    print_note(describe_answer_commands(request, outdated=bool(outdated)))
+    return OK
+
+
+def _print_preview(options: Namespace, preview: Preview) -> None:
+    if options.diff:
+        print_out(f"\n{preview.text}")
+        if preview.truncated:
+            print_note("the diff is cut: it is too long to be kept whole")
+    if options.output:
+        print_out(f"\n{preview.output}")
+
+
+def _add_retry_arguments(parser: ArgumentParser) -> None:
+    _add_request_arguments(parser)
+    parser.add_argument("--command", metavar="TEXT", type=parse_nonempty_text, help="another command in its place")
+    _add_place_arguments(parser)
+
+
+def run_retry(options: Namespace) -> int:
+    """Previews the command of a request again, or another command instead."""
+    waiting = resolve_request(options)
+    if waiting.request.command is None:
+        label = to_one_line(format_tool_label(waiting.request.tool_name, waiting.request.server_name))
+        raise CommandFailed(f"only commands are tried, and this is {label}. Nothing was done.", FAILED)
+    with open_asking_session(options, waiting) as rail:
+        refuse_other_variables(rail, waiting)
+        try:
+            with print_slow_notice(options, f"{options.command or waiting.request.command}, tried in a copy"):
+                request = rail.retry(waiting.request.id, options.command)
+        except (ToolError, UsageError) as error:
+            problem = error.message if isinstance(error, ToolError) else str(error)
+            raise CommandFailed(f"not tried: {problem.rstrip('.')}. The request waits as it was.", FAILED) from None
+    if options.json:
+        print_json(encode({"schema": SCHEMA, "request": request}))
+        return WAITING
+    print_out(render_request_text(request))
+    print_note(describe_answer_commands(request))
+    return WAITING
+
+
+def _add_revoke_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("id", metavar="ID", type=parse_nonempty_text, help="the grant, or the path of an opened folder")
+    add_workspace_option(parser, "where it counts (here first, then anywhere)")
+    add_json_option(parser)
+
+
+def run_revoke(options: Namespace) -> int:
+    """Revokes a grant, or closes a folder."""
+    grant = resolve_grant(options)
+    workspace = options.workspace or grant.workspace
+    if workspace is None:
+        raise CommandFailed(
+            "which workspace it belongs to was not noted. Nothing was revoked. Name it with --workspace."
+        )
+    granted = grant.granted
+    with Handrail(workspace, session=granted.session_id, settings=load_settings(options, None, workspace)) as rail:
+        if isinstance(granted, OpenedFolder):
+            rail.close_folder(granted.path)
+        else:
+            rail.revoke(granted.id)
+    if options.json:
+        print_json(encode({"schema": SCHEMA, "revoked": build_grant_id(grant)}))
+    else:
+        print_out(f"revoked: {to_one_line(describe_grant(grant))} asks again\n")
+    return OK
+
+
+COMMANDS = {
+    "approvals": Command(run, add_arguments, ("handrail approvals --watch", "handrail approvals allow 8f2")),
+    "approvals allow": Command(
+        run_allow,
+        _add_allow_arguments,
+        ("handrail approvals allow 8f2 --scope session", "handrail approvals allow 8f2 --output-only"),
+        {
+            FAILED: "nothing waits under this id, or the result is an error",
+            WAITING: "more of its batch waits",
+            LIMIT: "a limit ended it",
+        },
+    ),
+    "approvals deny": Command(
+        run_deny,
+        _add_deny_arguments,
+        ("handrail approvals deny 8f2", "handrail approvals deny 8f2 --reason 'use the staging config'"),
+        {FAILED: "nothing waits under this id", WAITING: "more of its batch waits"},
+    ),
+    "approvals reply": Command(
+        run_reply,
+        _add_reply_arguments,
+        ("handrail approvals reply 8f2 1", "handrail approvals reply 8f2 only in the checkout"),
+        {FAILED: "no question waits under this id"},
+    ),
+    "approvals show": Command(
+        run_show,
+        _add_show_arguments,
+        ("handrail approvals show 8f2 --diff", "handrail approvals show 8f2 --output --json"),
+        {FAILED: "nothing waits under this id"},
+    ),
+    "approvals retry": Command(
+        run_retry,
+        _add_retry_arguments,
+        ("handrail approvals retry 8f2", "handrail approvals retry 8f2 --command 'make -n'"),
+        {FAILED: "nothing waits under this id, or policy refuses it", WAITING: "tried; it waits for an answer"},
+    ),
+    "approvals revoke": Command(
+        run_revoke,
+        _add_revoke_arguments,
+        ("handrail approvals revoke 1c9", "handrail approvals revoke /data/shared"),
+        {FAILED: "nothing is granted under this id"},
+    ),
+}
+
+
+# The inbox as rows
+
+
+def _build_short_ids(
+    waiting: Sequence[InboxRequest], granted: Sequence[StoredGrant] = (), asked: Sequence[InboxQuestion] = ()
+) -> dict[str, str]:
+    """The short ids of all of them. None means two."""
+    questions = (one.question.tool_call_id for one in asked)
+    return shorten_ids([*(one.request.id for one in waiting), *map(build_grant_id, granted), *questions])
+
+
+def _build_request_row(one: InboxRequest, names: dict[str, str]) -> dict[str, Any]:
+    request = one.request
+    row = {"id": request.id, "short": names[request.id], "state": one.state, "sessionId": request.session_id}
+    return row | {"workspace": one.workspace, "time": one.time, "mode": one.mode, "request": request}
+
+
+def _build_question_row(one: InboxQuestion, names: dict[str, str]) -> dict[str, Any]:
+    question = one.question
+    row = {"id": question.tool_call_id, "short": names[question.tool_call_id], "sessionId": one.session_id}
+    return row | {"workspace": one.workspace, "time": one.time, "question": question}
+
+
+def _build_grant_row(grant: StoredGrant, names: dict[str, str]) -> dict[str, Any]:
+    granted, name = grant.granted, build_grant_id(grant)
+    row = {"id": name, "short": names[name], "scope": granted.scope, "sessionId": granted.session_id}
+    row |= {"workspace": grant.workspace, "time": granted.time}
+    if isinstance(granted, OpenedFolder):
+        return row | {"kind": "folder", "path": granted.path, "access": granted.access}
+    if granted.command.startswith(MCP_PREFIX):
+        return row | {"kind": "tool", "tool": granted.command}
+    return row | {"kind": "command", "command": granted.command}
+
+
+def _render_inbox(
+    waiting: list[InboxRequest],
+    granted: list[StoredGrant],
+    asked: list[InboxQuestion],
+    names: dict[str, str],
+    *,
+    places: bool,
+) -> str:
+    """The inbox as a table. `places`: with the workspaces."""
+    now = datetime.now(UTC)
+
+    def build_row(name: str, state: str, since: datetime, session: str, workspace: str | None, what: str) -> list[str]:
+        place = [workspace or _UNKNOWN] if places else []
+        return [names[name], state, format_age(now - since), session, *place, what]
+
+    rows = [["id", "state", "since", "session", *(["workspace"] if places else []), "what"]]
+    for one in asked:
+        choices = (f"{number} {truncate(option, 30)}" for number, option in enumerate(one.question.options, start=1))
+        what = " · ".join((truncate(one.question.question, 80), *choices))
+        rows.append(build_row(one.question.tool_call_id, "question", one.time, one.session_id, one.workspace, what))
+    for one in waiting:
+        request, subject = one.request, describe_subject(one.request)
+        what = truncate(subject if request.command is None else f"{request.tool_name} {subject}", 80)
+        what = f"{what}{_summarize_changes(request)} ({request.rule})"
+        rows.append(build_row(request.id, _STATES[one.state], one.time, request.session_id, one.workspace, what))
+    for one in granted:
+        state, what = f"granted, {one.granted.scope}", truncate(describe_grant(one), 80)
+        grant_id, since = build_grant_id(one), one.granted.time
+        rows.append(build_row(grant_id, state, since, one.granted.session_id, one.workspace, what))
+    return render_table(rows)
+
+
+def _summarize_changes(request: PermissionRequest) -> str:
+    """The changes of the preview, in a few words."""
+    tried = request.preview.tried if request.preview is not None else None
+    return f": {summarize_changes(tried)}" if tried is not None else ""
+
+
+# --watch
+
+
+def _watch(options: Namespace, list_waiting: Callable[[], list[InboxRequest]]) -> int:
+    """Asks about each new request on a terminal. Into a pipe, prints a line for each change. Ends with Ctrl-C, or when
+    the pipe is closed."""
+    asks = can_ask(options)
+    known: dict[str, InboxRequest] = {}
+    if not options.json:
+        print_note("waiting for requests; Ctrl-C ends it")
+    while True:
+        found = {one.request.id: one for one in list_waiting()}
+        gone = [one for name, one in known.items() if name not in found]
+        new = [one for name, one in found.items() if name not in known]
+        known = found
+        if asks:
+            for number, one in enumerate(new, start=1):
+                _ask(options, one, build_inbox_hooks(options, one, list_waiting), number, len(new))
+        else:
+            changes = [(one, "answered") for one in gone] + [(one, one.state) for one in new]
+            if not all(_print_change(options, one, change, known) for one, change in changes):
+                return OK
+        time.sleep(_POLL_SECONDS)
+
+
+def _ask(options: Namespace, one: InboxRequest, hooks: RequestHooks, number: int, total: int) -> None:
+    """Asks about one request, and answers it. If it cannot be answered here, prints why."""
+    request = one.request
+    if not hooks.still_open(request):
+        return
+    if one.answer is not None:
+        print_note(f"answered, not run: {describe_subject(request)} (handrail approvals allow {request.id} runs it)")
+        return
+    warn(f"session {to_one_line(request.session_id)} in {to_one_line(one.workspace or '?')}")
+    approver = TerminalApprover(hooks, plain=options.plain)
+    reply = approver.ask(request, number, total)
+    if not isinstance(reply.answer, Answer) or not isinstance(reply.subject, PermissionRequest):
+        return
+    try:
+        answer_request(options, structs.replace(one, request=reply.subject), reply.answer, report=approver.report)
+    except (CommandFailed, HandrailError) as error:
+        warn(f"handrail: {error}")
+
+
+def _print_change(options: Namespace, one: InboxRequest, change: str, known: dict[str, InboxRequest]) -> bool:
+    """Prints what happened to a request. Returns whether the output may still be read."""
+    names = _build_short_ids([*known.values(), one])
+    if options.json:
+        return print_json(encode({"schema": SCHEMA, "change": change, **_build_request_row(one, names)}))
+    subject = f"{describe_subject(one.request)}{_summarize_changes(one.request)}"
+    print_out(f"{change}  {names[one.request.id]}  {one.request.session_id}  {subject}\n")
+    return True

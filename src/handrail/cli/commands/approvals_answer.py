@@ -1,0 +1,298 @@
+"""A parked request of any session: found by its id, answered from the shell."""
+
+import os
+from argparse import Namespace
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from handrail.api import Handrail
+from handrail.cli.commands.call import get_exit_code, print_result
+from handrail.cli.context import find_server_sources, load_settings, open_state_folder
+from handrail.cli.exits import FAILED, OK, WAITING, CommandFailed
+from handrail.cli.output import print_json, print_note, print_out, print_slow_notice
+from handrail.cli.permission import shorten_request_id
+from handrail.protocol.calls import Done, Parked
+from handrail.protocol.errors import HandrailError, UsageError
+from handrail.protocol.permissions import (
+    Answer,
+    ApproverReply,
+    InboxQuestion,
+    InboxRequest,
+    OpenedFolder,
+    PermissionRequest,
+)
+from handrail.protocol.records import StoredGrant, list_matching_ids, shorten_ids
+from handrail.protocol.results import ToolResult
+from handrail.protocol.text import quote_text, to_one_line, truncate
+from handrail.protocol.tool_spec import MCP_PREFIX
+from handrail.protocol.wire import encode
+from handrail.terminal.changes_text import describe_outdated
+from handrail.terminal.permission_prompt import RequestHooks
+from handrail.terminal.request_text import describe_subject
+
+SCHEMA = "handrail.approvals/1"
+_KEEPING = frozenset({"once", "session", "workspace"})
+
+
+# Lookup
+
+
+def resolve_request(options: Namespace) -> InboxRequest:
+    """Finds a request by its id: in this workspace, else anywhere."""
+    state, spelled = open_state_folder(), quote_text(options.id)
+    for workspace in _list_lookups(options):
+        found = {one.request.id: one for one in state.open_inbox(workspace).list_requests()}
+        subjects = {request_id: describe_subject(one.request) for request_id, one in found.items()}
+        if (request_id := _match_id(options.id, subjects)) is not None:
+            return found[request_id]
+    inbox = state.open_inbox(None)
+    answered = inbox.list_answers()
+    before = list_matching_ids(options.id, answered)
+    if len(before) == 1:
+        problem = f"{spelled} was answered already: {answered[before[0]].kind}."
+        raise CommandFailed(f"{problem} Nothing more was run; handrail log tells what came of it.", FAILED)
+    if list_matching_ids(options.id, (one.question.tool_call_id for one in inbox.list_questions())):
+        raise CommandFailed(f"{spelled} is a question; handrail approvals reply answers it. Nothing was done.")
+    raise CommandFailed(f"nothing waits under {spelled}. Nothing was run. handrail approvals lists what does.", FAILED)
+
+
+def resolve_grant(options: Namespace) -> StoredGrant:
+    """Finds a grant by its id, or an opened folder by its path: in this workspace, else anywhere."""
+    for workspace in _list_lookups(options):
+        grants = {build_grant_id(one): one for one in open_state_folder().open_inbox(workspace).list_grants()}
+        for grant in grants.values() if options.id.startswith("/") else ():
+            if isinstance(grant.granted, OpenedFolder) and os.path.realpath(options.id) == grant.granted.path:
+                return grant
+        subjects = {grant_id: describe_grant(one) for grant_id, one in grants.items()}
+        if (grant_id := _match_id(options.id, subjects)) is not None:
+            return grants[grant_id]
+    problem = f"nothing is granted under {quote_text(options.id)}. Nothing was revoked."
+    raise CommandFailed(f"{problem} handrail approvals lists what is.", FAILED)
+
+
+def resolve_question(options: Namespace) -> InboxQuestion:
+    """Finds a question of any workspace by its id."""
+    # The questions of this workspace are found even if its path was not recorded.
+    lookups = [None, *filter(None, _list_lookups(options))]
+    found = [one for workspace in lookups for one in open_state_folder().open_inbox(workspace).list_questions()]
+    questions = {one.question.tool_call_id: one for one in found}
+    subjects = {question_id: to_one_line(one.question.question) for question_id, one in questions.items()}
+    if (question_id := _match_id(options.id, subjects)) is not None:
+        return questions[question_id]
+    problem = f"no question waits under {quote_text(options.id)}. Nothing was done."
+    raise CommandFailed(f"{problem} handrail approvals lists what does.", FAILED)
+
+
+def _list_lookups(options: Namespace) -> list[str | None]:
+    """The workspaces to look in, one after the other. None stands for all of them."""
+    everywhere: list[str | None] = [] if options.workspace else [None]
+    try:
+        return [os.path.realpath(options.workspace or os.getcwd()), *everywhere]
+    except OSError:  # the current folder is gone
+        return everywhere
+
+
+def _match_id(spelled: str, subjects: dict[str, str]) -> str | None:
+    """The id that a person means. `subjects`: the descriptions by id."""
+    ids = list_matching_ids(spelled, subjects)
+    if len(ids) > 1:
+        names = ", ".join(f"{short} ({truncate(subjects[one], 40)})" for one, short in shorten_ids(ids).items())
+        raise CommandFailed(f"{quote_text(spelled)} could be {names}. Nothing was done. Say more of the id.")
+    return ids[0] if ids else None
+
+
+def build_grant_id(grant: StoredGrant) -> str:
+    """The id that revokes a grant. The id of an opened folder is made from its path and scope."""
+    granted = grant.granted
+    if not isinstance(granted, OpenedFolder):
+        return granted.id
+    import hashlib  # noqa: PLC0415  few open folders
+
+    key = f"{grant.home} {granted.scope} {granted.session_id} {granted.path} {granted.access}"
+    return f"f-{hashlib.sha256(key.encode(errors='surrogateescape')).hexdigest()[:12]}"
+
+
+def describe_grant(grant: StoredGrant) -> str:
+    granted = grant.granted
+    return f"{granted.path} ({granted.access})" if isinstance(granted, OpenedFolder) else granted.command
+
+
+# Answers
+
+
+def answer_request(
+    options: Namespace,
+    waiting: InboxRequest,
+    answer: Answer,
+    *,
+    report: Callable[[ApproverReply, Done | Parked], None] | None = None,
+) -> int:
+    """Answers a request, and prints the outcome as `call` does. The last answer of a batch runs the batch here.
+
+    `report`: tells a person who answered a prompt the outcome. Returns the exit code.
+    """
+    request = waiting.request
+    if waiting.answer is not None and waiting.answer.kind != answer.kind:
+        problem = f"it was answered already: {waiting.answer.kind}, and not run."
+        raise CommandFailed(f"{problem} handrail approvals allow {request.id} runs it.", FAILED)
+    with open_asking_session(options, waiting) as rail:
+        _refuse_foreign(rail, waiting, answer)
+        if answer.kind != "deny":
+            refuse_other_variables(rail, waiting)
+            _refuse_half(request, answer)
+        if report is None and waiting.answer is None:
+            _refuse_outdated(rail, request, answer)
+        try:
+            with print_slow_notice(options, request.command or request.description):
+                outcome = rail.answer(request, answer)
+        except UsageError as error:
+            if rail.is_pending(request.id):
+                raise CommandFailed(f"{error}. Nothing was run; it still waits.") from None
+            raise CommandFailed(f"answered elsewhere: {error}", FAILED) from None
+        if report is not None:
+            report(ApproverReply(request, answer), outcome)
+        if isinstance(outcome, Parked):
+            return _print_rest(options, outcome)
+        code = _print_results(options, waiting, outcome, rail)
+        if answer.kind in {"session", "workspace"} and not options.json:
+            classes = ", ".join(f"`{one}`" for one in request.grants) or "this folder"
+            scope = f"no longer asks for {classes} in this {answer.kind}"
+            print_note(f"{scope}; handrail approvals lists it, revoke takes it back")
+        return code
+
+
+def build_inbox_hooks(
+    options: Namespace, waiting: InboxRequest, list_waiting: Callable[[], list[InboxRequest]]
+) -> RequestHooks:
+    """The hooks of a prompt about a request of another session.
+
+    Each hook opens that session only as long as it needs it: a person may look at a request for hours.
+    """
+
+    def still_open(request: PermissionRequest) -> bool:
+        return any((one.request.id, one.request.revision) == (request.id, request.revision) for one in list_waiting())
+
+    def outdated(request: PermissionRequest) -> tuple[str, ...]:
+        return list_outdated_files(options, waiting, request)
+
+    def retry(request_id: str, command: str | None) -> PermissionRequest:
+        try:
+            with open_asking_session(options, waiting) as rail:
+                refuse_other_variables(rail, waiting)
+                return rail.retry(request_id, command)
+        except CommandFailed as failure:
+            raise UsageError(str(failure)) from None
+
+    return RequestHooks(still_open, outdated, retry)
+
+
+def open_asking_session(options: Namespace, waiting: InboxRequest) -> Handrail:
+    """Opens the session of a request with the mode and the variables that its commands had, so that the answer is for
+    the same question."""
+    workspace = options.workspace or waiting.workspace
+    if workspace is None:
+        raise CommandFailed("which workspace it belongs to was not noted. Nothing was run. Name it with --workspace.")
+    if not os.path.isdir(workspace):
+        gone = f"the folder {to_one_line(workspace)} that it is about is not there. Nothing was answered."
+        raise CommandFailed(f"{gone} It can be answered when the folder is there again.", FAILED)
+    loaded = load_settings(options, waiting.mode, workspace)
+    is_foreign = any(name.startswith(MCP_PREFIX) for name in waiting.tools)
+    return Handrail(
+        workspace,
+        session=waiting.request.session_id,
+        settings=loaded,
+        on_permission="park",
+        variables=open_state_folder().load_variables(waiting),
+        sources=find_server_sources(options, loaded, workspace) if is_foreign else (),
+    )
+
+
+def list_outdated_files(options: Namespace, waiting: InboxRequest, request: PermissionRequest) -> tuple[str, ...]:
+    """The files that changed since the preview of a request. Empty if that cannot be found out here."""
+    if request.preview_id is None:
+        return ()
+    with suppress(CommandFailed, HandrailError), open_asking_session(options, waiting) as rail:
+        return rail.outdated(request)
+    return ()
+
+
+def describe_retry(request: PermissionRequest) -> str:
+    return f"handrail approvals retry {shorten_request_id(request.id)} tries it again"
+
+
+def refuse_other_variables(rail: Handrail, waiting: InboxRequest) -> None:
+    """Refuses an approval if the command would get other variables than in the session that asked."""
+    if rail.would_differ(waiting.environment):
+        raise CommandFailed(
+            "the command would get other variables now (PATH, language, toolchains) than when it was asked, so a yes "
+            "would not count. Nothing was answered. Deny it, and have it called again.",
+            FAILED,
+        )
+
+
+def _refuse_foreign(rail: Handrail, waiting: InboxRequest, answer: Answer) -> None:
+    """Refuses an answer if a call of the batch needs a tool of the program that asked: the approval would be lost. A
+    denial does not need the tool of its own call."""
+    here = {spec.name for spec in rail.specs()}
+    tools = list(waiting.tools)
+    if answer.kind == "deny" and waiting.request.called in tools:
+        tools.remove(waiting.request.called)
+    if missing := [name for name in tools if name not in here]:
+        message = f"the tool {missing[0]!r} is not here; only the program that asked for it can run it."
+        raise CommandFailed(f"{message} Nothing was answered. There: rail.answer({waiting.request.id!r}, …)", FAILED)
+
+
+def _refuse_half(request: PermissionRequest, answer: Answer) -> None:
+    """Refuses to commit a command that was stopped. The request stays pending."""
+    if answer.kind in request.answers or "once" in request.answers or "output" not in request.answers:
+        return
+    short = shorten_request_id(request.id)
+    only = f"handrail approvals allow {short} --output-only takes what it printed, retry {short} tries it again"
+    raise CommandFailed(f"it was stopped before its end, so there is no whole result to keep. It still waits: {only}.")
+
+
+def _refuse_outdated(rail: Handrail, request: PermissionRequest, answer: Answer) -> None:
+    """Refuses an approval that would commit nothing, so that the request can still be retried."""
+    if answer.kind not in _KEEPING or request.preview_id is None:
+        return
+    if paths := rail.outdated(request):
+        raise CommandFailed(
+            f"{describe_outdated(paths, describe_retry(request))} Nothing was kept; it still waits.", FAILED
+        )
+
+
+def _print_results(options: Namespace, waiting: InboxRequest, done: Done, rail: Handrail) -> int:
+    if options.json:
+        print_json(encode({"schema": SCHEMA, "results": done.results, "waiting": ()}))
+    code = OK
+    for result in done.results:
+        if result.error is not None and result.error.code == "PERMISSION_DENIED":  # as the person wanted: no failure
+            if not options.json:
+                print_out(_render_denial(waiting, result))
+            continue
+        if not options.json:
+            print_result(result, options, waiting.mode or "ask", rail.why_off(result.name))
+        code = code or get_exit_code(result)
+    return code
+
+
+def _render_denial(waiting: InboxRequest, result: ToolResult[Any]) -> str:
+    request = waiting.request
+    own = request.tool_call_id == result.tool_call_id
+    subject = truncate(to_one_line(request.description if own else result.name), 80)
+    if own and request.preview_id is not None:
+        return f"dropped: {subject}; your files are untouched\n"
+    return f"denied: {subject}; nothing of it was run\n"
+
+
+def _print_rest(options: Namespace, parked: Parked) -> int:
+    ids = [request.id for request in parked.requests]
+    if options.json:
+        print_json(encode({"schema": SCHEMA, "results": (), "waiting": ids}))
+    elif ids:
+        short = shorten_ids(ids)[ids[0]]
+        print_note(f"Noted. {len(ids)} more to answer before anything of it runs: handrail approvals allow {short}")
+    else:
+        print_note("Noted. Another process runs it.")
+    return WAITING if ids else OK

@@ -1,0 +1,87 @@
+"""`handrail audit`: the records of the audit log."""
+
+from argparse import ArgumentParser, Namespace
+
+from handrail.cli.context import open_state_folder
+from handrail.cli.exits import FAILED, INFRASTRUCTURE, OK
+from handrail.cli.format import format_time
+from handrail.cli.output import print_json, print_note, print_out, render_table, warn
+from handrail.cli.parser import Command, add_json_option, parse_number
+from handrail.protocol.errors import StoreError
+from handrail.protocol.records import AuditRecord
+from handrail.protocol.text import truncate
+from handrail.protocol.wire import encode
+
+_SCHEMA = "handrail.audit/1"
+_HEAD = ("time", "tool", "decision", "rule", "result", "duration", "files", "details")
+_UNSOUND = ("–", "–", "–", "–", "not sound", "–", "–", "handrail audit verify")
+
+
+def run(options: Namespace) -> int:
+    records = open_state_folder().list_audit_records(options.limit)
+    if options.json:
+        print_json(encode({"schema": _SCHEMA, "records": records}))
+    elif records:
+        print_out(render_table([_HEAD, *(_build_row(record) if record else _UNSOUND for record in records)]))
+    else:
+        print_note("the audit has no record yet")
+    return OK
+
+
+def run_verify(options: Namespace) -> int:
+    """Restores the records that a crash left out, then checks every record."""
+    from handrail.diagnosis import restore_audit  # noqa: PLC0415  it loads the tools
+
+    state = open_state_folder()
+    try:
+        restored = restore_audit(state)
+    except StoreError as error:  # for example a read-only state folder: the present records are checked all the same
+        warn(f"warning: records that a crash left out were not restored: {error}")
+        restored = 0
+    found = state.verify_twice()
+    if options.json:
+        body = {"schema": _SCHEMA, "intact": found.intact, "count": found.records, "head": found.head}
+        print_json(encode({**body, "problems": found.problems, "unread": found.unread, "restored": restored}))
+    else:
+        if restored:
+            print_note(f"{_format_count(restored)} restored after a crash")
+        print_out("".join(f"{problem}\n" for problem in found.problems) or f"{_format_count(found.records)} intact\n")
+        for text in found.unread:
+            warn(f"warning: {text}")
+    return FAILED if found.problems else INFRASTRUCTURE if found.unread else OK
+
+
+def _build_row(record: AuditRecord) -> tuple[str, ...]:
+    milliseconds = record.duration_ms
+    return (
+        format_time(record.time),
+        record.label,
+        record.decision,
+        record.rule,
+        "ok" if record.ok else record.error_code or "failed",
+        f"{milliseconds:.1f} ms" if milliseconds < 1000 else f"{milliseconds / 1000:.1f} s",
+        truncate(" ".join(record.files_changed), 100),
+        truncate(": ".join(filter(None, (record.command or "", "" if record.ok else record.summary))), 100),
+    )
+
+
+def _format_count(number: int) -> str:
+    return f"{number:,} record{'s' * (number != 1)}"
+
+
+def _add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("--limit", metavar="N", type=parse_number(1), default=20, help="at most so many records (20)")
+    add_json_option(parser)
+
+
+COMMANDS = {
+    "audit": Command(
+        run, _add_arguments, ("handrail audit --limit 50", "handrail audit --json | jq '.records[].rule'")
+    ),
+    "audit verify": Command(
+        run_verify,
+        add_json_option,
+        ("handrail audit verify", "handrail audit verify --json | jq .intact"),
+        {FAILED: "the audit is broken"},
+    ),
+}

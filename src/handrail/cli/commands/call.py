@@ -1,0 +1,158 @@
+"""`handrail call`: one tool call from the shell."""
+
+import os
+from argparse import ArgumentParser, Namespace
+from typing import Any, cast
+
+from handrail.api import Handrail
+from handrail.cli.context import find_server_sources, load_settings, read_json_argument, resolve_workspace
+from handrail.cli.exits import FAILED, INFRASTRUCTURE, LIMIT, OK, WAITING, CommandFailed
+from handrail.cli.output import print_json, print_note, print_out, print_slow_notice, warn
+from handrail.cli.parser import Command, add_json_option, add_mode_option, add_plain_option, add_workspace_option
+from handrail.protocol.decisions import Mode
+from handrail.protocol.errors import ErrorInfo
+from handrail.protocol.permissions import Question
+from handrail.protocol.results import ToolResult
+from handrail.protocol.tool_spec import BASE_NAMES
+from handrail.protocol.wire import encode
+
+_EXITS = {
+    "PERMISSION_REQUIRED": WAITING,
+    "LIMIT_EXCEEDED": LIMIT,
+    "TIMEOUT": LIMIT,
+    "SANDBOX_UNAVAILABLE": INFRASTRUCTURE,
+}
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("tool", metavar="NAME", help="the tool")
+    parser.add_argument("arguments", metavar="JSON", help="its arguments, one JSON object; - reads it from stdin")
+    add_mode_option(parser)
+    add_workspace_option(parser)
+    parser.add_argument("--session", metavar="ID", default="cli", help="the session (cli)")
+    parser.add_argument("--unattended", action="store_true", help="refuse what would ask (as when CI is set)")
+    add_plain_option(parser)
+    add_json_option(parser, "print the whole result; never asks")
+
+
+def run(options: Namespace) -> int:
+    arguments = read_json_argument(options.arguments)
+    if not options.session:
+        raise CommandFailed("--session is empty; name one, or leave it out for the session cli. Nothing was run.")
+    workspace = resolve_workspace(options)
+    loaded = load_settings(options, options.mode, workspace)
+    unattended = options.unattended or bool(os.environ.get("CI"))
+    is_base = options.tool in BASE_NAMES
+    with Handrail(
+        workspace,
+        session=options.session,
+        unattended=unattended,
+        settings=loaded,
+        on_permission="park",
+        sources=() if is_base else find_server_sources(options, loaded, workspace, called=options.tool),
+    ) as rail:
+        with print_slow_notice(options, _describe_call(options.tool, arguments)):
+            result = rail.call(options.tool, arguments)
+        asks = get_exit_code(result) == WAITING and not unattended and _load_permission().can_ask(options)
+        if asks:
+            result = _load_permission().ask_until_answered(rail, result, options)
+        why_off = rail.why_off(options.tool)
+        question = _find_question(rail, result)
+    if options.json:
+        print_json(encode(result))
+    elif question is not None:
+        _load_permission().print_question(question)
+    elif asks and result.error is not None and get_exit_code(result) == WAITING:
+        _load_permission().print_answer_commands(result.error)
+    else:
+        print_result(result, options, loaded.settings.mode, why_off)
+    return WAITING if question is not None else get_exit_code(result)
+
+
+COMMANDS = {
+    "call": Command(
+        run,
+        add_arguments,
+        (
+            """handrail call exec '{"command": "make test"}'""",
+            "handrail call write - --mode auto --json < arguments.json",
+        ),
+        {
+            FAILED: "the result is an error",
+            WAITING: "needs permission; your files are untouched",
+            LIMIT: "a limit ended it",
+        },
+    ),
+}
+
+
+def get_exit_code(result: ToolResult[Any]) -> int:
+    return OK if result.error is None else _EXITS.get(result.error.code, FAILED)
+
+
+def print_result(result: ToolResult[Any], options: Namespace, mode: Mode, why_off: str | None) -> None:
+    """Prints a result for a person."""
+    waits = result.error is not None and result.error.code == "PERMISSION_REQUIRED"
+    if result.error is not None and not waits:
+        _print_error(result, result.error, why_off)
+    for text in result.warnings:
+        warn(f"warning: {text}")
+    if result.error is None:
+        _print_success(result)
+    elif waits:
+        _load_permission().print_request(result.error, mode)
+    else:
+        unattended = getattr(options, "unattended", False)
+        if step := _load_permission().suggest_after_denial(result.error, mode, unattended=unattended):
+            print_note(step)
+    if options.verbose:
+        print_note(f"{result.title}: {result.summary} · {result.duration_ms:.1f} ms")
+
+
+def _print_success(result: ToolResult[Any]) -> None:
+    print_out(result.content)
+    if result.meta.truncated:
+        print_note(f"{result.summary}; {_describe_rest(result)}")
+    if result.meta.undo is not None:
+        print_note(f"to take it back: handrail undo {result.meta.undo}")
+    if result.meta.sandbox is not None:
+        from handrail.cli.format import list_undo_gaps, render_undo_gaps  # noqa: PLC0415  only commands have gaps
+
+        if gaps := list_undo_gaps(result):
+            print_note(render_undo_gaps(gaps))
+    if process := getattr(result.data, "session_id", None):
+        print_note(f"to look at it: handrail processes log {process}; to end it: handrail processes stop {process}")
+
+
+def _describe_rest(result: ToolResult[Any]) -> str:
+    if result.meta.next_offset is not None:
+        return f"go on with offset {result.meta.next_offset}"
+    return f"read {result.meta.output} for all of it" if result.meta.output else "some of it is not shown"
+
+
+def _print_error(result: ToolResult[Any], error: ErrorInfo, why_off: str | None) -> None:
+    if result.content != error.message:
+        print_out(result.content)  # the output before the failure
+    warn(error.code if error.message in result.content != error.message else f"{error.code}: {error.message}")
+    if why_off:
+        warn(f"{why_off} (handrail config says which file)")
+    if error.code == "UNKNOWN_TOOL":
+        warn(f"The tools here: {', '.join(error.details)}.")
+
+
+def _describe_call(tool: str, arguments: Any) -> str:
+    command: Any = cast("dict[str, Any]", arguments).get("command") if isinstance(arguments, dict) else None
+    return f"{tool} {command}" if isinstance(command, str) else tool
+
+
+def _find_question(rail: Handrail, result: ToolResult[Any]) -> Question | None:
+    """The question to the person that the call waits for."""
+    if result.error is None or result.error.code != "UNAVAILABLE":
+        return None
+    return next((one for one in rail.waiting_questions() if one.tool_call_id == result.tool_call_id), None)
+
+
+def _load_permission():  # the type is that of the module
+    from handrail.cli import permission  # noqa: PLC0415  most calls need no approval
+
+    return permission

@@ -1,0 +1,291 @@
+"""handrail demo: a scripted model fixes a failing test in a temporary folder.
+
+The loop, tools, sandbox, undo and audit are real.
+"""
+
+import asyncio
+import os
+import shutil
+import sys
+import tempfile
+import time
+from argparse import ArgumentParser, Namespace
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager, redirect_stderr
+from functools import partial
+from typing import Any
+
+from handrail.agent.loop import Agent, ask_in_turn
+from handrail.agent.turn import Turn
+from handrail.api import Handrail
+from handrail.async_api import AsyncHandrail
+from handrail.cli.commands.run_setup import enable_companion_tools
+from handrail.cli.commands.run_summary import Tally, render_ending
+from handrail.cli.commands.run_view import RunView, build_glyphs
+from handrail.cli.exits import FAILED, OK
+from handrail.cli.main import run as run_command
+from handrail.cli.output import print_note, warn, write_out
+from handrail.cli.parser import Command, add_plain_option
+from handrail.models.scripted import ScriptedModel, ScriptedReply
+from handrail.protocol.events import Event, ToolCallEnd, ToolCallError
+from handrail.protocol.permissions import Answer, ApproverReply, PermissionRequest, Question
+from handrail.protocol.results import OVERLAY_TIER, ToolResult
+from handrail.settings import LoadedSettings, load
+from handrail.terminal.permission_prompt import TerminalApprover
+from handrail.terminal.request_text import (
+    PromptState,
+    is_kept,
+    render_answer_line,
+    render_choices,
+    render_request,
+    render_title,
+)
+from handrail.terminal.screen import Screen
+
+_CART = '''"""The cart of a small shop. Prices are in cents."""
+
+
+def total(prices, discount=0):
+    """The sum of the prices, less a discount in per cent; half a cent is rounded up."""
+    return round(sum(prices) * (100 - discount) / 100)
+'''
+_TESTS = """import unittest
+
+from cart import total
+
+
+class TotalTest(unittest.TestCase):
+    def test_prices_are_added_up(self):
+        self.assertEqual(total([199, 250]), 449)
+
+    def test_a_discount_is_taken_off(self):
+        self.assertEqual(total([200, 200], discount=25), 300)
+
+    def test_half_a_cent_is_rounded_up(self):
+        self.assertEqual(total([25], discount=50), 13)
+
+
+if __name__ == "__main__":
+    unittest.main()
+"""
+_PRICES = """#!/bin/sh
+# Makes the price list anew.
+rm -f prices.old
+printf 'tea 199\\ncake 250\\n' >prices.txt
+echo '2 prices written'
+"""
+_FILES = {
+    "README.md": "# shop\n\nTests: python3 -B -m unittest -q\nPrice list: ./prices.sh\n",
+    "cart.py": _CART,
+    "test_cart.py": _TESTS,
+    "prices.sh": _PRICES,
+    "prices.old": "tea 189\ncake 240\n",
+    ".env": "SHOP_TOKEN=this-is-not-for-the-model\n",
+}
+_BROKEN = "    return round(sum(prices) * (100 - discount) / 100)\n"
+_FIXED = "    return (sum(prices) * (100 - discount) + 50) // 100\n"
+_TASK = "The tests of this shop fail. Find out why, fix the code, and make the price list anew."
+_RUN_TESTS = "python3 -B -m unittest -q"
+_SCRIPT = (
+    ScriptedReply(text="I look around first.", calls=(("ls", {"path": "."}), ("read", {"path": "cart.py"}))),
+    ScriptedReply(text="Now the tests. Running code asks first.", calls=(("exec", {"command": _RUN_TESTS}),)),
+    ScriptedReply(
+        text="Half a cent is rounded to the even number. Perhaps a setting says so?",
+        calls=(("read", {"path": ".env"}),),
+    ),
+    ScriptedReply(
+        text="Credentials are closed to me, and I do not need them. The bug is in cart.py.",
+        calls=(("edit", {"path": "cart.py", "oldText": _BROKEN, "newText": _FIXED}),),
+    ),
+    ScriptedReply(
+        text="The tests once more, and the price list.", calls=(("exec", {"command": f"{_RUN_TESTS} && ./prices.sh"}),)
+    ),
+    ScriptedReply(
+        text="round() rounds half to even; cart.py now rounds half up. All tests pass, and prices.txt is new."
+    ),
+)
+_SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"
+
+
+def run(options: Namespace) -> int:
+    """Plays the demo. Exit 1 if a check fails."""
+    return play(options)
+
+
+def play(options: Namespace, flags: Mapping[str, object] | None = None) -> int:
+    """Plays the demo with settings of its own, and with `flags`."""
+    checks = DemoChecks()
+    with redirect_stderr(sys.stdout), _open_sample_folder():
+        print_note(
+            "handrail demo: the model is scripted, all else is real. No key is used, nothing of yours is touched."
+        )
+        print_note(f'\n$ handrail run "{_TASK}"')
+        variables, toolchains = _find_python()
+        loaded = enable_companion_tools(load(os.environ, {"sandbox.toolchains": toolchains or None, **(flags or {})}))
+        results = asyncio.run(_play_turn(options, loaded, variables, checks))
+        edit = next((one.meta.undo for one in results if one.name == "edit"), None)
+        _show_record(loaded, variables, checks, edit)
+        for what in checks.wrong:
+            warn(f"ERR not as it should be: {what}")
+        if not checks.wrong:
+            print_note(
+                "\nThat was the demo; its folder is gone. In a project of yours: handrail run 'what is to be done'"
+            )
+    return FAILED if checks.wrong else OK
+
+
+async def _play_turn(
+    options: Namespace, loaded: LoadedSettings, variables: dict[str, str], checks: "DemoChecks"
+) -> list[ToolResult[Any]]:
+    """Runs the scripted model. Returns the results of its calls."""
+    glyphs, model = build_glyphs(options), ScriptedModel(_SCRIPT, name="demo")
+    results: list[ToolResult[Any]] = []
+
+    def keep_result(event: Event) -> None:
+        if isinstance(event, ToolCallEnd | ToolCallError):
+            results.append(event.result)
+
+    async with AsyncHandrail(".", session="demo", mode="ask", settings=loaded, variables=variables) as rail:
+        view, tally = RunView(options, glyphs, model.name), Tally()
+        approver = AutoApprover(view, plain=options.plain)
+        for listener in (tally.add, keep_result, view.show):
+            rail.subscribe(listener)
+        begun = time.monotonic()
+        turn = await Agent(rail, model, person=partial(ask_in_turn, rail, approver=approver)).run(_TASK)
+        view.end()
+        checks.check_turn(turn, results, len(approver.seen))
+        for line in render_ending(turn, tally, time.monotonic() - begun, (), glyphs, here=""):
+            print_note(line)
+    tiers = [one.meta.sandbox.tier for one in results if one.name == "exec" and one.meta.sandbox is not None]
+    if min(tiers, default=0) < OVERLAY_TIER:
+        print_note("Commands have no throw-away copy on this machine, so they were not tried first: handrail doctor.")
+    return results
+
+
+def _show_record(loaded: LoadedSettings, variables: dict[str, str], checks: "DemoChecks", edit: int | None) -> None:
+    """Runs the commands that a person types after a turn. `edit` is the number of the change set of the edit."""
+    print_note("\nIt is all on the record, and it can all be taken back. What you would type:")
+    _type_command(checks, "log", "--changes")
+    _type_command(checks, "diff", str(edit))
+    _type_command(checks, "undo", "--turn")
+    open_session = partial(Handrail, ".", session="cli", mode="ask", settings=loaded, variables=variables)
+    with open_session(on_permission=lambda _: "once") as rail:
+        checks.check_files(rail, fixed=False)
+        code = _get_exit_code(rail.exec(_RUN_TESTS))
+        checks.expect("the tests fail again after undo", code == 1)
+        print_note(f"The files are as they were; the tests fail again (exit {code}).")
+    _type_command(checks, "redo")
+    with open_session() as rail:
+        checks.check_files(rail, fixed=True)
+    _type_command(checks, "audit", "verify")
+
+
+def _type_command(checks: "DemoChecks", *words: str) -> None:
+    command = " ".join(("handrail", *words))
+    write_out(f"\n$ {command}\n")
+    checks.expect(f"{command} works", run_command([*words, "-q"]) == OK)
+
+
+class AutoApprover:
+    """Shows each request as a person sees it, and approves it once."""
+
+    def __init__(self, view: RunView, *, plain: bool) -> None:
+        self._view, self._plain = view, plain
+        self.report = TerminalApprover(plain=plain).report
+        self.seen: list[PermissionRequest] = []
+
+    async def ask(self, subject: PermissionRequest | Question, _number: int, _total: int) -> ApproverReply:
+        if isinstance(subject, Question):
+            return ApproverReply(subject)
+        self._view.end()
+        self.seen.append(subject)
+        answer = Answer(kind="once")
+        screen = Screen(sys.stderr, os.environ, plain=self._plain)
+        lines = render_request(subject, width=screen.width, plain=screen.plain)
+        keys = render_choices(subject, width=screen.width, plain=screen.plain, possible=PromptState(retry=True))
+        screen.write(screen.framed_lines(render_title(subject), [*lines, "", *keys]))
+        screen.write(["y   (you would press this; in the demo the script does)"])
+        if not is_kept(subject, answer):
+            screen.write([render_answer_line(subject, answer, width=screen.size()[0] - 1, plain=screen.plain)])
+        return ApproverReply(subject, answer)
+
+
+class DemoChecks:
+    """The checks of the demo that failed."""
+
+    def __init__(self) -> None:
+        self.wrong: list[str] = []
+
+    def expect(self, what: str, holds: bool) -> None:
+        if not holds:
+            self.wrong.append(what)
+
+    def check_turn(self, turn: Turn, results: list[ToolResult[Any]], requests: int) -> None:
+        codes = [_get_exit_code(one) for one in results if one.name == "exec"]
+        denied = [one.error.code for one in results if one.name == "read" and one.error is not None]
+        undoable = any(one.meta.undo is not None for one in results if one.name == "edit")
+        self.expect("the turn is done", turn.reason == "done")
+        self.expect("the tests failed before, and passed after", codes == [1, 0])
+        self.expect("the credentials stayed closed", denied == ["POLICY_DENIED"])
+        self.expect("three calls asked", requests == 3)
+        self.expect("the changes can be taken back", undoable)
+
+    def check_files(self, rail: Handrail, *, fixed: bool) -> None:
+        content = rail.read("cart.py").content
+        here, gone = (_FIXED, _BROKEN) if fixed else (_BROKEN, _FIXED)
+        right = here.strip() in content and gone.strip() not in content
+        self.expect(f"cart.py is {'mended' if fixed else 'as it was'}", right)
+        lists = (rail.read("prices.old").ok, rail.read("prices.txt").ok)
+        self.expect(f"the price list is {'new' if fixed else 'as it was'}", lists == (not fixed, fixed))
+
+
+def _get_exit_code(result: ToolResult[Any]) -> int | None:
+    return getattr(result.data, "exit_code", None)
+
+
+@contextmanager
+def _open_sample_folder() -> Generator[None]:
+    """Makes the sample workspace the current folder, with a state folder of its own. Removes both at the end."""
+    before = os.getcwd()
+    variables = {name: os.environ.get(name) for name in ("HANDRAIL_STATE_DIR", "HANDRAIL_CONFIG", "HANDRAIL_MODE")}
+    with tempfile.TemporaryDirectory(prefix="handrail-demo-", ignore_cleanup_errors=True) as temporary:
+        folder = os.path.realpath(temporary)
+        workspace, config = os.path.join(folder, "shop"), os.path.join(folder, "config.toml")
+        os.mkdir(workspace)
+        for name, text in {**_FILES, config: ""}.items():
+            with open(os.path.join(workspace, name), "w", encoding="utf-8") as file:
+                file.write(text)
+        os.chmod(os.path.join(workspace, "prices.sh"), 0o700)
+        os.environ |= {"HANDRAIL_STATE_DIR": os.path.join(folder, "state"), "HANDRAIL_CONFIG": config}
+        os.environ.pop("HANDRAIL_MODE", None)
+        os.chdir(workspace)
+        try:
+            yield
+        finally:
+            os.chdir(before)
+            for name, value in variables.items():
+                os.environ.pop(name, None)
+                if value is not None:
+                    os.environ[name] = value
+
+
+def _find_python() -> tuple[dict[str, str], tuple[str, ...]]:
+    """The variables and folders with which commands find a python3."""
+    if shutil.which("python3", path=_SYSTEM_PATH):
+        return {"PATH": _SYSTEM_PATH}, ()
+    home = os.path.realpath(sys.base_prefix)
+    return {"PATH": f"{home}/bin:{_SYSTEM_PATH}"}, (home,)
+
+
+def _add_arguments(parser: ArgumentParser) -> None:
+    add_plain_option(parser)
+
+
+COMMANDS = {
+    "demo": Command(
+        run,
+        _add_arguments,
+        ("handrail demo", "handrail demo --plain"),
+        {FAILED: "something was not as it should be; it is named"},
+    ),
+}

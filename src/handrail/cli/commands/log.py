@@ -1,0 +1,380 @@
+"""handrail log: the events of a session, its changes, or the story of a line."""
+
+import os
+import shlex
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import groupby
+from typing import Any, NamedTuple, cast
+
+from handrail.cli.context import (
+    open_state_folder,
+    resolve_session_folder,
+    resolve_workspace,
+    resolve_workspace_session,
+)
+from handrail.cli.exits import FAILED, OK, CommandFailed
+from handrail.cli.files import OutFolder
+from handrail.cli.format import build_event_row, format_time
+from handrail.cli.output import print_json, print_json_pieces, print_note, print_out, render_table, warn
+from handrail.cli.parser import Command, add_json_option, add_workspace_option, parse_number
+from handrail.protocol.changes import LineOrigin
+from handrail.protocol.errors import ToolError
+from handrail.protocol.events import AnyEvent, BrokenEvent, Event
+from handrail.protocol.permissions import AnswerKind
+from handrail.protocol.records import CallStory, SessionInfo
+from handrail.protocol.text import render_value, to_one_line, truncate
+from handrail.protocol.wire import encode, escape_surrogates
+from handrail.state import build_export_path, open_journal
+
+_SCHEMA = "handrail.log/1"
+_VERDICTS = {"allow": "allowed", "confirm": "asked", "deny": "refused"}
+_ANSWERS: dict[AnswerKind, str] = {"once": "this once", "session": "for the session", "workspace": "for the workspace"}
+
+
+def run(options: Namespace) -> int:
+    if options.sessions:
+        return _print_sessions(options)
+    if options.changes:
+        from handrail.cli.commands.changes import print_changes  # noqa: PLC0415  it opens a session
+
+        return print_changes(options)
+    return _print_events(options) if options.line is None else _print_line(options)
+
+
+# Events
+
+
+def _print_events(options: Namespace) -> int:
+    folder = _find_session_folder(options)
+    with open_journal(folder) as journal:
+        last = journal.last_seq()
+        after = max(0, last - options.limit) if options.after is None else options.after
+        events = (event for _, event in zip(range(options.limit), journal.events(after), strict=False))
+        if options.json:
+            body = {"schema": _SCHEMA, "session": os.path.basename(folder), "lastSeq": last}
+            print_json_pieces(_encode_events(body, events))
+            return OK
+        found = list(events)
+    if found:
+        print_out(render_table([("seq", "time", "kind", "what"), *map(build_event_row, found)]))
+    _print_event_notes(options, found, last)
+    return OK
+
+
+def _encode_events(body: Mapping[str, object], found: Iterable[Event | BrokenEvent]) -> Iterator[bytes]:
+    """One object on a line, in pieces of one event. A journal may be larger than the memory."""
+    broken: list[BrokenEvent] = []
+    start = encode(body)[:-1] + b',"events":['
+    for event in found:
+        if isinstance(event, BrokenEvent):
+            broken.append(event)
+        else:
+            yield start + encode(event)
+            start = b","
+    yield b'%b],"broken":%b}\n' % (start.removeprefix(b","), encode(broken))
+
+
+def _find_session_folder(options: Namespace) -> str:
+    """The folder of the named session, or of the one with the latest event."""
+    workspace = os.path.realpath(resolve_workspace(options))
+    found = open_state_folder().list_sessions(workspace) if options.session is None else []
+    if not found:
+        return resolve_workspace_session(workspace, options.session or "cli")
+    _warn_of_unreadable(found[1:])
+    if len(found) > 1 and not options.json:
+        print_note(f"session: {found[0].id} (the last one; handrail log --sessions lists them)")
+    return os.path.join(open_state_folder().home(workspace), found[0].id)
+
+
+def _print_event_notes(options: Namespace, found: list[AnyEvent | BrokenEvent], last: int) -> None:
+    for event in (event for event in found if isinstance(event, BrokenEvent)):
+        warn(f"event {event.seq} cannot be read: {event.problem}")
+    which = f"--session {shlex.quote(options.session)} " if options.session is not None else ""
+    if not found:
+        print_note(f"no event after {options.after or 0}; the last is {last}")
+    elif found[-1].seq < last:
+        print_note(f"{last - found[-1].seq} more: handrail log {which}--after {found[-1].seq}")
+    elif found[0].seq > 1 and options.after is None:
+        print_note(f"the last {len(found)} of {last}; from the beginning: handrail log {which}--after 0")
+
+
+def _print_sessions(options: Namespace) -> int:
+    found = open_state_folder().list_sessions(os.path.realpath(resolve_workspace(options)))
+    _warn_of_unreadable(found)
+    if options.json:
+        print_json(encode({"schema": _SCHEMA, "sessions": found}))
+    elif found:
+        conversations = open_state_folder().list_conversations(os.path.realpath(options.workspace or "."))
+        prompts = {one.id: truncate(to_one_line(one.prompt), 60) for one in conversations}
+        rows = [
+            (
+                one.id,
+                "unreadable" if one.problem else str(one.events),
+                format_time(one.last) if one.last else "–",
+                prompts.get(one.id, ""),
+            )
+            for one in found
+        ]
+        print_out(render_table([("session", "events", "last", "begun with"), *rows]))
+    else:
+        print_note("this workspace has no session yet")
+    return OK
+
+
+def _warn_of_unreadable(found: list[SessionInfo]) -> None:
+    for one in found:
+        if one.problem is not None:
+            warn(f"warning: {one.problem}")
+
+
+# Export
+
+
+def run_export(options: Namespace) -> int:
+    """Writes every readable event to the file of its day, and names the others."""
+    out = OutFolder(options.out)
+    broken: list[BrokenEvent] = []
+    written: dict[str, int] = {}
+    render = _find_renderer(options.dialect)
+    folder = resolve_session_folder(options, options.task)
+    session = os.path.basename(folder)
+
+    def render_lines(name: str, events: Iterable[Event | BrokenEvent]) -> Iterator[bytes]:
+        for event in events:
+            written[name] = written.get(name, 0) + 1
+            yield from render(event) if isinstance(event, Event) else ()
+
+    def build_path(event: Event | BrokenEvent) -> str | None:
+        return build_export_path(session, event, options.dialect or "events") if isinstance(event, Event) else None
+
+    with open_journal(folder) as journal:
+        for name, events in groupby(journal.events(), build_path):
+            if name is None:
+                broken += [event for event in events if isinstance(event, BrokenEvent)]
+            else:
+                out.add(name, render_lines(name, events))
+    for event in broken:
+        warn(f"event {event.seq} cannot be read and was left out: {event.problem}")
+    paths = {os.path.join(options.out, name): count for name, count in written.items()}
+    if options.json:
+        files = [{"file": path, "events": count} for path, count in paths.items()]
+        print_json(encode({"schema": _SCHEMA, "session": session, "files": files, "broken": broken}))
+    else:
+        print_out("".join(f"{path}  {count} events\n" for path, count in paths.items()))
+    return OK
+
+
+def _find_renderer(dialect: str | None) -> Callable[[Event], Iterator[bytes]]:
+    """Renders an event as one line, or as the lines of another system."""
+    if dialect is None:
+        return lambda event: iter((encode(event) + b"\n",))
+    from handrail.dialects import ADAPTERS  # noqa: PLC0415  few export for other systems
+
+    if dialect not in ADAPTERS:
+        raise CommandFailed(f"there is no dialect {render_value(dialect)} for events; there are {', '.join(ADAPTERS)}")
+    adapter = ADAPTERS[dialect]()
+    return lambda event: (encode(one) + b"\n" for one in adapter.render(event))
+
+
+# The story of a line
+
+
+class LineHistory(NamedTuple):
+    """A line with its origin, and with the call that wrote it."""
+
+    path: str
+    line: int
+    text: str
+    origin: LineOrigin
+    story: CallStory | None
+    """None if no journal has the call any more."""
+
+
+def _print_line(options: Namespace) -> int:
+    from handrail.cli.commands.changes import open_cli_session, print_refusal  # noqa: PLC0415  it opens a session
+
+    path, line = _split_line_place(options.line)
+    try:
+        with open_cli_session(options) as rail:
+            real, text, origin = rail.line_origin(path, line)
+            change = origin.entry if origin.kind == "made" else None
+            story = change and open_state_folder().find_call_story(
+                rail.workspace, change.session_id, change.tool_call_id
+            )
+    except ToolError as error:
+        return print_refusal(options, "log-line", error)
+    history = LineHistory(real, line, text, origin, story)
+    if options.json:
+        print_json(encode({"schema": "handrail.log-line/1", **_build_line_data(history)}))
+        return OK
+    print_out(f"{real}:{line}  {text.strip()}\n\n")
+    print_out(render_table(_build_line_rows(history)) if change else f"{_describe_origin(history)}\n")
+    if origin.outside:
+        numbers = ", ".join(map(str, origin.outside))
+        print_out(f"changed outside handrail after change {numbers}, but not this line\n")
+    for number in origin.brought_back:
+        print_out(f"another change of the file was taken back by {number}\n")
+    if origin.entry is not None:
+        number = origin.entry.number
+        print_note(f"to see the change: handrail diff {number}; to take it back: handrail undo {number}")
+    return OK
+
+
+def _split_line_place(spelled: str) -> tuple[str, int]:
+    """The parts of `src/a.py:41`. A path may have colons too."""
+    path, colon, line = spelled.rpartition(":")
+    if not colon or not path or not line.isascii() or not line.isdigit() or len(line) > 9 or not int(line):
+        raise CommandFailed(
+            f"--line takes FILE:N, a file and the number of a line from 1, got {spelled[:80]!r}. See: src/a.py:41"
+        )
+    return path, int(line)
+
+
+def _build_line_data(history: LineHistory) -> dict[str, Any]:
+    origin, story = history.origin, history.story
+    data: dict[str, Any] = {"path": history.path, "line": history.line, "text": history.text, "origin": origin.kind}
+    data |= {"changedOutsideAfter": origin.outside, "broughtBackBy": origin.brought_back}
+    data |= {"change": None, "call": None, "decision": None, "answer": None, "prompt": None}
+    if (change := origin.entry) is not None:
+        data["change"] = {
+            "number": change.number,
+            "time": change.time,
+            "sessionId": change.session_id,
+            "toolCallId": change.tool_call_id,
+            "tool": change.tool,
+            "summary": change.summary,
+            "path": _decode_path(origin),
+            "line": origin.line,
+            "undoable": change.undoable,
+        }
+    if story is None:
+        return data
+    start, answer, prompt = story.start, story.answer, story.prompt
+    call = {"name": start.tool_call_name, "args": start.args, "time": start.time, "traceId": start.trace_id}
+    return data | {
+        "call": call | {"messageId": start.message_id, "command": story.asked.command if story.asked else None},
+        "decision": story.decision,
+        "mode": story.mode,
+        "answer": {"kind": answer.kind, "time": story.answered} if answer is not None else None,
+        "prompt": {"messageId": prompt.message_id, "text": prompt.text} if prompt else None,
+    }
+
+
+def _build_line_rows(history: LineHistory) -> list[tuple[str, str]]:
+    """The change that made a line, its call, the decision, the answer and the prompt."""
+    origin, story = history.origin, history.story
+    change = origin.entry
+    if change is None:
+        return []
+    then = _decode_path(origin)
+    place = f"{then}:{origin.line} then" if then != history.path else f"line {origin.line} then"
+    moved = "" if (then, origin.line) == (history.path, history.line) else f", {place}"
+    rows = [("made by", f"change {change.number}, {format_time(change.time)}{moved}")]
+    if story is None:
+        rows.append(("call", f"{change.tool}: not in any journal any more"))
+    else:
+        rows += [
+            ("call", _describe_call(story, change.summary)),
+            ("decision", _describe_decision(story)),
+            ("answer", _describe_answer(story)),
+            ("led there", _describe_prompt(story)),
+        ]
+    return [*rows, ("session", change.session_id)]
+
+
+def _describe_origin(history: LineHistory) -> str:
+    """A sentence about a line that no known change made."""
+    origin, change = history.origin, history.origin.entry
+    if change is not None and origin.kind == "outside":
+        what = f"{truncate(change.summary, 100)}, {format_time(change.time)}"
+        return f"line {history.line} was changed outside handrail since: after change {change.number} ({what})"
+    if change is not None and origin.kind == "lost":
+        when = format_time(change.time)
+        return f"change {change.number} ({when}) may have made it; what it changed is no longer kept"
+    if origin.outside or origin.line != history.line or origin.brought_back:
+        return "older than handrail's first change of this file"
+    return "no change that handrail made touched this line"
+
+
+def _decode_path(origin: LineOrigin) -> str:
+    return escape_surrogates(origin.path.decode(errors="surrogateescape"))
+
+
+def _describe_call(story: CallStory, summary: str) -> str:
+    """The tool, with its command or the summary of its change."""
+    args: Any = story.start.args
+    command = cast("dict[str, Any]", args).get("command") if isinstance(args, dict) else None
+    text = (story.asked.command if story.asked else None) or command or summary
+    edited = " (changed by a person)" if story.asked is not None and story.asked.edited else ""
+    return f"{story.start.label} {truncate(to_one_line(str(text)), 100)}{edited} ({story.start.tool_call_id})"
+
+
+def _describe_decision(story: CallStory) -> str:
+    if story.decision is None:
+        return "not known"
+    verdict = "asked" if story.asked else _VERDICTS[story.decision.decision]
+    decided = story.asked or story.decision
+    mode = f", mode {story.mode}" if story.mode else ""
+    return f"{verdict}: {to_one_line(decided.reason)} (rule {decided.rule}{mode})"
+
+
+def _describe_answer(story: CallStory) -> str:
+    if story.answer is None or story.answered is None:
+        return "nobody had to be asked"
+    preview = story.asked.preview if story.asked is not None else None
+    done = "kept" if preview is not None and preview.tried is not None else "allowed"
+    return f"{done} by a person, {_ANSWERS.get(story.answer.kind, story.answer.kind)}, {format_time(story.answered)}"
+
+
+def _describe_prompt(story: CallStory) -> str:
+    """The words of the person, and the ids of the message that the call was in."""
+    start = story.start
+    ids = [f"message {to_one_line(start.message_id)}"] if start.message_id else []
+    ids += [f"trace {to_one_line(start.trace_id)}"] if start.trace_id != start.tool_call_id else []
+    named = ", ".join(ids)
+    if story.prompt is None:
+        return named or "not known: the call named no message"
+    return f'"{truncate(to_one_line(story.prompt.text), 100)}"' + (f" ({named})" if named else "")
+
+
+def _add_arguments(parser: ArgumentParser) -> None:
+    add_workspace_option(parser)
+    parser.add_argument("--session", metavar="ID", help="the session, or the id's beginning (the last one)")
+    parser.add_argument(
+        "--after", metavar="SEQ", type=parse_number(0), help="what came after this number, oldest first"
+    )
+    parser.add_argument("--limit", metavar="N", type=parse_number(1), default=100, help="at most so many events (100)")
+    other = parser.add_mutually_exclusive_group()
+    other.add_argument("--sessions", action="store_true", help="list the sessions of the workspace instead")
+    other.add_argument("--changes", action="store_true", help="list the workspace's changes instead, the latest first")
+    other.add_argument(
+        "--line", metavar="FILE:N", help="say why a line of a file is there: what made it, and who let it"
+    )
+    add_json_option(parser)
+
+
+def _add_export_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("task", metavar="TASK", help="the id of the session, or its beginning")
+    parser.add_argument("--out", metavar="DIR", default=".tasklogs", help="where to (.tasklogs)")
+    parser.add_argument(
+        "--dialect", metavar="D", help="as another system is told of them: deepchat, devminds or onething"
+    )
+    add_workspace_option(parser)
+    add_json_option(parser)
+
+
+COMMANDS = {
+    "log": Command(
+        run,
+        _add_arguments,
+        ("handrail log --changes", "handrail log --line src/a.py:41"),
+        {FAILED: "there is no such session, file or line"},
+    ),
+    "log export": Command(
+        run_export,
+        _add_export_arguments,
+        ("handrail log export cli", "handrail log export cli --out /tmp/logs"),
+        {FAILED: "there is no such session"},
+    ),
+}

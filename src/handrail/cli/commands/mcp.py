@@ -1,0 +1,212 @@
+"""`handrail mcp`: an MCP server."""
+
+import os
+import secrets
+from argparse import ArgumentParser, Namespace
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+from handrail.cli.context import find_project_folder, load_settings, resolve_workspace
+from handrail.cli.exits import FAILED, INTERRUPTED, OK, CommandFailed
+from handrail.cli.files import open_null
+from handrail.cli.output import print_note, warn
+from handrail.cli.parser import Command, add_mode_option, add_workspace_option, parse_nonempty_text
+from handrail.protocol.errors import HandrailError, UsageError, build_install_command
+from handrail.settings import load
+
+if TYPE_CHECKING:
+    from msgspec import Raw
+
+    from handrail.api import Handrail
+    from handrail.mcp.http.guard import Address
+    from handrail.mcp.protocol import Caller
+
+_TOKEN = "HANDRAIL_TOKEN"  # noqa: S105  the name of the variable
+_MIN_TOKEN_CHARS = 16
+_CLIENTS = "claude-code, cursor, vscode, zed, codex, opencode"
+
+
+def run(options: Namespace) -> int:
+    """Serves until the client closes, or sets up a client with --config."""
+    if options.config:
+        from handrail.cli.commands.mcp_config import configure_client  # noqa: PLC0415  once for each client
+
+        return configure_client(options)
+    if options.write:
+        raise CommandFailed(
+            "--write goes with --config CLIENT: it writes what tells a client of us. Nothing was written."
+        )
+    return _serve_http(options) if options.http else _serve_stdio(options)
+
+
+def open_client_session(options: Namespace, caller: "Caller", held: ExitStack) -> "Handrail":
+    """The session of a client. `held` releases its name. UsageError if the settings or the workspace cannot be used."""
+    from handrail.api import Handrail  # noqa: PLC0415  a client waits for everything that is loaded before
+
+    try:
+        workspace = resolve_workspace(options)
+    except CommandFailed as stop:
+        raise UsageError(str(stop)) from None
+    loaded = load_settings(options, options.mode, workspace)
+    session = options.session or _claim_session(workspace, caller, held)
+    try:
+        return Handrail(workspace, session=session, settings=loaded, on_permission=lambda _: None)
+    except BaseException:
+        held.close()  # the next request may claim the name again
+        raise
+
+
+def _claim_session(workspace: str, caller: "Caller", held: ExitStack) -> str:
+    from handrail.cli.context import open_state_folder  # noqa: PLC0415  only without --session
+    from handrail.mcp.sessions import build_session_name  # noqa: PLC0415
+
+    session, lease = open_state_folder().claim_session(os.path.realpath(workspace), build_session_name(caller))
+    held.callback(lease.release)
+    return session
+
+
+# stdin and stdout
+
+
+def _serve_stdio(options: Namespace) -> int:
+    from handrail.mcp.stdio.server import serve  # noqa: PLC0415  --config does not need it
+
+    source, sink = _take_streams()
+    if os.isatty(source):
+        print_note(
+            "handrail mcp is started by a client, such as Claude Code or Zed, which talks to it here; Ctrl-C ends it."
+            "\nTo tell a client of it: handrail mcp --config CLIENT (handrail mcp --help lists them)."
+        )
+    with ExitStack() as held:
+        signalled = serve(
+            lambda caller: open_client_session(options, caller, held),
+            lambda: _list_default_tools(options),
+            source,
+            sink,
+            warn,
+            INTERRUPTED,
+        )
+    return INTERRUPTED if signalled else OK
+
+
+def _take_streams() -> tuple[int, int]:
+    from handrail.mcp.stdio.streams import take_streams  # noqa: PLC0415  as above
+
+    try:
+        for number in (0, 1):
+            os.fstat(number)  # otherwise the next opened file would get this number
+        with open_null() as empty:
+            return take_streams(empty)
+    except OSError:
+        raise CommandFailed("mcp speaks over standard input and output, and one of them is closed") from None
+
+
+def _list_default_tools(options: Namespace) -> "dict[str, Raw] | None":
+    """The tools that the session will list, if that is known before it opens. Its opening reports errors."""
+    from handrail.mcp.sessions import find_default_tools  # noqa: PLC0415  as above
+
+    workspace = find_project_folder(options)
+    if workspace is None or not os.path.isdir(workspace):
+        return None
+    try:
+        return find_default_tools(load(os.environ, {"mode": options.mode}, workspace).settings)
+    except HandrailError:
+        return None
+
+
+# HTTP
+
+
+def _serve_http(options: Namespace) -> int:
+    """Serves until a signal ends it. Clients of one name share a session, and all clients share a named one."""
+    from handrail.mcp.http.guard import Address, parse_address  # noqa: PLC0415  few serve HTTP
+    from handrail.mcp.sessions import SessionPool, build_session_name  # noqa: PLC0415
+
+    address = parse_address(options.http)
+    has_token = bool(os.environ.get(_TOKEN))
+    token = _take_token()
+    try:
+        from handrail.mcp.http.application import serve  # noqa: PLC0415  an optional dependency
+    except ImportError as error:
+        reason = str(error).splitlines()[0][:120] if str(error) else type(error).__name__
+        raise CommandFailed(
+            f"what speaks MCP over HTTP is not installed ({reason}). Install it: {build_install_command('mcp')}"
+        ) from None
+    options.workspace = resolve_workspace(options)
+    if not os.path.isdir(options.workspace):
+        raise CommandFailed(
+            f"the workspace {options.workspace} is no folder. Nothing was started. Name one that is there."
+        )
+    load_settings(options, options.mode, options.workspace)  # prints remarks once, and not for each client
+    options.quiet = True
+    listening = address.listen()
+    _print_address(Address(*listening.getsockname()[:2]), None if has_token else token)
+    with ExitStack() as held:
+
+        def open_session(caller: "Caller") -> "Handrail":
+            own = ExitStack()
+            rail = open_client_session(options, caller, own)
+            held.push(own)
+            return rail
+
+        pool = SessionPool(open_session, lambda caller: options.session or build_session_name(caller))
+        serve(listening, token, pool, warn, INTERRUPTED)
+    return OK
+
+
+def _take_token() -> str:
+    """The token of the environment, or a random one. It is removed from there, so that no other program gets it."""
+    given = os.environ.pop(_TOKEN, "")
+    if not given:
+        return secrets.token_urlsafe(32)
+    if len(given) < _MIN_TOKEN_CHARS or not given.isascii() or not given.isprintable() or " " in given:
+        raise CommandFailed(
+            f"{_TOKEN} is no token: at least {_MIN_TOKEN_CHARS} visible ASCII characters, so that nobody guesses it."
+            f" One is made by: openssl rand -hex 32"
+        )
+    return given
+
+
+def _print_address(address: "Address", token: str | None) -> None:
+    """Prints a token only if it is random, and only here."""
+    from handrail.mcp.http.guard import PATH  # noqa: PLC0415  few serve HTTP
+
+    warn(f"handrail: MCP over HTTP at http://{address.name}{PATH}")
+    if token is None:
+        warn(f"handrail: clients send the header  Authorization: Bearer (what {_TOKEN} is)")
+    else:
+        warn(f"handrail: clients send the header  Authorization: Bearer {token}")
+        warn(f"handrail: the token is another one each time; {_TOKEN} in the environment keeps it")
+
+
+def _add_arguments(parser: ArgumentParser) -> None:
+    add_mode_option(parser)
+    add_workspace_option(parser)
+    parser.add_argument(
+        "--session",
+        metavar="ID",
+        type=parse_nonempty_text,
+        help="the session by this name (mcp- and the client's name)",
+    )
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument(
+        "--http", metavar="HOST:PORT", type=parse_nonempty_text, help="over HTTP instead, on this loopback address"
+    )
+    how.add_argument(
+        "--config",
+        metavar="CLIENT",
+        type=parse_nonempty_text,
+        help=f"show what tells a client of it, as a diff: {_CLIENTS}",
+    )
+    parser.add_argument("--write", action="store_true", help="with --config: write it")
+    parser.set_defaults(json=False, quiet=False)
+
+
+COMMANDS = {
+    "mcp": Command(
+        run,
+        _add_arguments,
+        ("handrail mcp --config claude-code", "handrail mcp --config claude-code --write"),
+        {FAILED: "with --config: what is to be pasted by hand was printed"},
+    ),
+}

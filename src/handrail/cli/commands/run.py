@@ -1,0 +1,331 @@
+"""`handrail run`: one turn of a model, from the shell."""
+
+import asyncio
+import os
+import signal
+import sys
+import time
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
+from threading import Lock
+from types import FrameType
+from typing import Any
+
+from msgspec.structs import replace
+
+from handrail.agent.loop import Agent, ask_in_turn
+from handrail.async_api import AsyncHandrail
+from handrail.cli.commands.run_setup import RunConfig, build_turn_limits, prepare_run
+from handrail.cli.commands.run_summary import RunOutcome, Tally, get_turn_exit_code, print_ending
+from handrail.cli.commands.run_view import Glyphs, RunView, build_glyphs
+from handrail.cli.context import find_server_sources, resolve_workspace
+from handrail.cli.exits import FAILED, INFRASTRUCTURE, INTERRUPTED, LIMIT, OK, WAITING, CommandFailed
+from handrail.cli.files import OutFile
+from handrail.cli.output import print_json, print_note
+from handrail.cli.parser import (
+    Command,
+    add_json_option,
+    add_mode_option,
+    add_plain_option,
+    add_workspace_option,
+    parse_nonempty_text,
+    parse_number,
+)
+from handrail.cli.permission import LEFT_WAITING
+from handrail.models.base import Model
+from handrail.protocol.calls import Done, Parked
+from handrail.protocol.events import End, Error, Event
+from handrail.protocol.messages import AssistantMessage, CallPart
+from handrail.protocol.permissions import ApproverReply, PermissionRequest, Question
+from handrail.protocol.text import to_one_line
+from handrail.protocol.wire import encode
+from handrail.terminal.permission_prompt import RequestHooks, TerminalApprover
+from handrail.terminal.question_prompt import spell_out
+
+_LEFT = b"handrail: interrupted. The session is saved. Next: handrail run -c\n"
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "prompt",
+        metavar="PROMPT",
+        nargs="?",
+        help="what is to be done; - reads it from stdin; what is piped in beside it is its material",
+    )
+    parser.add_argument("--model", metavar="NAME", help="provider and model, such as anthropic:… or ollama:…")
+    add_mode_option(parser)
+    add_workspace_option(parser)
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("-c", "--continue", dest="last", action="store_true", help="go on in the workspace's last one")
+    which.add_argument(
+        "--resume", metavar="ID", type=parse_nonempty_text, help="go on in this session (or the id's beginning)"
+    )
+    which.add_argument("--fork", metavar="ID", type=parse_nonempty_text, help="begin a new session where this one is")
+    which.add_argument("--session", metavar="ID", help="the session by this name, new or not (a new one)")
+    whom = parser.add_mutually_exclusive_group()
+    whom.add_argument("--unattended", action="store_true", help="refuse what would ask (as when CI is set)")
+    whom.add_argument("--park", action="store_true", help="leave what asks waiting, and exit 3")
+    parser.add_argument("-o", dest="out", metavar="FILE", help="write the last answer to this file")
+    parser.add_argument("--max-calls", metavar="N", type=parse_number(1), help="tool calls of the turn, at most")
+    parser.add_argument("--max-tokens", metavar="N", type=parse_number(1), help="tokens of the turn, at most")
+    add_plain_option(parser)
+    add_json_option(parser, "print one event a line, end or error last; never asks")
+
+
+def run(options: Namespace, model: Model | None = None) -> int:
+    """Runs a turn. `model`: instead of the one in the options."""
+    if options.park and options.unattended:
+        raise CommandFailed(
+            "--park leaves what asks waiting, --unattended refuses it: use one of them. Nothing was run."
+        )
+    workspace = resolve_workspace(Namespace(workspace=options.workspace, json=True))  # the header names it
+    out = None if options.out is None else OutFile(options.out, workspace)
+    config = prepare_run(options, workspace, model)
+    glyphs = build_glyphs(options)
+    if not options.json:
+        _print_header(config, options, glyphs)
+    view, printer = RunView(options, glyphs, config.model.name), _EventPrinter()
+    outcome = asyncio.run(_run_turn(config, options, view, printer.show if options.json else view.show))
+    code = _finish(outcome, config, options, glyphs, out)
+    if failure := view.failure or printer.failure:
+        raise failure
+    return code
+
+
+COMMANDS = {
+    "run": Command(
+        run,
+        add_arguments,
+        ("handrail run 'fix the failing test'", "handrail run 'review this' --json < changes.diff"),
+        {
+            OK: "done",
+            FAILED: "the model or the loop failed, or there is no such session",
+            WAITING: "something waits for you; the session is kept",
+            INFRASTRUCTURE: "the provider, the sandbox or the state folder cannot be used; the session is kept",
+            LIMIT: "a limit ended it; the session is kept",
+            INTERRUPTED: "interrupted; the session is kept",
+        },
+    ),
+}
+
+
+def _print_header(config: RunConfig, options: Namespace, glyphs: Glyphs) -> None:
+    folder = os.path.abspath(config.workspace)
+    home = os.path.expanduser("~")
+    shown = f"~{folder.removeprefix(home)}" if home != "/" and folder.startswith(f"{home}/") else folder
+    session = [f"session {config.session}"] if options.verbose else []
+    mode = config.loaded.settings.mode
+    print_note(glyphs.between.join([to_one_line(shown), mode, to_one_line(config.model.name), *session]))
+    if config.unattended and mode in {"ask", "auto"}:
+        why = _explain_unattended(options)
+        print_note(f"Nobody can be asked here ({why}): what would ask is refused. --park lets it wait.")
+
+
+def _explain_unattended(options: Namespace) -> str:
+    if options.unattended:
+        return "--unattended"
+    if os.environ.get("CI"):
+        return "CI is set"
+    return "no terminal" if sys.stdout is None or sys.stdout.isatty() else "stdout is no terminal"
+
+
+def _finish(outcome: RunOutcome, config: RunConfig, options: Namespace, glyphs: Glyphs, out: OutFile | None) -> int:
+    """Prints how the turn ended. Returns the exit code."""
+    waits = outcome.turn.reason in {"parked", "question"}
+    if config.prompt is None and not outcome.tally.events and not waits:
+        problem = f"nothing to go on with: the last turn is over ({outcome.turn.reason}). Say what is next"
+        raise CommandFailed(f"{problem}: handrail run --resume {config.session} 'PROMPT'")
+    if outcome.interrupted and waits:
+        outcome = replace(outcome, turn=replace(outcome.turn, reason="cancelled"))
+    if out is not None and outcome.turn.reason == "done":
+        out.write(f"{outcome.turn.text.rstrip()}\n".encode())
+    if not options.json:
+        print_ending(outcome, config, options, glyphs)
+    return get_turn_exit_code(outcome.turn)
+
+
+class _EventPrinter:
+    """Prints each event as a line of JSON, up to the end of the turn."""
+
+    def __init__(self) -> None:
+        self._over = False
+        self.failure: CommandFailed | None = None
+        """Why it cannot print any more."""
+
+    def show(self, event: Event) -> None:
+        if self._over:
+            return
+        self._over = isinstance(event, End | Error)
+        try:
+            print_json(encode(event))
+        except CommandFailed as failure:  # a listener must not raise, and the turn can go on
+            self.failure = failure
+
+
+# The turn
+
+
+async def _run_turn(config: RunConfig, options: Namespace, view: RunView, show: Callable[[Event], None]) -> RunOutcome:
+    rail = AsyncHandrail(
+        config.workspace,
+        session=config.session,
+        settings=config.loaded,
+        unattended=config.unattended,
+        on_permission=None,
+        sources=find_server_sources(options, config.loaded, config.workspace),
+    )
+    async with rail:
+        tally, interrupt = Tally(), RunInterrupt(view)
+        listener = _DedupedListener(tally.add, show)
+        approver = _RunApprover(rail, view, plain=options.plain, interrupted=interrupt.note)
+        agent = Agent(
+            rail,
+            config.model,
+            limits=build_turn_limits(config.loaded),
+            person=partial(ask_in_turn, rail, approver=approver) if config.asks else None,
+            on_piece=view.show_model_activity,
+        )
+        for event in _list_earlier_events(rail, config.after):
+            tally.preload(event)
+            view.preload(event)
+        interrupt.listen(asyncio.get_running_loop(), agent.cancel)
+        for call in _list_open_calls(rail) if config.after else ():
+            view.remember(call.tool_call_id, call.args)
+        unsubscribe = rail.subscribe(listener.tell)
+        for event in rail.events(config.after):
+            if isinstance(event, Event):
+                listener.tell(event)
+        begun = time.monotonic()
+        try:
+            turn = await (agent.go_on() if config.prompt is None else agent.run(await _read_reply(rail, config.prompt)))
+        finally:
+            unsubscribe()
+            view.end()
+            await config.model.close()
+        if not tally.ended and (mark := rail.conversation.last_turn_event()) is not None:
+            show(mark)  # the turn waits, as it did before
+        return RunOutcome(
+            turn=turn,
+            tally=tally,
+            seconds=time.monotonic() - begun,
+            processes=await rail.processes(),
+            interrupted=interrupt.noted,
+        )
+
+
+def _list_earlier_events(rail: AsyncHandrail, last: int) -> Iterator[Event]:
+    """The events of the unfinished turn from before this process."""
+    begun = rail.conversation.last_prompt() if last else 0
+    for event in rail.events(begun - 1) if begun else ():
+        if event.seq > last:
+            return
+        if isinstance(event, Event):
+            yield event
+
+
+def _list_open_calls(rail: AsyncHandrail) -> tuple[CallPart, ...]:
+    """The calls of the last message: their results may come without a start."""
+    messages = rail.conversation.messages()
+    last = messages[-1].message if messages else None
+    parts = last.parts if isinstance(last, AssistantMessage) else ()
+    return tuple(part for part in parts if isinstance(part, CallPart))
+
+
+async def _read_reply(rail: AsyncHandrail, prompt: str) -> str:
+    """The prompt. If a question waits, a number in it means an option of the question."""
+    questions = await rail.waiting_questions()
+    return spell_out(questions[0], prompt) if questions else prompt
+
+
+class _DedupedListener:
+    """Delivers each event once, from the journal or live."""
+
+    def __init__(self, *listeners: Callable[[Event], None]) -> None:
+        self._listeners = listeners
+        self._delivered: set[int] = set()
+        self._lock = Lock()
+
+    def tell(self, event: Event) -> None:
+        with self._lock:
+            if event.seq in self._delivered:
+                return
+            self._delivered.add(event.seq)
+            for listener in self._listeners:
+                listener(event)
+
+
+# The person at the terminal
+
+
+class _RunApprover:
+    """Asks in the thread of the event loop, which has nothing to do before there is an answer."""
+
+    def __init__(self, rail: AsyncHandrail, view: RunView, *, plain: bool, interrupted: Callable[[], None]) -> None:
+        hooks = RequestHooks(rail.rail.is_pending, rail.rail.outdated, rail.rail.retry)
+        self._terminal = TerminalApprover(hooks, plain=plain)
+        self._rail, self._view, self._interrupted = rail, view, interrupted
+
+    async def ask(self, subject: PermissionRequest | Question, number: int, total: int) -> ApproverReply:
+        self._view.end()
+        try:
+            with _interruptible():
+                if isinstance(subject, Question):
+                    return ApproverReply(subject, self._terminal.ask_question(subject))
+                return self._terminal.ask(subject, number, total)
+        except KeyboardInterrupt:
+            self._view.print_line(LEFT_WAITING)
+            self._interrupted()
+            return ApproverReply(self._reload(subject))
+
+    def report(self, reply: ApproverReply, outcome: Done | Parked | None) -> None:
+        if isinstance(reply.subject, Question) and outcome is None:
+            self._view.print_line("Somebody else replied before you.")
+        self._terminal.report(reply, outcome)
+
+    def _reload(self, subject: PermissionRequest | Question) -> PermissionRequest | Question:
+        """The request as it is now: the person may have retried it in the prompt that was interrupted."""
+        pending = self._rail.rail.waiting() if isinstance(subject, PermissionRequest) else ()
+        return next((request for request in pending if request.tool_call_id == subject.tool_call_id), subject)
+
+
+@contextmanager
+def _interruptible() -> Generator[None]:
+    """Lets SIGINT and SIGTERM end the prompt, which restores the terminal first."""
+
+    def leave(_: int, __: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = {number: signal.signal(number, leave) for number in (signal.SIGINT, signal.SIGTERM)}
+    wakes = signal.set_wakeup_fd(-1)  # otherwise the event loop would handle the signal too, afterwards
+    try:
+        yield
+    finally:
+        signal.set_wakeup_fd(wakes)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+class RunInterrupt:
+    """Stops the turn at the first SIGINT or SIGTERM, and ends the process at the second."""
+
+    def __init__(self, view: RunView) -> None:
+        self._view = view
+        self.noted = False
+
+    def note(self) -> None:
+        self.noted = True
+
+    def listen(self, loop: asyncio.AbstractEventLoop, cancel: Callable[[], Any]) -> None:
+        def interrupted() -> None:
+            if self.noted:
+                with suppress(OSError):
+                    os.write(2, _LEFT)  # takes no lock, since a hanging thread may hold it
+                os._exit(INTERRUPTED)  # the journal has everything
+            self.noted = True
+            self._view.print_line("Stopping … once more leaves at once.")
+            cancel()
+
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, interrupted)

@@ -1,0 +1,262 @@
+"""The preparation of a run: prompt, session, model, limits."""
+
+import os
+import stat
+import sys
+from argparse import Namespace
+from collections.abc import AsyncIterator
+
+import msgspec
+from msgspec.structs import asdict, replace
+
+from handrail.agent.prompt import fence_text
+from handrail.agent.turn import TurnLimits
+from handrail.api import Handrail
+from handrail.cli.context import describe_candidates, load_settings, match_sessions, open_state_folder
+from handrail.cli.exits import FAILED, CommandFailed
+from handrail.cli.files import read_input_file
+from handrail.cli.output import print_note
+from handrail.cli.permission import can_ask
+from handrail.models.base import Model, ModelError, ModelRequest, StreamPiece, open_stream
+from handrail.settings import LoadedSettings, resolve_user_file
+from handrail.state import make_session_id
+
+_COMPANIONS = ("display", "question", "todo")
+_SKILL_TOOLS = ("skill_list", "skill_control")
+_MAX_PROMPT_BYTES = 1_000_000
+_SCRIPTED = "scripted:"
+"""Starts the name of a model that plays the file named behind it. It needs no key and sends nothing."""
+
+
+class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """What a run needs to know."""
+
+    prompt: str | None
+    """None: continue the last turn."""
+    workspace: str
+    session: str
+    model: Model
+    loaded: LoadedSettings
+    unattended: bool
+    asks: bool
+    """Whether handrail asks the person at this terminal."""
+    after: int
+    """The last event of the session before this run. Events of its recovery belong to this turn."""
+
+
+def prepare_run(options: Namespace, workspace: str, model: Model | None = None) -> RunConfig:
+    """Finds prompt, session and model. `model`: instead of the one in the options."""
+    prompt = _read_prompt(options)
+    if prompt is None and not _names_session(options):
+        advice = "give a prompt, or - to read it from stdin; -c goes on with the last session"
+        raise CommandFailed(f"{advice}. Nothing was run. Example: handrail run 'fix the failing test'")
+    flags = {"model": options.model, "agent.calls": options.max_calls, "agent.tokens": options.max_tokens}
+    loaded = enable_companion_tools(load_settings(options, options.mode, workspace, flags=flags), workspace)
+    session = _choose_session(options, workspace)
+    if model is None:
+        model = _choose_model(options, workspace, session, loaded)
+    if options.fork is not None:
+        source = _resolve_session(options.fork, workspace)
+        with Handrail(workspace, session=source, settings=loaded, on_permission="park") as rail:
+            session = rail.fork_session(session)
+    asks = not options.park and not options.unattended and can_ask(options)
+    return RunConfig(
+        prompt=prompt,
+        workspace=workspace,
+        session=session,
+        model=model,
+        loaded=loaded,
+        unattended=not asks and not options.park,
+        asks=asks,
+        after=open_state_folder().count_events(os.path.realpath(workspace), session),
+    )
+
+
+def enable_companion_tools(loaded: LoadedSettings, workspace: str | None = None) -> LoadedSettings:
+    """Enables the companion tools, and those of skills if the workspace has any.
+
+    Tools that the person disabled stay off. If the managed file lists tools, others stay off too.
+    """
+    tools, skills = loaded.settings.tools, ()
+    if workspace is not None and loaded.settings.skills.enabled:
+        from handrail.inspection import has_usable_skill  # noqa: PLC0415  an engine room
+
+        skills = _SKILL_TOOLS if has_usable_skill(workspace, loaded.settings, os.environ) else ()
+    wanted = [name for name in (*_COMPANIONS, *skills) if name not in tools.enable]
+    listed = loaded.managed.get("tools.enable")
+    more = [name for name in wanted if not isinstance(listed, list | tuple) or name in listed]
+    enable = (*tools.enable, *more)
+    return replace(loaded, settings=replace(loaded.settings, tools=replace(tools, enable=enable)))
+
+
+def build_turn_limits(loaded: LoadedSettings) -> TurnLimits:
+    limits = asdict(loaded.settings.agent)
+    return TurnLimits(**{name: value for name, value in limits.items() if name in TurnLimits.__struct_fields__})
+
+
+# Prompt
+
+
+def _read_prompt(options: Namespace) -> str | None:
+    """The prompt, if there is one. `-` reads it from stdin. Piped input is added to a prompt."""
+    given: str | None = options.prompt
+    if given == "-":
+        given = _read_stdin()
+    elif given is not None and given.strip() and _is_piped():
+        material = _read_stdin().strip("\n")
+        given = f"{given}\n\n{fence_text('stdin', material)}" if material else given
+    if given is not None and not given.strip():
+        raise CommandFailed(
+            "the prompt is empty. Nothing was run. Say what is to be done: handrail run 'fix the failing test'"
+        )
+    return given
+
+
+def _is_piped() -> bool:
+    """Whether stdin is a pipe or a file, and no terminal, device or socket."""
+    try:
+        mode = os.fstat(0).st_mode
+    except OSError:
+        return False
+    return sys.stdin is not None and (stat.S_ISFIFO(mode) or stat.S_ISREG(mode))
+
+
+def _read_stdin() -> str:
+    if sys.stdin is None:
+        raise CommandFailed("the prompt cannot be read: stdin is closed. Nothing was run.")
+    if sys.stdin.isatty():
+        print_note("waiting for the prompt; end with Ctrl-D")
+    data = sys.stdin.buffer.read(_MAX_PROMPT_BYTES + 1)
+    if len(data) > _MAX_PROMPT_BYTES:
+        problem = "stdin has more than 1 MB, too much for a model to read at once. Nothing was run."
+        raise CommandFailed(f"{problem} Put it into a file of the workspace, and name that.")
+    return data.decode(errors="replace")
+
+
+# Session
+
+
+def _names_session(options: Namespace) -> bool:
+    return bool(options.last or options.resume or options.fork or options.session)
+
+
+def _choose_session(options: Namespace, workspace: str) -> str:
+    if options.session is not None and not options.session:
+        raise CommandFailed("--session is empty; name one, or leave it out for a new one. Nothing was run.")
+    if options.resume is not None:
+        return _resolve_session(options.resume, workspace)
+    if not options.last:
+        return options.session or make_session_id()
+    last = next(open_state_folder().list_conversations(os.path.realpath(workspace)), None)
+    if last is not None:
+        return last.id
+    problem = "no model was talked to in this workspace yet, so there is nothing to go on with."
+    raise CommandFailed(f"{problem} Begin: handrail run PROMPT", FAILED)
+
+
+def _resolve_session(spelled: str, workspace: str) -> str:
+    """Finds a session by its id, or by the beginning of its id."""
+    found = match_sessions(spelled, os.path.realpath(workspace))
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise CommandFailed(f"{describe_candidates(spelled, found)}. Nothing was run. Write more of the id.")
+    problem = f"this workspace has no session {spelled[:80]!r}. Nothing was run."
+    raise CommandFailed(f"{problem} handrail log --sessions lists those there are.", FAILED)
+
+
+def find_last_model(session: str, workspace: str) -> str | None:
+    """The last model of a session."""
+    return open_state_folder().find_last_model(os.path.realpath(workspace), session)
+
+
+# Model
+
+
+def _choose_model(options: Namespace, workspace: str, session: str, loaded: LoadedSettings) -> Model:
+    name = loaded.settings.model
+    if name is None and _names_session(options):
+        name = find_last_model(_resolve_session(options.fork, workspace) if options.fork else session, workspace)
+    if name is None:
+        raise build_no_model_error()
+    model = resolve_model(name, loaded.settings.agent.window)
+    warm_up(name)
+    return model
+
+
+def resolve_model(name: str, window: int | None = None) -> Model:
+    """The model of a name. `window`: the tokens it takes, if a person set it.
+
+    Only a name that can mean no model fails here. Other problems appear when the model is asked: then the session has
+    the prompt already.
+    """
+    if name.startswith(_SCRIPTED):
+        return _load_script(name.removeprefix(_SCRIPTED))
+    from handrail.models.registry import split_name  # noqa: PLC0415  an engine room
+
+    try:
+        split_name(name)
+    except ModelError as error:
+        raise CommandFailed(f"{error.message} Nothing was run.") from None
+    return _LazyModel(name, window)
+
+
+def warm_up(name: str) -> None:
+    """Starts to import the code of a model, while the session opens."""
+    if not name.startswith(_SCRIPTED):
+        from handrail.models import registry  # noqa: PLC0415  an engine room
+
+        registry.warm_up(name)
+
+
+def build_no_model_error() -> CommandFailed:
+    """Tells how to choose a model, by the keys that are set."""
+    from handrail.models.providers import PROVIDERS  # noqa: PLC0415  most runs have a model
+
+    keys = [name for one in PROVIDERS.values() for name in one.keys if os.environ.get(name, "").strip()]
+    by_key = [one.name for one in PROVIDERS.values() if one.key(os.environ) is not None and one.keys]
+    example = f"{by_key[0] if by_key else 'anthropic'}:MODEL"
+    are = "are" if len(keys) > 1 else "is"
+    found = f"{', '.join(keys)} {are} set" if keys else "no provider's key is set; ollama:MODEL needs none"
+    where = f'or write model = "{example}" into {resolve_user_file(os.environ)}'
+    return CommandFailed(f"no model is chosen ({found}). Nothing was run. Use --model {example}, {where}.")
+
+
+class _LazyModel:
+    """A model that is loaded when it is first asked."""
+
+    def __init__(self, name: str, window: int | None) -> None:
+        self.name = name
+        self._window = window
+        self._loaded: Model | None = None
+
+    @property
+    def window(self) -> int:
+        return self._load().window
+
+    async def stream(self, request: ModelRequest) -> AsyncIterator[StreamPiece]:
+        async with open_stream(self._load(), request) as pieces:
+            async for piece in pieces:
+                yield piece
+
+    async def close(self) -> None:
+        if self._loaded is not None:
+            await self._loaded.close()
+
+    def _load(self) -> Model:
+        if self._loaded is None:
+            from handrail.models.registry import find_model  # noqa: PLC0415  an engine room
+
+            self._loaded = find_model(self.name, window=self._window)
+            self.name = self._loaded.name
+        return self._loaded
+
+
+def _load_script(path: str) -> Model:
+    from handrail.models.scripted import ScriptedModel, parse_script  # noqa: PLC0415  most runs have a real model
+
+    try:
+        return ScriptedModel(parse_script(read_input_file(path)), name=os.path.abspath(path))
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        form = 'A script is [{"text": "I look.", "calls": [["ls", {"path": "."}]]}, {"text": "Done."}].'
+        raise CommandFailed(f"{path} is no script: {error}. Nothing was run. {form}") from None

@@ -1,0 +1,358 @@
+"""The view of a running turn: the words of the model on stdout, a line for everything else on stderr."""
+
+import os
+import re
+import sys
+from argparse import Namespace
+from collections.abc import Callable
+from threading import Lock, Timer
+from typing import Any, cast
+
+import msgspec
+
+from handrail.cli.exits import CommandFailed
+from handrail.cli.output import warn, write_out
+from handrail.models.base import CallPiece, StreamPiece
+from handrail.protocol.changes import ChangeSet
+from handrail.protocol.errors import REFUSAL_ADVICE
+from handrail.protocol.events import (
+    ChangeEvent,
+    Display,
+    Event,
+    Network,
+    Notice,
+    Process,
+    Reasoning,
+    Text,
+    ToolCallEnd,
+    ToolCallError,
+    ToolCallRunning,
+    ToolCallStart,
+    User,
+    Warning,  # noqa: A004
+)
+from handrail.protocol.results import ToolResult
+from handrail.protocol.text import pad, to_one_line, truncate
+
+_PATIENCE_SECONDS = 1.0
+"""After which a person at a terminal sees what takes so long."""
+_REFUSED = frozenset({"POLICY_DENIED", "PERMISSION_DENIED", "OUTSIDE_WORKSPACE", "CANCELLED"})
+_MAX_DISPLAY_LINES = 8
+_COLUMN = 66
+"""Where the outcome of a call begins, if there is room."""
+
+
+class Glyphs(msgspec.Struct, frozen=True):
+    """The signs at the start of lines, and those between facts."""
+
+    ok: str = "✓"
+    running: str = "●"
+    asks: str = "!"
+    failed: str = "✗"
+    denied: str = "⊘"
+    info: str = "·"
+    says: str = "»"
+    """Before words of a model that could pass for a line of handrail."""
+    between: str = " · "
+    minus: str = "−"
+    to: str = "→"
+    plain: bool = False
+    width: int = 100
+    """The columns of a line."""
+
+
+def build_glyphs(options: Namespace) -> Glyphs:
+    """Signs, or words if stderr cannot show signs or the person asked for words."""
+    try:
+        width = max(40, min(160, os.get_terminal_size(2).columns))
+    except OSError:
+        width = 100
+    if not options.plain and os.environ.get("TERM") != "dumb" and _can_encode("✓●✗⊘·»−→"):
+        return Glyphs(width=width)
+    words = {"ok": "ok", "running": "..", "asks": "ASK", "failed": "ERR", "denied": "DENY", "info": "-", "says": "SAYS"}
+    return Glyphs(**words, between=", ", minus="-", to=" to ", plain=True, width=width)
+
+
+def _can_encode(signs: str) -> bool:
+    try:
+        signs.encode(getattr(sys.stderr, "encoding", None) or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True
+
+
+class RunView:
+    """Shows events as they come, from any thread."""
+
+    def __init__(self, options: Namespace, glyphs: Glyphs, model: str) -> None:
+        self._glyphs, self._model = glyphs, model
+        self._quiet, self._verbose = bool(options.quiet), int(options.verbose)
+        self._shows_waits = not options.quiet and sys.stderr is not None and sys.stderr.isatty()
+        self._lock = Lock()
+        self._message = ""
+        self._midline = False
+        # On a terminal, the words of the model stand among the lines of handrail.
+        shares_terminal = sys.stdout is not None and sys.stdout.isatty() and not glyphs.plain
+        self._guard = SpoofGuard(glyphs) if shares_terminal else None
+        self._thoughts = ""
+        self._arguments: dict[str, object] = {}
+        self._changes: dict[str, ChangeSet] = {}
+        self._timer: Timer | None = None
+        self.failure: CommandFailed | None = None
+        """Why the view cannot write any more."""
+
+    def show(self, event: Event) -> None:
+        if isinstance(event, Reasoning) and not self._verbose:
+            return  # the person still waits
+        with self._lock:
+            self._stop_waiting()
+            try:
+                self._show(event)
+            except CommandFailed as failure:  # a listener must not raise, and the turn can go on
+                self.failure = failure
+
+    def show_model_activity(self, piece: StreamPiece) -> None:
+        """Shows that the model writes a long call."""
+        if isinstance(piece, CallPiece):
+            with self._lock:
+                self._wait(lambda: f"{self._glyphs.running} {to_one_line(piece.name)} … the model writes the call")
+
+    def preload(self, event: Event) -> None:
+        """Remembers the arguments of a call from before this process."""
+        if isinstance(event, ToolCallStart):
+            self._arguments[event.tool_call_id] = event.args
+
+    def remember(self, tool_call_id: str, args: object) -> None:
+        """Remembers the arguments of a call that has no event yet."""
+        self._arguments.setdefault(tool_call_id, args)
+
+    def print_line(self, text: str) -> None:
+        with self._lock:
+            self._stop_waiting()
+            self._line(text)
+
+    def end(self) -> None:
+        """Ends the line of the model."""
+        with self._lock:
+            self._stop_waiting()
+            self._end_words()
+
+    def _show(self, event: Event) -> None:
+        match event:
+            case Text():
+                self._write_words(event)
+            case Reasoning():
+                self._write_thoughts(event.text)
+            case User():
+                self._await_model()
+            case ToolCallStart():
+                self._arguments[event.tool_call_id] = event.args
+            case ToolCallRunning():
+                args = self._arguments.get(event.tool_call_id)
+                self._wait(lambda: render_running_line(event.label, args, self._glyphs))
+            case ChangeEvent():
+                self._changes[event.tool_call_id] = event.change
+            case ToolCallEnd() | ToolCallError():
+                self._show_result(event.result, event.label)
+            case _ if not self._quiet or isinstance(event, Warning):
+                for text in _render_event(event, self._glyphs, self._verbose):
+                    self._line(text)
+            case _:
+                pass
+
+    def _write_words(self, event: Text) -> None:
+        if event.message_id != self._message:
+            self._end_words()
+            self._message = event.message_id
+        guard = self._guard
+        write_out(guard.mark_piece(event.text, begins=not self._midline) if guard is not None else event.text)
+        self._midline = not event.text.endswith("\n") if event.text else self._midline
+
+    def _write_thoughts(self, text: str) -> None:
+        *whole, self._thoughts = (self._thoughts + text).split("\n")
+        for line in whole:
+            self._line(f"  {to_one_line(line)}")
+
+    def _show_result(self, result: ToolResult[Any], label: str) -> None:
+        args = self._arguments.pop(result.tool_call_id, None)
+        change = self._changes.pop(result.tool_call_id, None)
+        if result.name == "display" and result.ok:
+            return  # the view showed the display itself
+        if not self._quiet:
+            self._line(render_call_line(result, args, self._glyphs, label, change))
+        for text in result.warnings:
+            self._line(f"{self._glyphs.asks} {to_one_line(text)}")
+        self._await_model()
+
+    def _line(self, text: str) -> None:
+        if self._thoughts:
+            thought, self._thoughts = self._thoughts, ""
+            self._line(f"  {to_one_line(thought)}")
+        self._end_words()
+        warn(text)
+
+    def _end_words(self) -> None:
+        if self._midline:
+            self._midline = False
+            write_out("\n")
+
+    def _await_model(self) -> None:
+        self._wait(lambda: f"{self._glyphs.running} waiting for {self._model} … Ctrl-C stops it")
+
+    def _wait(self, render: Callable[[], str]) -> None:
+        """Shows a line after a second, unless something else is shown before."""
+        if not self._shows_waits:
+            return
+        self._stop_waiting()
+        timer = Timer(_PATIENCE_SECONDS, lambda: self._show_wait(timer, render))
+        timer.daemon = True
+        self._timer = timer
+        timer.start()
+
+    def _show_wait(self, timer: Timer, render: Callable[[], str]) -> None:
+        with self._lock:
+            if self._timer is timer:  # otherwise it ended too late to be stopped
+                self._timer = None
+                self._line(render())
+
+    def _stop_waiting(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+
+class SpoofGuard:
+    """Marks lines of a model that begin as lines of handrail do. They come in pieces."""
+
+    def __init__(self, glyphs: Glyphs) -> None:
+        signs = "".join(
+            (glyphs.ok, glyphs.running, glyphs.asks, glyphs.failed, glyphs.denied, glyphs.info, glyphs.says, "?")
+        )
+        self._mark = f"{glyphs.says} "
+        self._begins = re.compile(rf"(\A|\n)(?=[^\S\n]*[{re.escape(signs)}])")
+        self._fresh = True
+        """Whether the line has only blanks so far."""
+
+    def mark_piece(self, piece: str, *, begins: bool) -> str:
+        """Adds the marks. `begins`: the piece is the first of its line."""
+        fresh = self._fresh or begins
+        *_, last = piece.rpartition("\n")
+        self._fresh = (fresh or "\n" in piece) and not last.strip()
+
+        def mark(found: re.Match[str]) -> str:
+            return found[1] + self._mark if found[1] or fresh else ""
+
+        return self._begins.sub(mark, piece)
+
+
+# Lines
+
+
+def render_call_line(
+    result: ToolResult[Any], args: object, glyphs: Glyphs, label: str = "", change: ChangeSet | None = None
+) -> str:
+    """A finished call: subject, outcome, duration. `label`: the name of the tool for people."""
+    name = label or result.name
+    error = result.error
+    if error is not None:
+        sign = glyphs.denied if error.code in _REFUSED else glyphs.failed
+        why = to_one_line(error.message.removesuffix(f" {REFUSAL_ADVICE}")).removeprefix(f"{result.name}: ")
+        return truncate(f"{sign} {_render_call(name, args)}: {why}", glyphs.width * 2)
+    facts = [truncate(_describe_outcome(result, change, glyphs), 60)]
+    if result.meta.undo is not None and result.name != "exec":  # the summary of a command names it
+        facts.append(f"undo {result.meta.undo}")
+    facts.append(format_rounded_seconds(result.duration_ms / 1e3))
+    outcome = glyphs.between.join(fact for fact in facts if fact)
+    room = max(24, glyphs.width - len(outcome) - 4)
+    subject = truncate(f"{glyphs.ok} {_render_call(name, args)}", room)
+    return f"{pad(subject, min(_COLUMN, room))}  {outcome}"
+
+
+def _describe_outcome(result: ToolResult[Any], change: ChangeSet | None, glyphs: Glyphs) -> str:
+    """The outcome without the path, which the line has already."""
+    data: Any = msgspec.to_builtins(result.data) if result.name in {"read", "write", "edit"} else None
+    if result.name == "read" and result.meta.returned:
+        return _describe_lines(data["firstLine"], result.meta.returned, result.meta.total)
+    if data is not None and change is not None:
+        added, removed = (sum(getattr(one, side) or 0 for one in change.changes) for side in ("added", "removed"))
+        counts = f"+{added} {glyphs.minus}{removed}"
+        if result.name == "write":
+            return f"{'Created' if data['created'] else 'Wrote'} {counts}"
+        return f"in {data['replacements']} places {counts}" if data["replacements"] > 1 else counts
+    return to_one_line(result.summary).replace("−", glyphs.minus)
+
+
+def _describe_lines(first: int, count: int, total: int | None) -> str:
+    if first < 0:
+        return f"{count} of the last {-first} lines"
+    return f"lines {first}–{first + count - 1}{f' of {total}' if total is not None else ''}"
+
+
+def render_running_line(name: str, args: object, glyphs: Glyphs) -> str:
+    return truncate(f"{glyphs.running} {_render_call(name, args)} …", glyphs.width)
+
+
+def render_display(event: Display, glyphs: Glyphs) -> list[str]:
+    """A display of the model, with a mark: it may look like a line of handrail."""
+    signs = {"info": glyphs.info, "success": glyphs.ok, "warning": glyphs.asks, "error": glyphs.failed}
+    first, *more = [line for line in event.content.splitlines() if line.strip()] or [""]
+    title = f"{event.title}: " if event.title and first else event.title or ""
+    lines = [f"{glyphs.says} {signs.get(event.level, glyphs.running)} {to_one_line(title + first)}"]
+    lines += [f"{glyphs.says}   {to_one_line(line)}" for line in more[:_MAX_DISPLAY_LINES]]
+    left = len(more) - _MAX_DISPLAY_LINES
+    whole = f"handrail log --session {event.session_id} --after {event.seq - 1} --limit 1 --json"
+    return [*lines, f"  … {left} more lines: {whole}"] if left > 0 else lines
+
+
+def format_rounded_seconds(number: float) -> str:
+    """A duration with at most three digits: `0.05 s`, `12 s`, `2.5 min`."""
+    if number < 0.1:
+        return f"{number:.2f} s"
+    if number < 10:
+        return f"{number:.1f} s"
+    return f"{number:.0f} s" if number < 100 else f"{number / 60:.1f} min"
+
+
+def _render_event(event: Event, glyphs: Glyphs, verbose: int) -> list[str]:
+    match event:
+        case Display():
+            return render_display(event, glyphs)
+        case Notice():
+            return [f"{glyphs.info} {to_one_line(event.text)}"]
+        case Warning() if event.tool_call_id is None or verbose:
+            return [f"{glyphs.asks} {to_one_line(event.text)}"]
+        case Network() if not event.allowed:
+            return [f"{glyphs.denied} {event.host}:{event.port} was not reached: {to_one_line(event.reason)}"]
+        case Process() if event.state == "ended":
+            end = event.reason or (f"exit {event.exit_code}" if event.exit_code is not None else event.signal)
+            return [f"{glyphs.info} {event.process} has ended ({end}): {to_one_line(event.command)}"]
+        case _:
+            return []
+
+
+def _render_call(name: str, args: object) -> str:
+    return f"{to_one_line(name):<5} {to_one_line(_describe_subject(name, args))}".rstrip()
+
+
+def _describe_subject(name: str, args: object) -> str:
+    """The subject of a call, from its arguments."""
+    given: dict[str, Any] = cast("dict[str, Any]", args) if isinstance(args, dict) else {}
+
+    def text(key: str) -> str:
+        return value if isinstance(value := given.get(key), str) else ""
+
+    where = f" in {text('path')}" if text("path") not in {"", "."} else ""
+    match name:
+        case "grep":
+            return f'"{text("pattern")}"{where}'
+        case "find":
+            return f"{text('pattern')}{where}"
+        case "exec":
+            return text("command")
+        case "process":
+            return f"{text('action')} {text('sessionId')}".strip()
+        case "ls":
+            return text("path") or "."
+        case _:
+            values = (text(key) for key in ("path", "name", "question", "title", "command", "pattern"))
+            return next(filter(None, values), "")

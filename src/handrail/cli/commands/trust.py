@@ -1,0 +1,158 @@
+"""handrail trust: lets the files of a project loosen settings, exactly as they are now."""
+
+import os
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator
+
+from handrail.cli.context import open_state_folder, resolve_workspace
+from handrail.cli.exits import OK, CommandFailed
+from handrail.cli.format import format_time
+from handrail.cli.output import print_json, print_note, print_out, render_table
+from handrail.cli.parser import Command, add_json_option, add_workspace_option
+from handrail.protocol.text import to_one_line
+from handrail.protocol.wire import encode
+from handrail.settings import PROJECT_FILE, LoadedSettings, Project, load
+from handrail.settings.mcp_json import McpJson, read_mcp_json
+from handrail.settings.mcp_servers import ServerTable, describe_server, list_variables
+from handrail.settings.merge import IgnoredSetting
+from handrail.settings.paths import MCP_FILE
+
+_SCHEMA = "handrail.trust/1"
+
+
+def run(options: Namespace) -> int:
+    """Trusts a project and shows what that loosens, or lists or revokes trust."""
+    if options.list:
+        return _list_projects(options)
+    workspace = resolve_workspace(options)
+    return _revoke(options, os.path.realpath(workspace)) if options.revoke else _give(options, workspace)
+
+
+def _give(options: Namespace, workspace: str) -> int:
+    real = os.path.realpath(workspace)
+    untrusted = load(os.environ, {}, workspace, trusted=False)
+    trusted = load(os.environ, {}, workspace, trusted=True)  # an error of the trusted file is an error now
+    project, brought = untrusted.project, read_mcp_json(workspace)
+    if project is None and brought is None:
+        if options.json:
+            print_json(encode({"schema": _SCHEMA, "workspace": real, "trusted": False}))
+        else:
+            print_out(f"There is no {PROJECT_FILE} and no {MCP_FILE} in {workspace}; there is nothing to trust.\n")
+        return OK
+    if (project and project.digest) != (trusted.project and trusted.project.digest):
+        raise CommandFailed(f"{PROJECT_FILE} changed while it was read. Nothing was trusted; try again.")
+    if brought is not None and not brought.digest:
+        raise CommandFailed(f"{brought.remarks[0]}. Nothing was trusted; correct or remove the file.")
+    open_state_folder().give_trust(real, project.digest if project else "", brought.digest if brought else "")
+    if options.json:
+        print_json(encode(_build_trust_data(real, untrusted, trusted, brought)))
+    else:
+        print_out(_render_project(project, untrusted, trusted) if project else "")
+        print_out(_render_servers(brought) if brought else "")
+        what = "either file" if project and brought else "the file"
+        print_note(f"Any change of {what} ends this. To take it back: handrail trust --revoke")
+    return OK
+
+
+def _revoke(options: Namespace, workspace: str) -> int:
+    revoked = open_state_folder().revoke_trust(workspace)
+    if options.json:
+        print_json(encode({"schema": _SCHEMA, "workspace": workspace, "revoked": revoked}))
+    elif revoked:
+        print_out(f"{workspace} is no longer trusted: what its {PROJECT_FILE} loosens is ignored, {MCP_FILE} too.\n")
+    else:
+        print_out(f"{workspace} was not trusted; nothing changed.\n")
+    return OK
+
+
+def _list_projects(options: Namespace) -> int:
+    given = open_state_folder().list_trusted_projects()
+    if options.json:
+        projects = [{"workspace": path, "digest": trust.digest, "time": trust.time} for path, trust in given.items()]
+        print_json(encode({"schema": _SCHEMA, "projects": projects}))
+    elif given:
+        rows = [(path, trust.digest[:16], format_time(trust.time)) for path, trust in sorted(given.items())]
+        print_out(render_table([("workspace", "sha-256", "since"), *rows]))
+    else:
+        print_out("No project is trusted.\n")
+    return OK
+
+
+def _build_trust_data(
+    workspace: str, untrusted: LoadedSettings, trusted: LoadedSettings, brought: McpJson | None
+) -> dict[str, object]:
+    data: dict[str, object] = {
+        "schema": _SCHEMA,
+        "workspace": workspace,
+        "digest": untrusted.project.digest if untrusted.project else "",
+        "trusted": True,
+        "loosens": [{"line": one.line, "said": one.value} for one in untrusted.ignored if one.until_trusted],
+        "ignored": [one.note for one in trusted.ignored if one.kind == "project"],
+    }
+    if brought is not None:
+        named = {name: describe_server(table) for name, table in brought.servers.items()}
+        data["servers"] = {"digest": brought.digest, "named": named, "unusable": brought.unusable}
+    return data
+
+
+def _render_project(project: Project, untrusted: LoadedSettings, trusted: LoadedSettings) -> str:
+    """The lines of the settings file that count from now on, and those that still do not."""
+    lines = [_render_loosened(one, trusted) for one in untrusted.ignored if one.until_trusted]
+    if lines:
+        head = f"Now in force, from {project.path}:"
+    else:
+        head = f"{project.path} loosens nothing; what it says was in force already."
+    still = [to_one_line(one.note) for one in trusted.ignored if one.kind in {"project", "managed"}]
+    return "".join(f"{line}\n" for line in (head, *lines, *still, _render_digest(project.digest)))
+
+
+def _render_loosened(ignored: IgnoredSetting, trusted: LoadedSettings) -> str:
+    """A line of the file, and the source that decides instead."""
+    place = f"line {ignored.line}: " if ignored.line else ""
+    source = trusted.sources.get(ignored.value.partition(" = ")[0], "project file")
+    instead = "" if source.startswith("project file") else f" (but the {source} decides here)"
+    return f"  {place}{to_one_line(ignored.value)}{instead}"
+
+
+def _render_servers(brought: McpJson) -> str:
+    """The servers of `.mcp.json`, with the variables of the user that they get."""
+    lines = [f"Servers from {MCP_FILE}, started in a sandbox when a session needs them:"]
+    for name, table in brought.servers.items():
+        lines += _describe_server_lines(name, table, brought.workspace)
+    lines += [f"  {name}: cannot be used: {why}" for name, why in brought.unusable.items()]
+    lines += [*brought.remarks, _render_digest(brought.digest)]
+    return "".join(f"{to_one_line(line)}\n" for line in lines)
+
+
+def _render_digest(digest: str) -> str:
+    return f"Trusted as it is now (SHA-256 {digest[:16]}…)."
+
+
+def _describe_server_lines(name: str, table: ServerTable, workspace: str) -> Iterator[str]:
+    texts = (table.command or "", *table.args, *table.env.values(), table.url or "", *table.headers.values())
+    variables = list_variables((*texts, table.cwd or ""))
+    yield f"  {name}: {describe_server(table)}" + (f"; is told your {', '.join(variables)}" if variables else "")
+    for file in _list_workspace_files(table, workspace) if variables or table.env else ():
+        yield f"    {file} is in the workspace: whoever changes it, an agent too, changes what is started with that."
+
+
+def _list_workspace_files(table: ServerTable, workspace: str) -> Iterator[str]:
+    """The files of the workspace that a command names. Trust covers the command, not these files."""
+    words = table.args if "/" not in (table.command or "") else (table.command or "", *table.args)
+    for word in words:
+        path = os.path.realpath(os.path.join(workspace, table.cwd or ".", word))
+        if os.path.commonpath((workspace, path)) == workspace and os.path.isfile(path):
+            yield os.path.relpath(path, workspace)
+
+
+def _add_arguments(parser: ArgumentParser) -> None:
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--revoke", action="store_true", help="no longer trust this project")
+    form.add_argument("--list", action="store_true", help="the projects that are trusted")
+    add_workspace_option(parser)
+    add_json_option(parser)
+
+
+COMMANDS = {
+    "trust": Command(run, _add_arguments, ("handrail trust", "handrail trust --list")),
+}

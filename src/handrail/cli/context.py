@@ -1,0 +1,219 @@
+"""The context of a command: its workspace, settings, sessions, input."""
+
+import os
+import sys
+from argparse import Namespace
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import msgspec
+
+from handrail.cli.exits import FAILED, CommandFailed
+from handrail.cli.output import print_note, warn
+from handrail.protocol.errors import UsageError
+from handrail.protocol.records import list_matching_ids
+from handrail.protocol.text import to_one_line
+from handrail.settings import LoadedSettings, load, resolve_state_folder
+
+if TYPE_CHECKING:
+    from handrail.api import ToolSource
+    from handrail.state import StoredState
+
+_MAX_SHOWN_IDS = 4
+_MAX_LINE_BYTES = 64 * 1024 * 1024
+
+
+# Workspace
+
+
+def resolve_workspace(options: Namespace) -> str:
+    """The folder of --workspace, or the current folder. Prints the current folder, since nobody named it."""
+    if options.workspace:
+        return options.workspace
+    if options.workspace is not None:
+        raise CommandFailed("--workspace is empty; name a folder, or leave it out to work in the current one")
+    try:
+        folder = os.getcwd()
+    except OSError as error:
+        raise CommandFailed(
+            f"the current folder cannot be used: {error.strerror}. Name one with --workspace."
+        ) from None
+    if is_whole_home(folder):
+        raise CommandFailed(f"{folder} as a whole is no workspace unless you say so: --workspace {folder}")
+    if not options.json:
+        print_note(f"workspace: {folder} (the current folder)")
+    return folder
+
+
+def is_whole_home(folder: str) -> bool:
+    """Whether a folder is the root or a whole home. Only --workspace makes it a workspace."""
+    return folder in {"/", os.path.realpath(os.path.expanduser("~"))}
+
+
+def find_project_folder(options: Namespace) -> str | None:
+    """The folder of --workspace, or the current folder if that can be a workspace."""
+    if options.workspace:
+        return options.workspace
+    try:
+        folder = os.getcwd()
+    except OSError:
+        return None
+    return None if is_whole_home(folder) else folder
+
+
+def resolve_project_folder(options: Namespace) -> str | None:
+    """The same. CommandFailed if the folder does not exist."""
+    folder = find_project_folder(options)
+    if folder is not None and not os.path.isdir(folder):
+        raise CommandFailed(f"the workspace {folder} is no folder. Name one that is there.")
+    return folder
+
+
+# Settings
+
+
+def load_settings(
+    options: Namespace,
+    mode: str | None = None,
+    workspace: str | None = None,
+    *,
+    flags: Mapping[str, object] | None = None,
+    review: bool = True,
+) -> LoadedSettings:
+    """Loads the settings, with those of the project if a workspace is given. Prints notes about them."""
+    loaded = load(os.environ, {"mode": mode, **(flags or {})}, workspace, review=review)
+    if not options.quiet:
+        for text in loaded.notes:
+            print_note(text)
+    if loaded.settings.tools.disable:  # a name without a tool leaves a tool on that the person wanted off
+        from handrail.inspection import list_tool_remarks  # noqa: PLC0415  few disable any
+
+        with suppress(UsageError):  # opening a session reports it
+            for text in list_tool_remarks(loaded.settings):
+                warn(f"warning: {text}")
+    return loaded
+
+
+def add_unknown_tool_notes(loaded: LoadedSettings) -> LoadedSettings:
+    """Adds notes about settings of tools that do not exist here. A program may bring such tools."""
+    tools = loaded.settings.tools
+    if not tools.enable and not tools.disable and all(rule.tool == "exec" for rule in loaded.rules):
+        return loaded
+    from handrail.inspection import list_tool_names, list_tool_remarks  # noqa: PLC0415  few settings name other tools
+    from handrail.settings.rules import list_unknown_tools  # noqa: PLC0415
+
+    try:
+        unknown = list_unknown_tools(loaded, list_tool_names(loaded.settings))
+        notes = (*loaded.notes, *unknown, *list_tool_remarks(loaded.settings))
+    except UsageError:
+        return loaded
+    return msgspec.structs.replace(loaded, notes=notes)
+
+
+def has_servers(loaded: LoadedSettings, workspace: str) -> bool:
+    """Whether there may be MCP servers. Otherwise their code is not imported."""
+    return bool(loaded.servers) or (not loaded.servers_fixed and os.path.lexists(os.path.join(workspace, ".mcp.json")))
+
+
+def find_server_sources(
+    options: Namespace, loaded: LoadedSettings, workspace: str, called: str | None = None
+) -> "tuple[ToolSource, ...]":
+    """The MCP servers of a session in this workspace. A server starts when its tools are needed.
+
+    `called`: the only tool that is called, so that no other server starts.
+    """
+    if not has_servers(loaded, workspace):
+        return ()
+    from handrail.mcp.client.sources import find_sources  # noqa: PLC0415  few have other servers
+
+    found = find_sources(loaded, workspace, os.environ, called=called)
+    if not options.quiet:
+        for text in found.notes:
+            print_note(to_one_line(text))
+    return found.sources
+
+
+# Sessions
+
+
+def open_state_folder() -> "StoredState":
+    """The state folder of the environment. It need not exist."""
+    from handrail.state import StoredState  # noqa: PLC0415  an engine room
+
+    return StoredState(resolve_state_folder(os.environ))
+
+
+def resolve_session_folder(options: Namespace, spelled: str) -> str:
+    """The folder of a session of the workspace."""
+    return resolve_workspace_session(os.path.realpath(resolve_workspace(options)), spelled)
+
+
+def resolve_workspace_session(workspace: str, spelled: str) -> str:
+    """The same for a workspace by its real path. The beginning of the id is enough."""
+    found = match_sessions(spelled, workspace)
+    if len(found) == 1:
+        return os.path.join(open_state_folder().home(workspace), found[0])
+    more = "handrail log --sessions lists them"
+    if found:
+        raise CommandFailed(f"{describe_candidates(spelled, found)}. Write more of the id; {more}.", FAILED)
+    ids = [os.path.basename(folder) for folder in open_state_folder().sessions(workspace)]
+    there = f"There are: {', '.join(ids)}." if ids else "It has none yet; handrail run and handrail call begin one."
+    there = f"There are {len(ids)}: {more}." if len(ids) > _MAX_SHOWN_IDS else there
+    raise CommandFailed(f"the workspace {workspace} has no session {spelled[:80]!r}. {there}", FAILED)
+
+
+def match_sessions(spelled: str, workspace: str) -> list[str]:
+    """The ids of the sessions that a person may mean, in a workspace by its real path."""
+    ids = sorted(os.path.basename(folder) for folder in open_state_folder().sessions(workspace))
+    return list_matching_ids(spelled, ids) or [one for one in ids if spelled and one.startswith(spelled)]
+
+
+def describe_candidates(spelled: str, ids: list[str]) -> str:
+    return f"{spelled[:80]!r} may be {', '.join(ids[:_MAX_SHOWN_IDS])}{' …' if len(ids) > _MAX_SHOWN_IDS else ''}"
+
+
+# Input
+
+
+def read_json_argument(text: str) -> Any:
+    """Decodes the arguments of a tool. `-` reads them from stdin."""
+    data = _read_stdin() if text == "-" else os.fsencode(text)
+    if not data.strip():
+        raise CommandFailed("the arguments are empty; without any, pass {}. Nothing was run.")
+    try:
+        return msgspec.json.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        example = """'{"path": "README.md"}'"""
+        raise CommandFailed(
+            f"the arguments are not JSON: {error}. Nothing was run. Write them as one object: {example}"
+        ) from None
+
+
+def read_stdin_lines() -> Iterator[bytes | None]:
+    """The lines of stdin as they come. None stands for a line that is too long."""
+    stdin = _open_stdin("the lines", "waiting for one JSON object a line; end with Ctrl-D")
+    while line := stdin.readline(_MAX_LINE_BYTES):
+        if line.endswith(b"\n") or len(line) < _MAX_LINE_BYTES:
+            yield line.removesuffix(b"\n")
+        else:
+            while line and not line.endswith(b"\n"):
+                line = stdin.readline(_MAX_LINE_BYTES)
+            yield None
+
+
+def _read_stdin() -> bytes:
+    stdin = _open_stdin("the arguments", "waiting for the arguments as JSON; end with Ctrl-D")
+    data = stdin.read(_MAX_LINE_BYTES + 1)
+    if len(data) > _MAX_LINE_BYTES:
+        raise CommandFailed("the arguments are larger than 64 MiB. Nothing was run.")
+    return data
+
+
+def _open_stdin(content: str, note: str) -> BinaryIO:
+    """`note`: what a person at a terminal reads meanwhile."""
+    if sys.stdin is None:
+        raise CommandFailed(f"{content} cannot be read: stdin is closed. Nothing was run.")
+    if sys.stdin.isatty():
+        print_note(note)
+    return sys.stdin.buffer

@@ -1,0 +1,134 @@
+"""Texts for people that several commands share: events, times, sizes, gaps of undo."""
+
+import os
+from collections.abc import Iterable
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from handrail.cli.output import can_show
+from handrail.protocol.events import (
+    BrokenEvent,
+    ChangeEvent,
+    Display,
+    Event,
+    Level,
+    Network,
+    PermissionEvent,
+    Process,
+    ToolCallEnd,
+    ToolCallError,
+    ToolCallQuestionRequired,
+    ToolEvent,
+    get_event_kind,
+)
+from handrail.protocol.results import ToolResult
+from handrail.protocol.text import to_one_line, truncate
+
+if TYPE_CHECKING:
+    from handrail.api import Handrail
+
+_ICONS: dict[Level, str] = {"info": "ℹ", "success": "✓", "warning": "⚠", "error": "✗", "progress": "…"}
+_PLAIN_ICONS: dict[Level, str] = {
+    "info": "info:",
+    "success": "ok:",
+    "warning": "warning:",
+    "error": "error:",
+    "progress": "progress:",
+}
+_MAX_LINE_CHARS = 200
+"""Of the title, and of the first line of the content."""
+
+
+def build_event_row(event: Event | BrokenEvent) -> tuple[str, str, str, str]:
+    """The number, time, kind and subject of an event."""
+    if isinstance(event, BrokenEvent):
+        return str(event.seq), "–", event.kind, truncate(f"cannot be read: {event.problem}", 100)
+    return str(event.seq), format_time(event.time), get_event_kind(event), truncate(_describe_event(event), 100)
+
+
+def _describe_event(event: Event) -> str:
+    if isinstance(event, ToolEvent):
+        return f"{event.label}{_describe_call_event(event)}"
+    if isinstance(event, Display):
+        return render_display_line(event, plain=not can_show("".join(_ICONS.values())))
+    if isinstance(event, Network):
+        return f"{event.host}:{event.port} {'let through' if event.allowed else 'blocked'}: {event.reason}"
+    if isinstance(event, Process):
+        end = event.reason or event.signal or (None if event.exit_code is None else f"exit {event.exit_code}")
+        return f"{event.process} {event.state}{f' ({end})' if end else ''}: {event.command}"
+    texts = (getattr(event, name, None) for name in ("text", "content", "message", "mode", "reason", "state", "model"))
+    return str(next(filter(None, texts), ""))
+
+
+def _describe_call_event(event: ToolEvent) -> str:
+    match event:
+        case ToolCallEnd():
+            return f": {event.result.summary}"
+        case ToolCallError():
+            return f": {event.result.error.code if event.result.error else 'failed'}"
+        case PermissionEvent():
+            request = event.permission_request
+            return f": {request.description} ({request.rule}, {request.id})"
+        case ToolCallQuestionRequired():
+            return f": {event.question}"
+        case ChangeEvent():
+            number = f" (undo {event.change.number})" if event.change.number is not None else ""
+            return f": {', '.join(f'{one.action} {one.path}' for one in event.change.changes)}{number}"
+        case _:
+            return ""
+
+
+def render_display_line(display: Display, *, plain: bool = False) -> str:
+    """A display of the model in one line: icon, title, first line of its content. `plain`: words instead of icons."""
+    content = next((line.strip() for line in display.content.splitlines() if line.strip()), "")
+    text = ": ".join(filter(None, ((display.title or "").strip()[:_MAX_LINE_CHARS], content[:_MAX_LINE_CHARS])))
+    return to_one_line(f"{(_PLAIN_ICONS if plain else _ICONS)[display.level]} {text}".rstrip())
+
+
+def format_time(time: datetime) -> str:
+    """A time in the local time zone."""
+    return f"{time.astimezone():%Y-%m-%d %H:%M:%S}"
+
+
+def list_undo_gaps(result: ToolResult[Any]) -> tuple[str, ...]:
+    """The effects of a call that undo does not cover."""
+    used = result.meta.sandbox
+    if used is None or used.undo == "read-only" or getattr(result.data, "session_id", None):
+        return ()  # it changed nothing, or it goes on in the background and its result says what that means
+    if used.not_covered or used.undo != "none":
+        return used.not_covered
+    why = f" ({to_one_line(used.no_layer)})" if used.no_layer else ""
+    return (f"what it changed, if anything{why}",)
+
+
+def render_undo_gaps(gaps: tuple[str, ...]) -> str:
+    return f"not covered by undo: {'; '.join(map(to_one_line, gaps))}" if gaps else ""
+
+
+def list_change_gaps(rail: "Handrail", numbers: Iterable[int]) -> list[str]:
+    """A line for each change set with effects that undo does not cover."""
+    wanted = frozenset(numbers)
+    latest = rail.changes(1)
+    if not wanted or not latest:
+        return []
+    records = rail.changes(max(1, latest[0].number - min(wanted) + 1))
+    return [
+        f"undo {record.number} does not cover: {'; '.join(map(to_one_line, record.not_covered))}"
+        for record in records
+        if record.number in wanted and record.not_covered
+    ]
+
+
+def format_binary_size(count: int) -> str:
+    """A number of bytes in units of 1,024: 1234 → 1.2 KB, 100 → 0.1 KB."""
+    unit, divisor = ("GB", 1 << 30) if count >= 1 << 30 else ("MB", 1 << 20) if count >= 1 << 20 else ("KB", 1 << 10)
+    return f"{count / divisor:.1f} {unit}"
+
+
+def replace_home(text: str) -> str:
+    """The text with every place that the environment names called by that name."""
+    for name in ("HANDRAIL_STATE_DIR", "HANDRAIL_CONFIG", "XDG_STATE_HOME", "XDG_CONFIG_HOME"):
+        if value := os.environ.get(name):
+            text = text.replace(value, f"${name}")
+    home = os.path.expanduser("~")
+    return text.replace(home, "~") if home not in {"/", "~", ""} else text

@@ -1,1 +1,0 @@
-"""What `run` is made of: what it is given, what it shows while a model works, whom it asks, and how it ends."""

@@ -1,0 +1,124 @@
+"""Background processes of stored sessions, for people who open none of these sessions."""
+
+import os
+import time
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import closing, contextmanager, suppress
+from functools import partial
+from socket import socket
+
+from handrail.process.output import Cleaner
+from handrail.process.sessions.ports import NamespaceConnector, forward_port
+from handrail.process.sessions.sessions import ProcessSession, ProcessSessions
+from handrail.protocol.errors import ToolError
+from handrail.protocol.events import Notice
+from handrail.protocol.records import ProcessRecord
+from handrail.runtime.background import BackgroundWork
+from handrail.settings.model import Limits
+from handrail.state import add_notice, find_workspace, open_journal
+
+_BLOCK_BYTES = 1 << 18
+_PAUSE_SECONDS = 0.1
+
+
+class StoredProcess:
+    """A process of a stored session. ToolError if an action fails. Each action is recorded as a person's."""
+
+    def __init__(self, session_folder: str, process: ProcessSession) -> None:
+        self._session_folder, self._process = session_folder, process
+        self.id = process.id
+
+    @property
+    def workspace(self) -> str | None:
+        """The folder that it works in, if it is recorded."""
+        return find_workspace(self._session_folder)
+
+    def record(self) -> ProcessRecord:
+        return self._process.record()
+
+    def has_ended(self) -> bool:
+        return self._process.wait(0)
+
+    def ask_to_stop(self) -> None:
+        """Asks it to end, without waiting."""
+        self._process.ask_to_stop("stopped")
+
+    def stop(self) -> ProcessRecord:
+        """Ends it with everything it started. Its log stays."""
+
+        def stop(work: BackgroundWork) -> ProcessRecord:
+            self._process.stop()
+            work.announce_end(self._process)
+            return self.record()
+
+        return self._act("stopped", stop)
+
+    def remove(self) -> ProcessRecord:
+        """Ends it if it runs, and removes it with its log."""
+
+        def remove(work: BackgroundWork) -> ProcessRecord:
+            record = self.record()
+            work.forget(self._process)
+            return record
+
+        return self._act("removed", remove)
+
+    def write(self, data: bytes, deed: str, *, eof: bool) -> ProcessRecord:
+        """Writes to its input. The record names the deed and not the data, which may be a password."""
+
+        def write(_: BackgroundWork) -> ProcessRecord:
+            self._process.write(data, eof=eof)
+            return self.record()
+
+        return self._act(deed, write)
+
+    def read_log(self, *, follow: bool) -> Iterator[bytes]:
+        """The kept log. With `follow`, until it has ended."""
+        if not follow:
+            yield from self._process.log.kept()
+            return
+        position = 0
+        while True:
+            ended = self.has_ended()
+            start, data = self._process.log.read_from(position, _BLOCK_BYTES)
+            position = start + len(data)
+            if data:
+                yield data
+            elif ended:
+                return
+            else:
+                time.sleep(_PAUSE_SECONDS)
+
+    def read_clean_log(self, *, follow: bool) -> Iterator[str]:
+        """The same as text without terminal sequences."""
+        cleaner = Cleaner()
+        yield from (text for piece in self.read_log(follow=follow) if (text := cleaner.feed(piece)))
+        if text := cleaner.end():
+            yield text
+
+    @contextmanager
+    def open_port(self, port: int) -> Generator[Callable[[socket], None]]:
+        """Opens a port of its network. The function forwards the connections of a listener until the process ends."""
+        with closing(NamespaceConnector(self._process.folder, port)) as connector:
+            yield partial(forward_port, self._process.folder, connector)
+
+    def add_notice(self, text: str) -> None:
+        """Records in its session what a person did."""
+        add_notice(self._session_folder, text)
+
+    def _act(self, deed: str, work: Callable[[BackgroundWork], ProcessRecord]) -> ProcessRecord:
+        with open_journal(self._session_folder, "crash") as journal:
+            record = work(BackgroundWork(self._session_folder, journal, Limits()))
+            journal.append((Notice, {"text": f"A person {deed} {self.id}."}))
+        return record
+
+
+def list_processes(session_folders: Iterable[str]) -> list[tuple[StoredProcess, ProcessRecord]]:
+    """The processes of sessions with their records, the oldest first."""
+    found: list[tuple[StoredProcess, ProcessRecord]] = []
+    for folder in session_folders:
+        path = os.path.join(folder, "processes")
+        for process in ProcessSessions(path).list_sessions() if os.path.isdir(path) else ():
+            with suppress(ToolError):  # it was removed meanwhile
+                found.append((StoredProcess(folder, process), process.record()))
+    return sorted(found, key=lambda one: one[1].started)

@@ -1,0 +1,288 @@
+"""Renders the preview of a command as text."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
+
+from handrail.policy.changeset import find_repository
+from handrail.protocol.changes import PREVIEW_GONE, Action, Change, PreviewRun
+from handrail.protocol.permissions import PermissionRequest
+from handrail.protocol.records import format_age
+from handrail.protocol.results import OVERLAY_TIER
+from handrail.protocol.text import (
+    escape_exact_line,
+    measure_width,
+    pad,
+    to_one_line,
+    truncate,
+    wrap,
+)
+from handrail.tools.exec.result import describe_git_files
+
+MAX_FILE_ROWS = 10
+"""Rows of the list of files, unless all are asked for."""
+AGAIN = "r try again"
+_UNTOUCHED = "Your files are untouched."
+_STOPPED = {
+    "timeout": "took too long",
+    "memory": "needed too much memory",
+    "processes": "started too many processes",
+    "output": "printed too much",
+    "cancelled": "was cancelled",
+}
+_NO_NETWORK = "the network is off in the copy, so this may differ for real"
+_MAX_NAMED_PATHS = 3
+_MAX_LINE_CHARS = 120
+_JUST_NOW = timedelta(seconds=10)
+_LETTERS: dict[Action, str] = {"created": "A", "deleted": "D", "renamed": "R"}
+_VERBS: dict[Action, str] = {"created": "adds", "deleted": "deletes", "renamed": "renames"}
+_MIN_TWO_COLUMN_WIDTH = 96
+_MAX_ALIGNED_NAME = 48
+"""A longer name is not aligned with: the counts of the others would be far from their names."""
+_INDENT = "  "
+
+
+def has_preview_run(request: PermissionRequest) -> bool:
+    """Whether an approval commits a preview and runs nothing."""
+    return request.preview_id is not None
+
+
+def render_preview_run(
+    request: PermissionRequest,
+    width: int | None,
+    *,
+    outdated: tuple[str, ...] = (),
+    again: str = AGAIN,
+    plain: bool = False,
+    most: int | None = MAX_FILE_ROWS,
+) -> Iterator[str]:
+    """The end, changes and output of a preview. Without a preview: why, and the effect of an approval."""
+    run = request.preview.tried if request.preview is not None else None
+    if run is None:
+        yield _describe_missing_preview(request)
+        return
+    end = _describe_end(run) if not outdated else f"{describe_outdated(outdated, again)} {_UNTOUCHED}"
+    yield f"{end} {describe_preview_age(request)}".rstrip()
+    yield from render_changes(run, width, plain=plain, most=most)
+    yield from (f"! Cannot be kept: {to_one_line(path)}" for path in run.unkept)
+    yield _describe_output(run)
+
+
+def render_changes(
+    run: PreviewRun, width: int | None, *, plain: bool = False, most: int | None = MAX_FILE_ROWS
+) -> list[str]:
+    """The files that would change, in at most `most` rows: the most harmful first, changes of layout last.
+
+    The files of git in a repository are only counted.
+    """
+    repositories = _count_repository_files(run)
+    listed = [change for change in _list_worth_showing(run) if not repositories or find_repository(change) is None]
+    if not listed and not repositories:
+        return [f"Would change {format_file_count(run.files)}."]
+    git_files = sum(repositories.values())
+    rows, shown = _render_rows(listed, width, most, plain=plain)
+    folders = sum(change.kind == "folder" for change in listed)
+    total = max(len(listed), run.files - _count_renames(run) - git_files + folders)
+    heading = [_quote_path(folder) for folder in repositories]
+    if listed:
+        only_folders = run.files == git_files
+        count = _count_folders(len(listed)) if only_folders else _count_files(run, run.files - git_files)
+        heading.insert(0, count)
+    gits = [f"{_INDENT}{_quote_path(folder)}: {describe_git_files(count)}" for folder, count in repositories.items()]
+    return [f"Would change {' and '.join(heading)}:", *rows, *_count_hidden(listed[shown:], total - shown), *gits]
+
+
+def summarize_changes(run: PreviewRun) -> str:
+    """The number of files and deletions: `4 files, 1 deletion`."""
+    deleted = run.deleted - _count_renames(run)
+    if deleted <= 0 or not run.files:
+        return summarize_files(run)
+    return f"{summarize_files(run)}, {'1 deletion' if deleted == 1 else f'{deleted} deletions'}"
+
+
+def summarize_files(run: PreviewRun) -> str:
+    """The number of files, or of folders if there are no files."""
+    folders = sum(change.kind == "folder" for change in run.changes)
+    return _count_folders(folders) if folders and not run.files else _count_files(run, run.files)
+
+
+def format_file_count(count: int) -> str:
+    return "1 file" if count == 1 else f"{count or 'no'} files"
+
+
+def describe_outdated(paths: tuple[str, ...], again: str = AGAIN) -> str:
+    """Why a preview can no longer be committed, and how to get a new one."""
+    if PREVIEW_GONE in paths:
+        return f"Out of date: what was tried is not kept any more. {again}."
+    more = f" and {len(paths) - _MAX_NAMED_PATHS} more" if len(paths) > _MAX_NAMED_PATHS else ""
+    named = ", ".join(map(escape_exact_line, paths[:_MAX_NAMED_PATHS]))
+    return f"Out of date: {named}{more} changed since. {again}."
+
+
+def describe_preview_age(request: PermissionRequest) -> str:
+    """The age of the preview as a sentence. Empty if it is unknown."""
+    made = request.preview.time if request.preview is not None else None
+    if made is None:
+        return ""
+    age = datetime.now(UTC) - made
+    return f"Preview from {'just now' if age < _JUST_NOW else f'{format_age(age)} ago'}."
+
+
+def _describe_missing_preview(request: PermissionRequest) -> str:
+    preview = request.preview
+    why = preview.text if preview is not None and preview.kind == "none" else ""
+    tried = f"Not tried: {to_one_line(why).rstrip('.')}" if why else "Not tried"
+    return f"{tried}. Nothing has run. Yes runs it for real{_describe_undo(request)}."
+
+
+def _describe_undo(request: PermissionRequest) -> str:
+    """What undo covers of a command without a preview."""
+    if request.preview is not None and request.preview.read_only:
+        return ""
+    if request.background:
+        return "; it is not covered by undo"
+    if request.hosts:
+        return "; what it sends cannot be undone"
+    if request.tier == OVERLAY_TIER:
+        return "; undo takes back what it changes"
+    return "; its result says what undo covers"
+
+
+def _describe_end(run: PreviewRun) -> str:
+    seconds = format_duration(run.duration_ms)
+    if run.ending != "exit":
+        why = _STOPPED.get(run.ending, f"was stopped ({to_one_line(run.ending)})")
+        return f"Tried in a throw-away copy: it {why}, and was stopped after {seconds}; no change is kept. {_UNTOUCHED}"
+    if run.exit_code:
+        return f"Tried, failed: exit {run.exit_code} in {seconds} — {_NO_NETWORK}. {_UNTOUCHED}"
+    return f"Tried in a throw-away copy: exit 0 in {seconds}. {_UNTOUCHED}"
+
+
+def _describe_output(run: PreviewRun) -> str:
+    """The blocked connections and the output."""
+    blocked = f"Tried to reach {', '.join(map(to_one_line, run.blocked))} (blocked). " if run.blocked else ""
+    if not run.lines and not run.last_line:
+        return f"{blocked}Printed nothing."
+    lines = "1 line" if run.lines == 1 else f"{run.lines} lines"
+    last = truncate(to_one_line(run.last_line.strip()), _MAX_LINE_CHARS)
+    return f'{blocked}Printed {lines}, last: "{last}"' if last else f"{blocked}Printed {lines}."
+
+
+# The list of files.
+
+
+def _count_files(run: PreviewRun, files: int) -> str:
+    return format_file_count(files - _count_renames(run))
+
+
+def _count_folders(count: int) -> str:
+    return f"{count} folder{'s' * (count != 1)}"
+
+
+def _count_renames(run: PreviewRun) -> int:
+    """How many deleted files are only old names of renamed ones."""
+    return sum(change.renamed_from is not None for change in run.changes)
+
+
+def _count_repository_files(run: PreviewRun) -> dict[str, int]:
+    """The number of changed git files by repository. Empty if the preview does not list all files."""
+    counts: dict[str, int] = {}
+    for change in run.changes:
+        if change.kind != "folder" and (folder := find_repository(change)) is not None:
+            counts[folder] = counts.get(folder, 0) + 1
+    return counts if run.files <= sum(change.kind != "folder" for change in run.changes) else {}
+
+
+def _list_worth_showing(run: PreviewRun) -> list[Change]:
+    """The changes without folders of other changes and without old names of renamed files."""
+    changes = run.changes
+    parents = {change.path[:at] for change in changes for at, char in enumerate(change.path) if char == "/" and at}
+    renamed = {change.renamed_from for change in changes}
+    kept = [change for change in changes if change.kind != "folder" or change.path not in parents]
+    kept = [change for change in kept if change.action != "deleted" or change.path not in renamed]
+    return sorted(kept, key=lambda change: change.layout_only)
+
+
+class _Entry(NamedTuple):
+    name: str
+    counts: str = ""
+    remarks: str = ""
+
+
+def _render_rows(changes: list[Change], width: int | None, most: int | None, *, plain: bool) -> tuple[list[str], int]:
+    """The rows, in two columns if they fit, and the number of changes in them."""
+    entries = [_Entry(_describe_change(change)) if plain else _build_entry(change) for change in changes]
+    room = None if width is None else width - len(_INDENT)
+    if room is not None and not plain and room + len(_INDENT) >= _MIN_TWO_COLUMN_WIDTH:
+        first = entries[: most * 2] if most is not None else entries
+        lines = _align(first)
+        if len(first) > 1 and max(map(measure_width, lines)) <= (room - 3) // 2:
+            left = max(map(measure_width, lines[::2])) + 3
+            pairs = zip(lines[::2], [*lines[1::2], ""], strict=False)
+            return [f"{_INDENT}{pad(one, left)}{other}".rstrip() for one, other in pairs], len(first)
+    first = entries if most is None else entries[:most]
+    lines = ["  ".join(filter(None, entry)) for entry in first] if plain or width is None else _align(first)
+    return [f"{_INDENT}{row}" for line in lines for row in wrap(line, room, "    ")], len(first)
+
+
+def _align(entries: list[_Entry]) -> list[str]:
+    name = min(_MAX_ALIGNED_NAME, max((measure_width(entry.name) for entry in entries), default=0))
+    counts = max((measure_width(entry.counts) for entry in entries), default=0)
+    return [f"{pad(one.name, name)}  {pad(one.counts, counts)}   {one.remarks}".rstrip() for one in entries]
+
+
+def _count_hidden(hidden: list[Change], count: int) -> list[str]:
+    if count <= 0:
+        return []
+    layout = sum(change.layout_only for change in hidden)
+    kinds = " in layout only" if layout == count else f", {layout} of them in layout only" if layout else ""
+    return [f"{_INDENT}and {count} more{kinds}"]
+
+
+def _build_entry(change: Change) -> _Entry:
+    name = f"{_LETTERS.get(change.action, 'M')} {_format_path(change)}"
+    counts = (f"+{change.added}" if change.added else "", f"−{change.removed}" if change.removed else "")
+    return _Entry(name, " ".join(filter(None, counts)), "   ".join(_list_remarks(change, plain=False)))
+
+
+def _describe_change(change: Change) -> str:
+    """A change in words, for a plain screen."""
+    facts = [f"{change.added} lines added"] if change.added else []
+    facts += [f"{change.removed} lines removed"] if change.removed else []
+    facts += _list_remarks(change, plain=True)
+    return f"{_VERBS.get(change.action, 'changes')} {_format_path(change)}{': ' if facts else ''}{', '.join(facts)}"
+
+
+def _list_remarks(change: Change, *, plain: bool) -> list[str]:
+    """Remarks on a change, the most important first."""
+    remarks = ["deletes!"] if change.action == "deleted" and not plain else []
+    if change.replaces is not None:
+        remarks.append(f"was a {change.replaces}{'' if plain else '!'}")
+    if change.executable:
+        remarks.append("executable")
+    if change.kind == "link" and change.action != "deleted":
+        target = _quote_path(change.target) if change.target is not None else "?"
+        remarks.append(f"link {'to' if plain else '→'} {target}{' (outside)' if change.outside else ''}")
+    if change.action == "mode" and change.mode is not None:
+        remarks.append(f"mode {change.mode:o}")
+    remarks += ["binary"] if change.binary else []
+    remarks += ["layout only"] if change.layout_only else []
+    return remarks
+
+
+def _format_path(change: Change) -> str:
+    path = _quote_path(change.path) + ("/" if change.kind == "folder" else "")
+    return f"{_quote_path(change.renamed_from)} → {path}" if change.renamed_from else path
+
+
+def _quote_path(path: str) -> str:
+    """The path, in quotes if it contains a separator of the list."""
+    return f'"{escape_exact_line(path)}"' if "  " in path or " → " in path else escape_exact_line(path)
+
+
+def format_duration(milliseconds: float) -> str:
+    """A duration: `0.05 s`, `1.2 s`, `2 min 3 s`."""
+    seconds = milliseconds / 1000
+    if seconds < 0.1:
+        return f"{seconds:.2f} s"
+    return f"{seconds:.1f} s" if seconds < 60 else f"{int(seconds // 60)} min {int(seconds % 60)} s"

@@ -1,0 +1,331 @@
+"""Asks the person at the terminal for permission."""
+
+import os
+import sys
+import termios
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, TextIO, cast
+
+import msgspec
+
+from handrail.protocol.calls import Done, Parked
+from handrail.protocol.errors import HandrailError, ToolError
+from handrail.protocol.permissions import Answer, ApproverReply, PermissionRequest, Question, Reply
+from handrail.protocol.text import to_one_line, truncate_to_width
+from handrail.protocol.wire import convert
+from handrail.terminal.changes_text import describe_outdated, has_preview_run
+from handrail.terminal.diff_view import ViewerPage, browse, build_diff_pages, build_output_page
+from handrail.terminal.keyboard import KeyPress, KeyReader, KeyTiming, ask_reason, edit_command, enter_raw_mode
+from handrail.terminal.question_prompt import ask_for_reply
+from handrail.terminal.request_text import (
+    PromptChoice,
+    PromptState,
+    count_hidden_lines,
+    describe_subject,
+    is_kept,
+    list_choices,
+    render_answer_line,
+    render_choices,
+    render_kept_line,
+    render_reasons,
+    render_request,
+    render_title,
+)
+from handrail.terminal.screen import Screen, Scroll
+
+_HELD_UP = "A question waits: it appears when no key was pressed for a second."
+_TRYING = "Trying it in a copy … your files are untouched; Ctrl-C leaves it for later"
+_LATER = KeyPress("text", "l")
+_BRACKET_PASTES, _PLAIN_PASTES = "\x1b[?2004h", "\x1b[?2004l"
+
+
+class RequestHooks(msgspec.Struct, frozen=True):
+    """Functions that a prompt calls while a request is on the screen."""
+
+    still_open: Callable[[PermissionRequest], bool] = lambda _: True
+    outdated: Callable[[PermissionRequest], tuple[str, ...]] = lambda _: ()
+    """The paths that changed since the preview."""
+    retry: Callable[[str, str | None], PermissionRequest] | None = None
+    """Previews the request of this id again, also with another command. Returns the new request."""
+
+
+_NO_HOOKS = RequestHooks()
+
+
+class TerminalApprover:
+    """Asks on stdin and stderr."""
+
+    def __init__(self, hooks: RequestHooks = _NO_HOOKS, *, plain: bool = False) -> None:
+        self._hooks, self._plain = hooks, plain
+
+    def is_available(self) -> bool:
+        return is_person_present()
+
+    def ask(self, request: PermissionRequest, number: int = 1, total: int = 1) -> ApproverReply:
+        return PermissionPrompt(sys.stdin.fileno(), self._open_screen()).ask(request, number, total, self._hooks)
+
+    def ask_question(self, question: Question) -> Reply | None:
+        """The reply to a question of the model. None: it is left for later."""
+        return ask_for_reply(sys.stdin.fileno(), self._open_screen(), question)
+
+    def report(self, reply: ApproverReply, outcome: Done | Parked | None) -> None:
+        request, answer = reply.subject, reply.answer
+        if not isinstance(request, PermissionRequest) or not isinstance(answer, Answer):
+            return
+        screen = self._open_screen()
+        if outcome is None:
+            screen.write([f"Answered elsewhere before you: {describe_subject(request)}"])
+        elif is_kept(request, answer):
+            results = outcome.results if isinstance(outcome, Done) else ()
+            result = next((one for one in results if one.tool_call_id == request.tool_call_id), None)
+            width = screen.size()[0] - 1
+            screen.write([render_kept_line(request, answer, result, width=width, plain=screen.plain)])
+
+    def _open_screen(self) -> Screen:
+        return Screen(sys.stderr, os.environ, plain=self._plain)
+
+
+def is_person_present() -> bool:
+    """Whether a person can answer on stdin and stderr. False in CI, and outside the main thread: two threads could ask
+    at once."""
+    if os.environ.get("CI") or threading.current_thread() is not threading.main_thread():
+        return False
+    return _is_terminal(sys.stdin) and _is_terminal(sys.stderr) and _is_in_foreground(sys.stdin)
+
+
+def _is_in_foreground(stream: TextIO) -> bool:
+    try:
+        return os.tcgetpgrp(stream.fileno()) == os.getpgrp()
+    except OSError:  # not the controlling terminal, so no other job reads its keys
+        return True
+
+
+def _is_terminal(stream: TextIO | None) -> bool:
+    try:
+        return stream is not None and stream.isatty() and os.isatty(stream.fileno())
+    except (OSError, ValueError):  # closed, or without a descriptor
+        return False
+
+
+class PermissionPrompt:
+    """Reads keys from a descriptor and writes to a screen."""
+
+    def __init__(self, descriptor: int, screen: Screen, timing: KeyTiming | None = None) -> None:
+        self._descriptor = descriptor
+        self._screen = screen
+        self._timing = timing or KeyTiming()
+
+    def ask(
+        self, request: PermissionRequest, number: int = 1, of: int = 1, hooks: RequestHooks = _NO_HOOKS
+    ) -> ApproverReply:
+        """Ask until there is an answer, or none can come. If the person retries the request, ask about the new one."""
+        screen, keys = self._screen, KeyReader(self._descriptor, self._timing)
+        dialog: _RequestDialog | None = None
+
+        def begin() -> None:
+            screen.control(_BRACKET_PASTES)
+            if dialog is not None:
+                dialog.hidden = True
+
+        def end() -> None:
+            screen.close_page()
+            screen.control(f"\r\x1b[K{_PLAIN_PASTES}")
+
+        try:
+            with enter_raw_mode(self._descriptor, begin, end):
+                while True:
+                    dialog = _RequestDialog(request, screen, keys, hooks, (number, of))
+                    answer = dialog.wait_for_answer()
+                    if dialog.replaced is None:
+                        return ApproverReply(request, answer)
+                    request = dialog.replaced
+        except (OSError, termios.error):  # the terminal is gone
+            return ApproverReply(request)
+
+
+class _RequestDialog:
+    """One request on the screen."""
+
+    def __init__(
+        self, request: PermissionRequest, screen: Screen, keys: KeyReader, hooks: RequestHooks, which: tuple[int, int]
+    ) -> None:
+        self._request = request
+        self._shown = _to_encodable(request, screen)
+        self._screen = screen
+        self._keys = keys
+        self._hooks = hooks
+        self._heading = render_title(self._shown, *which)
+        self._scroll = Scroll(screen)
+        self._state = PromptState()
+        self._offered: dict[str, PromptChoice] = {}
+        self.hidden = True
+        """Whether it has to be shown, for the first time or again."""
+        self.replaced: PermissionRequest | None = None
+        """The request that a retry made of it."""
+
+    def wait_for_answer(self) -> Answer | None:
+        """Handle keys until one answers, or a retry replaces the request."""
+        while self.replaced is None:
+            if self.hidden:
+                self._keys.wait_until_quiet(lambda: self._screen.status(_HELD_UP))
+                self._show()
+            key = self._keys.next()
+            if self.hidden:
+                continue  # the process was stopped meanwhile, so the key was not for this request
+            if key is None:
+                if not self._hooks.still_open(self._request):
+                    return self._leave(f"Answered elsewhere: {describe_subject(self._shown)}")
+            elif key.name == "gone":
+                return None
+            elif key == _LATER:
+                return self._leave(f"Left for later (handrail approvals lists it): {describe_subject(self._shown)}")
+            elif (answer := self._handle(key)) is not None:
+                return self._finish(answer)
+        return None
+
+    def _show(self) -> None:
+        """Show the first page. Drop keys in its first moments."""
+        screen, outdated = self._screen, self._list_outdated()
+        self._state = PromptState(retry=self._hooks.retry is not None, outdated=outdated)
+        choices = list_choices(self._shown, self._state)
+        self._offered = {key: choice for choice in choices for key in (choice.key, choice.number) if key}
+        self.hidden = False
+        paths = tuple(map(screen.to_encodable, outdated))
+        lines = render_request(self._shown, width=screen.width, outdated=paths, plain=screen.plain)
+        screen.clear_status()
+        screen.mark()
+        self._scroll.begin(screen.framed_lines(self._heading, [*lines, "", *self._render_choices()]))
+        self._keys.drop_early()
+
+    def _list_outdated(self) -> tuple[str, ...]:
+        """The paths that changed since the preview. If that cannot be checked now, the commit checks it."""
+        with suppress(HandrailError):
+            return self._hooks.outdated(self._request) if has_preview_run(self._request) else ()
+        return ()
+
+    def _render_choices(self) -> list[str]:
+        screen = self._screen
+        return render_choices(self._shown, width=screen.width, plain=screen.plain, possible=self._state)
+
+    def _leave(self, line: str) -> None:
+        """Erase the request without an answer."""
+        self._screen.erase()
+        self._write_line(line)
+
+    def _finish(self, answer: Answer) -> Answer:
+        """Erase the request. If the answer commits a preview, `report` writes the outcome later."""
+        self._screen.erase()
+        if not is_kept(self._request, answer):
+            width = self._screen.size()[0] - 1
+            self._screen.write([render_answer_line(self._shown, answer, width=width, plain=self._screen.plain)])
+        return answer
+
+    def _handle(self, key: KeyPress) -> Answer | None:
+        """The answer of a key. Other keys show something, and give None."""
+        letter = key.text if key.name == "text" else ""
+        choice = self._offered["n"] if key.name == "esc" else self._offered.get(letter)
+        if choice is not None and choice.answer == "deny":
+            reason = ask_reason(self._keys, self._screen)
+            if reason is not None:
+                return Answer(kind="deny", reason=reason or None)
+            self._go_back()
+        elif choice is not None and choice.answer is not None:
+            answer = Answer(kind=choice.answer)
+            if self._can_answer(answer, choice.key):
+                return answer
+        elif key.name == "paste":
+            self._screen.status("A pasted text is no answer. Press one key.")
+        elif letter in {"e", "r"} and self._request.command is not None and self._hooks.retry is not None:
+            self._retry(self._hooks.retry, self._request.command, edit=letter == "e")
+        else:
+            self._show_more(key.name, letter)
+        return None
+
+    def _can_answer(self, answer: Answer, letter: str) -> bool:
+        """Whether the answer counts now. Otherwise say why not. Checks again for outdated paths."""
+        if not self._scroll.seen:
+            self._screen.status(f"Look at all of it first: space shows more, then {letter}.")
+            return False
+        if not is_kept(self._request, answer):
+            return True
+        outdated = self._list_outdated()
+        if outdated and outdated != self._state.outdated:
+            self._show_again()
+        elif outdated:
+            self._screen.status(self._screen.to_encodable(describe_outdated(outdated)))
+        return not outdated
+
+    def _retry(self, retry: Callable[[str, str | None], PermissionRequest], command: str, *, edit: bool) -> None:
+        """Preview the command again, perhaps an edited one."""
+        edited = edit_command(self._keys, self._screen, command) if edit else None
+        if edit and edited is None:
+            self._show_again()
+            return
+        self._screen.erase()
+        self._screen.status(_TRYING)
+        try:
+            self.replaced = retry(self._request.id, edited)
+            self._screen.clear_status()
+        except (HandrailError, ToolError) as error:
+            self._write_line(to_one_line(f"Not tried again: {error}"))
+            self.hidden = True
+
+    def _show_again(self) -> None:
+        self._screen.erase()
+        self.hidden = True
+
+    def _show_more(self, name: str, letter: str) -> None:
+        """Show the next page or line, the diff, the output, or the reasons."""
+        preview, scroll, has_run = self._shown.preview, self._scroll, has_preview_run(self._shown)
+        if name in {"space", "page down"} and scroll.has_more:
+            scroll.page()
+        elif name == "down" and scroll.has_more:
+            scroll.go_on(1)
+        elif letter == "x" and scroll.seen:
+            self._show_below(render_reasons(self._shown, self._screen.size()[0] - 1))
+        elif letter == "d" and preview is not None and (has_run or count_hidden_lines(self._shown)):
+            self._open(build_diff_pages(preview, plain=self._screen.plain))
+        elif letter == "v" and preview is not None and has_run:
+            self._open([build_output_page(preview)])
+        elif letter == "q" and scroll.seen and scroll.has_more:
+            scroll.leave()
+
+    def _open(self, pages: list[ViewerPage]) -> None:
+        """Show pages on the whole screen. A plain screen shows them below the request, after its end was seen."""
+        if not self._screen.plain:
+            browse(self._screen, self._keys, pages, self._can_go_on)
+        elif self._scroll.seen:
+            width = self._screen.size()[0] - 1
+            self._show_below([line for page in pages for line in (f"{page.name}:", *page.rows(width))])
+
+    def _can_go_on(self, key: KeyPress | None) -> bool:
+        """Whether the request is still the one that the pages belong to."""
+        return not self.hidden and (key is not None or self._hooks.still_open(self._request))
+
+    def _go_back(self) -> None:
+        """Return to the request. A plain screen shows the choices again, since it overwrites nothing."""
+        if self._screen.plain and self._scroll.seen:
+            self._show_below([])
+        else:
+            self._scroll.report_rest()
+
+    def _show_below(self, lines: list[str]) -> None:
+        self._scroll.more([*lines, "", *self._render_choices()])
+
+    def _write_line(self, line: str) -> None:
+        self._screen.write([truncate_to_width(line, self._screen.size()[0] - 1)])
+
+
+def _to_encodable(request: PermissionRequest, screen: Screen) -> PermissionRequest:
+    """The request with escapes for characters that the terminal lacks."""
+
+    def convert_texts(value: Any) -> Any:
+        if isinstance(value, str):
+            return screen.to_encodable(value)
+        if isinstance(value, dict):
+            return {name: convert_texts(one) for name, one in cast("dict[str, Any]", value).items()}
+        return [convert_texts(one) for one in cast("list[Any]", value)] if isinstance(value, list) else value
+
+    return request if screen.shows_all else convert(convert_texts(msgspec.to_builtins(request)), PermissionRequest)

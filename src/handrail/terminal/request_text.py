@@ -1,0 +1,355 @@
+"""Renders a permission request as text."""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from handrail.policy.network.needs import render_host
+from handrail.protocol.permissions import Answer, AnswerKind, PermissionRequest
+from handrail.protocol.results import ToolResult
+from handrail.protocol.text import (
+    escape_control,
+    escape_exact_line,
+    list_escaped_chars,
+    measure_width,
+    pad,
+    to_one_line,
+    truncate_to_width,
+    wrap,
+)
+from handrail.protocol.tool_spec import format_tool_label
+from handrail.terminal.changes_text import (
+    AGAIN,
+    MAX_FILE_ROWS,
+    describe_preview_age,
+    format_file_count,
+    has_preview_run,
+    render_preview_run,
+    summarize_files,
+)
+from handrail.terminal.homoglyphs import find_look_alikes
+
+MAX_DIFF_LINES = 40
+"""Lines of a diff, unless all are asked for."""
+_NOT_SENT = "Nothing has been sent. Yes sends it for real; what the program does with it cannot be undone."
+_NO_SANDBOX = "No sandbox here: it could read and change whatever you can (handrail doctor)."
+_GOES_ON = "Goes on after the call; not covered by undo."
+_WIDEST_COLUMNS = 200
+"""The width for columns if there is no limit. Each cell is padded to the longest."""
+_VERDICTS = {"allow": "runs", "confirm": "asks", "deny": "never"}
+_KEYS: dict[AnswerKind, str] = {"once": "y", "session": "s", "workspace": "w", "output": "o", "deny": "n"}
+_NUMBERS = {"y": "1", "s": "2", "n": "3"}
+_MIN_TWO_COLUMN_WIDTH = 96
+_NOT_NOW = " (not while it is out of date)"
+_LONGER = frozenset({"session", "workspace"})
+
+
+class PromptChoice(NamedTuple):
+    key: str
+    words: str
+    answer: AnswerKind | None = None
+    """None: the key edits the command."""
+    number: str = ""
+    """A digit that does the same as the key."""
+
+
+class PromptState(NamedTuple):
+    """What a prompt offers besides the answers."""
+
+    retry: bool = False
+    """Whether the request can be previewed again, also with another command."""
+    outdated: tuple[str, ...] = ()
+    """The paths that changed since the preview."""
+
+
+_NO_RETRY = PromptState()
+
+
+def render_title(request: PermissionRequest, number: int = 1, of: int = 1) -> str:
+    """The tool, and the number of the request if there are several."""
+    which = f"Permission {number} of {of}" if of > 1 else "Permission"
+    return f"{which} · {to_one_line(format_tool_label(request.tool_name, request.server_name))}"
+
+
+def describe_subject(request: PermissionRequest) -> str:
+    """The command or the description, in one line."""
+    return escape_exact_line(request.command) if request.command is not None else to_one_line(request.description)
+
+
+def render_request(
+    request: PermissionRequest,
+    *,
+    width: int | None,
+    diff: int | None = MAX_DIFF_LINES,
+    files: int | None = MAX_FILE_ROWS,
+    outdated: tuple[str, ...] = (),
+    again: str = AGAIN,
+    plain: bool = False,
+) -> list[str]:
+    """The request in rows of at most `width` columns.
+
+    `diff` limits the lines of the diff, `files` the rows of the list of files. None means no limit. 0 leaves the diff
+    out. `outdated` are the paths that changed since the preview. `again` says how to preview the command again.
+    """
+    run = (
+        render_preview_run(request, width, outdated=outdated, again=again, plain=plain, most=files)
+        if request.command is not None
+        else ()
+    )
+    return [
+        *_render_call(request, width),
+        *_render_asking_parts(request, width),
+        *(
+            row
+            for line in (*_list_circumstances(request), *run, *_list_effects(request))
+            for row in wrap(line, width, "  ")
+        ),
+        *_render_diff(request, width, diff),
+    ]
+
+
+def count_hidden_lines(request: PermissionRequest) -> int:
+    """The number of lines of the diff beyond `MAX_DIFF_LINES`."""
+    if request.preview is None or request.preview.kind != "diff":
+        return 0
+    return max(0, request.preview.text.rstrip("\n").count("\n") + 1 - MAX_DIFF_LINES)
+
+
+def render_reasons(request: PermissionRequest, width: int | None) -> list[str]:
+    """The rule and reason of the request and of every part."""
+    lines = [f"Rule {request.rule} asks: {request.reason}."]
+    lines += [
+        f"  {escape_exact_line(part.subject)}: {_VERDICTS[part.decision]}, {part.reason} (rule {part.rule})"
+        for part in request.parts
+    ]
+    lines += [f"It needs {', '.join(request.permissions)}."] if request.permissions else []
+    how = "handrail policy explain shows how a command is read." if request.command is not None else ""
+    lines.append(f"Request {request.id} in session {request.session_id}. {how}")
+    return [row for line in lines for row in wrap(to_one_line(line), width, "    ")]
+
+
+def describe_answers(request: PermissionRequest, *, with_reason: bool = True) -> dict[AnswerKind, str]:
+    """The possible answers in words. `with_reason`: whether a denial can have a reason."""
+    keeps = has_preview_run(request)
+    verb, reason = "keep" if keeps else "allow it", " and say why" if with_reason else ""
+    if request.kind == "external_directory":
+        grant = f"open {_format_folders(request)}"
+    else:
+        grant = f"stop asking for {_format_command_classes(request)}"
+    words: dict[AnswerKind, str] = {
+        "once": "keep this result" if keeps else "allow it, this once",
+        "session": f"{verb}, and {grant} in this session",
+        "workspace": f"{verb}, and {grant} in this workspace",
+        "output": "drop changes, show model output" if keeps else "drop its changes, show the model what it printed",
+        "deny": f"{'drop' if keeps else 'deny'} it{reason}",
+    }
+    return {kind: text for kind, text in words.items() if kind in request.answers or kind == "deny"}
+
+
+def list_choices(request: PermissionRequest, possible: PromptState = _NO_RETRY) -> list[PromptChoice]:
+    """The keys that answer or edit, in the order of the prompt."""
+    choices: list[PromptChoice] = []
+    for kind, words in describe_answers(request).items():
+        late = _NOT_NOW if possible.outdated and Answer(kind=kind).approves else ""
+        key = _KEYS[kind]
+        choices.append(PromptChoice(key, words + late, kind, _NUMBERS.get(key, "")))
+    if _can_retry(request, possible):
+        choices.append(PromptChoice("e", "edit the command and try again"))
+    return choices
+
+
+def render_choices(
+    request: PermissionRequest, *, width: int, plain: bool, possible: PromptState = _NO_RETRY
+) -> list[str]:
+    """The keys that answer, and those that show more. In plain form one a line, with their numbers."""
+    choices, others = list_choices(request, possible), _list_other_choices(request, possible)
+    if plain:
+        lines = [f"{f'{one.number} or ' if one.number else ''}{one.key}: {one.words}" for one in (*choices, *others)]
+        return [row for line in lines for row in wrap(line, width, "  ")]
+    return [*_arrange(choices, width), *wrap(" · ".join(f"{one.key} {one.words}" for one in others), width, "  ")]
+
+
+def is_kept(request: PermissionRequest, answer: Answer) -> bool:
+    """Whether the answer commits a preview. Its outcome is known only after the commit."""
+    return has_preview_run(request) and answer.approves
+
+
+def render_answer_line(request: PermissionRequest, answer: Answer, *, width: int, plain: bool) -> str:
+    """The line that stays after an answer."""
+    if answer.kind == "deny":
+        done = "dropped" if has_preview_run(request) else "denied"
+        reason = f": {escape_exact_line(answer.reason)}" if answer.reason else ""
+        subject = _shorten_subject(request, width - measure_width(reason) - 15)
+        return truncate_to_width(f"{f'{done}:' if plain else '⊘'} You {done} {subject}{reason}", width)
+    if answer.kind == "output":
+        done, how = "took only the output of", "; its changes are dropped"
+    elif answer.kind in _LONGER and request.kind == "external_directory":
+        done, how = "allowed", f", and opened {_format_folders(request)} to this {answer.kind}"
+    elif answer.kind in _LONGER:
+        done, how = "allowed", f", and {_format_command_classes(request)} in this {answer.kind}"
+    else:
+        done, how = "allowed", " once"
+    return _render_success(request, done, how, width, plain=plain)
+
+
+def render_kept_line(
+    request: PermissionRequest, answer: Answer, result: ToolResult[Any] | None, *, width: int, plain: bool
+) -> str:
+    """The line that stays after a commit: its number for undo, or its error. Without a result, others must answer."""
+    if result is not None and result.error is not None:
+        why = f": {to_one_line(result.error.message)}"
+        subject = _shorten_subject(request, width - measure_width(why) - 14)
+        return truncate_to_width(f"{'error:' if plain else '✗'} Not kept: {subject}{why}", width)
+    run = request.preview.tried if request.preview is not None else None
+    facts = [summarize_files(run) if run is not None else format_file_count(0)]
+    facts += [f"undo {result.meta.undo}"] if result is not None and result.meta.undo is not None else []
+    facts += [f"{_format_command_classes(request)} in this {answer.kind}"] if answer.kind in _LONGER else []
+    facts += ["kept when all of its batch is answered"] if result is None else []
+    how = "".join(f"{', ' if plain else ' · '}{fact}" for fact in facts)
+    return _render_success(request, "kept" if result is not None else "said yes to", how, width, plain=plain)
+
+
+def _render_success(request: PermissionRequest, done: str, how: str, width: int, *, plain: bool) -> str:
+    subject = _shorten_subject(request, width - measure_width(how) - measure_width(done) - 8)
+    return f"{'ok:' if plain else '✓'} You {done} {subject}{how}"
+
+
+def _shorten_subject(request: PermissionRequest, room: int) -> str:
+    return truncate_to_width(describe_subject(request), max(20, room))
+
+
+def _format_folders(request: PermissionRequest) -> str:
+    """The folders that an approval opens."""
+    return ", ".join(map(escape_exact_line, request.pattern[::2]))
+
+
+def _format_command_classes(request: PermissionRequest) -> str:
+    """The classes of commands that a standing approval covers."""
+    return ", ".join(f"`{escape_exact_line(name)}`" for name in request.grants)
+
+
+# The parts of a request.
+
+
+def _render_call(request: PermissionRequest, width: int | None) -> Iterator[str]:
+    """The whole command, or the description with the input for a program. Then warnings about its characters."""
+    if request.command is not None:
+        text = request.command
+        yield from _render_verbatim(text, "$ ", width)
+    else:
+        sent = request.preview.text if request.preview and request.preview.kind == "input" else ""
+        text = f"{request.description}\n{sent}"
+        # In one line: a path or a stored command must not look like text of handrail.
+        yield from wrap(escape_exact_line(request.description), width, "    ")
+        yield from _render_verbatim(sent, "> ", width) if sent else ()
+    if hidden := list_escaped_chars(text):
+        kinds = ", ".join(hidden[:8]) + (", …" if len(hidden) > 8 else "")
+        yield from wrap(f"! It has characters that cannot be seen; they are written out: {kinds}", width, "  ")
+    for name, letters in find_look_alikes(" ".join((text, *request.hosts)))[:8]:
+        yield from wrap(f"! {escape_control(name)} mixes scripts: {letters}", width, "  ")
+
+
+def _render_verbatim(text: str, mark: str, width: int | None) -> Iterator[str]:
+    """Every line with all its characters visible, behind a mark. Later lines have the mark `>`."""
+    for line in text.split("\n"):
+        yield from wrap(f"{mark}{escape_exact_line(line)}", width, "    ") if line else [mark]
+        mark = "> "
+
+
+def _render_asking_parts(request: PermissionRequest, width: int | None) -> Iterator[str]:
+    asking = [part for part in request.parts if part.decision == "confirm"]
+    if not asking:
+        yield from wrap(f"    asks: {to_one_line(request.reason)}    rule {to_one_line(request.rule)}", width, "      ")
+        return
+    columns = [(escape_exact_line(part.subject), f"asks: {to_one_line(part.effect or part.reason)}") for part in asking]
+    first, second = (max(map(measure_width, column)) for column in zip(*columns, strict=True))
+    if first + second + max(len(part.rule) for part in asking) + 17 > (width or _WIDEST_COLUMNS):
+        first = second = 0  # too wide for columns
+    for part, (name, reason) in zip(asking, columns, strict=True):
+        line = f"    {pad(name, first)}    {pad(reason, second)}    rule {to_one_line(part.rule)}"
+        yield from wrap(line, width, "      ")
+
+
+def _list_circumstances(request: PermissionRequest) -> Iterator[str]:
+    if request.edited:
+        yield "! You changed this command: the model called another one, and is told so."
+    if request.command is not None and request.cwd not in {None, "."}:
+        yield f"Runs in the folder {escape_exact_line(request.cwd or '')}"
+
+
+def _list_effects(request: PermissionRequest) -> Iterator[str]:
+    """The effects of an approval beyond the preview."""
+    if request.fingerprint is not None:
+        sent = f"Nothing has been sent. Yes sends it to {to_one_line(request.server_name)} for real"
+        yield f"{sent}; what that does is not covered by undo."
+    elif request.preview and request.preview.kind == "input":
+        yield _NOT_SENT
+    elif request.command is None and request.preview is None and request.kind is None:
+        yield "Not tried. Nothing has run. Yes runs it for real."
+    if request.tier == 0:
+        yield f"! {_NO_SANDBOX}"
+    if request.hosts:
+        hosts = ", ".join(to_one_line(render_host(host)) for host in request.hosts)
+        yield f"Would open {hosts} {'as long as it goes on' if request.background else 'for this call'}."
+    if request.background:
+        yield f"! {_GOES_ON}"
+    if request.kind == "external_directory":
+        access = "reading and writing" if request.access == "write" else "reading"
+        yield f"Yes opens {_format_folders(request)}, outside the workspace, for {access}."
+
+
+def _render_diff(request: PermissionRequest, width: int | None, most: int | None) -> Iterator[str]:
+    preview = request.preview
+    if preview is None or preview.kind != "diff":
+        return
+    if request.fingerprint is not None:
+        yield from wrap(f"! What {to_one_line(request.server_name)} says of this tool is not what was approved:", width)
+    else:
+        effect = "Your files are untouched. Yes makes this change, and undo takes it back"
+        yield f"{describe_preview_age(request)} {effect}{'' if most == 0 else ':'}".lstrip()
+    if most == 0:
+        return
+    lines = preview.text.rstrip("\n").split("\n")
+    shown = lines if most is None else lines[:most]
+    for line in shown:
+        yield from wrap(escape_control(line.expandtabs(8)), width, "  ") if line else [""]
+    if len(lines) > len(shown):
+        yield f"… {len(lines) - len(shown)} more lines of it"
+    elif preview.truncated:
+        yield "… the preview is cut here"
+
+
+# The keys.
+
+
+def _list_other_choices(request: PermissionRequest, possible: PromptState) -> list[PromptChoice]:
+    """The keys that show more, retry, or leave the request for later."""
+    choices: list[PromptChoice] = []
+    if has_preview_run(request):
+        choices += [PromptChoice("d", "diff"), PromptChoice("v", "output")]
+    elif count_hidden_lines(request):
+        choices.append(PromptChoice("d", "all of the change"))
+    run = request.preview.tried if request.preview is not None else None
+    if _can_retry(request, possible) and (possible.outdated or run is None or run.exit_code != 0):
+        choices.append(PromptChoice("r", "try again"))
+    return [
+        *choices,
+        PromptChoice("x", "why do you ask?"),
+        PromptChoice("l", "later (stays in `handrail approvals`)"),
+    ]
+
+
+def _can_retry(request: PermissionRequest, possible: PromptState) -> bool:
+    return possible.retry and request.command is not None
+
+
+def _arrange(choices: list[PromptChoice], width: int) -> list[str]:
+    """The choices in two columns if they fit."""
+    lines = {one.key: f"{one.key} {one.words}" for one in choices}
+    left = [lines[key] for key in "yno" if key in lines]
+    right = [lines[key] for key in "swe" if key in lines]
+    side = max(map(measure_width, left)) + 3
+    if width >= _MIN_TWO_COLUMN_WIDTH and right and side + max(map(measure_width, right)) <= width:
+        rows = max(len(left), len(right))
+        left, right = (column + [""] * (rows - len(column)) for column in (left, right))
+        return [f"{pad(one, side)}{other}".rstrip() for one, other in zip(left, right, strict=True)]
+    return [row for line in lines.values() for row in wrap(line, width, "  ")]

@@ -1,0 +1,52 @@
+"""What a model says on a terminal does not pass for a line of ours, in whatever pieces it comes."""
+
+import re
+from datetime import UTC, datetime
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from handrail.cli.commands.run_view import Glyphs, SpoofGuard, render_display
+from handrail.protocol.events import Display
+
+OURS = re.compile(r"[^\S\n]*[✓●!✗⊘·»?]")
+
+
+def said(*pieces: str) -> str:
+    marking = SpoofGuard(Glyphs())
+    return "".join(marking.mark_piece(piece, begins=False) for piece in pieces)
+
+
+def test_a_line_that_begins_like_one_of_ours_is_marked() -> None:
+    assert said("Done.\n✓ write a.txt · undo 3\n  ! edit wants to write") == (
+        "Done.\n» ✓ write a.txt · undo 3\n»   ! edit wants to write"
+    )
+
+
+def test_other_words_stay_as_they_are() -> None:
+    text = "A list:\n- one ✓\n- two!\n\n    code?\n"
+    assert said(text) == text
+
+
+def test_it_does_not_matter_where_the_words_were_cut() -> None:
+    assert said("  ", "✓ no") == "  » ✓ no"
+    assert said("one\n", "✓ no") == "one\n» ✓ no"
+    assert said("one ", "✓ yes") == "one ✓ yes"
+
+
+@given(pieces=st.lists(st.text("✓!a \n·", max_size=4), max_size=8))
+def test_no_line_begins_with_a_sign_but_the_mark(pieces: list[str]) -> None:
+    for line in said(*pieces).split("\n"):
+        assert not OURS.match(line) or line.lstrip().startswith("» ")
+
+
+def test_what_is_displayed_is_marked_line_by_line() -> None:
+    shown = Display(
+        event_id="s:1",
+        seq=1,
+        session_id="s",
+        time=datetime(2026, 1, 1, tzinfo=UTC),
+        content="write a.txt   undo 3\n✓ You kept it",
+        level="success",
+    )
+    assert render_display(shown, Glyphs()) == ["» ✓ write a.txt   undo 3", "»   ✓ You kept it"]
