@@ -87,10 +87,10 @@ def load_settings(
         for text in loaded.notes:
             print_note(text)
     if loaded.settings.tools.disable:  # a name without a tool leaves a tool on that the person wanted off
-        from handrail.inspection import list_tool_remarks  # noqa: PLC0415  few disable any
+        from handrail.inspection import build_tool_set  # noqa: PLC0415  few disable any
 
         with suppress(UsageError):  # opening a session reports it
-            for text in list_tool_remarks(loaded.settings):
+            for text in build_tool_set(loaded.settings).unmatched():
                 warn(f"warning: {text}")
     return loaded
 
@@ -100,14 +100,14 @@ def add_unknown_tool_notes(loaded: LoadedSettings) -> LoadedSettings:
     tools = loaded.settings.tools
     if not tools.enable and not tools.disable and all(rule.tool == "exec" for rule in loaded.rules):
         return loaded
-    from handrail.inspection import list_tool_names, list_tool_remarks  # noqa: PLC0415  few settings name other tools
+    from handrail.inspection import build_tool_set  # noqa: PLC0415  few settings name other tools
     from handrail.settings.rules import list_unknown_tools  # noqa: PLC0415
 
     try:
-        unknown = list_unknown_tools(loaded, list_tool_names(loaded.settings))
-        notes = (*loaded.notes, *unknown, *list_tool_remarks(loaded.settings))
+        offer = build_tool_set(loaded.settings)
     except UsageError:
         return loaded
+    notes = (*loaded.notes, *list_unknown_tools(loaded, offer.registered), *offer.unmatched())
     return msgspec.structs.replace(loaded, notes=notes)
 
 

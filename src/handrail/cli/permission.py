@@ -175,7 +175,7 @@ def _find_looser_mode(rule: str, mode: Mode, *, undo: bool) -> Mode | None:
     """The next looser mode in which a built-in rule does not ask. `undo`: whether undo would cover the call."""
     if rule == "exec.no-sandbox":
         return None
-    from handrail.explanation import MODE_TABLE  # noqa: PLC0415  only a suggestion needs it
+    from handrail.inspection import MODE_TABLE  # noqa: PLC0415  only a suggestion needs it
 
     allowing = {"allow", "undoable"} if undo else {"allow"}
     rows = {f"fs.{kind}": row for kind, row in MODE_TABLE.items()}

@@ -56,14 +56,9 @@ def recover_workspace(session: Session) -> None:
                 history.forget_work(runner)
 
 
-def list_unsettled_sessions(state: StateFolder) -> list[str]:
-    """The folders of sessions that a killed process left, and that were not opened since."""
-    return [folder for folder in state.sessions() if list_dead_runners(folder)]
-
-
 def restore_audit(state: StateFolder, offer: ToolSet) -> int:
     """Adds the audit records that killed processes left out, without opening their sessions. Returns their number."""
-    folders = list_unsettled_sessions(state)
+    folders = [folder for folder in state.sessions() if list_dead_runners(folder)]
     if not folders:
         return 0
     chain, locks, restored = AuditChain(state.audit), Locks(state.locks()), 0

@@ -187,11 +187,6 @@ def find_skill(workspace: str, settings: Settings, environ: Mapping[str, str], n
         return None if skill is None else add_files(opened, skill)
 
 
-def has_usable_skill(workspace: str, settings: Settings, environ: Mapping[str, str]) -> bool:
-    """Whether a skill can be activated, so that it is worth while to offer the tools for it."""
-    return any(not skill.problem for skill in load_skills(workspace, settings, environ).skills)
-
-
 def build_skill_entry(skill: "Skill", *, active: bool) -> SkillEntry:
     from handrail.skills.allowed_tools import format_allowed_tools  # noqa: PLC0415  few sessions use skills
 

@@ -30,7 +30,7 @@ def run(options: Namespace) -> int:
 
 def run_verify(options: Namespace) -> int:
     """Restores the records that a crash left out, then checks every record."""
-    from handrail.diagnosis import restore_audit  # noqa: PLC0415  it loads the tools
+    from handrail.inspection import restore_audit  # noqa: PLC0415  it loads the tools
 
     state = open_state_folder()
     try:

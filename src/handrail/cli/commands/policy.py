@@ -28,7 +28,7 @@ from handrail.cli.parser import (
     parse_number,
     parse_past_time,
 )
-from handrail.explanation import (
+from handrail.inspection import (
     MODE_TABLE,
     DecisionChange,
     PolicyInspector,

@@ -79,9 +79,10 @@ def enable_companion_tools(loaded: LoadedSettings, workspace: str | None = None)
     """
     tools, skills = loaded.settings.tools, ()
     if workspace is not None and loaded.settings.skills.enabled:
-        from handrail.inspection import has_usable_skill  # noqa: PLC0415  an engine room
+        from handrail.inspection import load_skills  # noqa: PLC0415  an engine room
 
-        skills = _SKILL_TOOLS if has_usable_skill(workspace, loaded.settings, os.environ) else ()
+        found = load_skills(workspace, loaded.settings, os.environ).skills
+        skills = _SKILL_TOOLS if any(not skill.problem for skill in found) else ()
     wanted = [name for name in (*_COMPANIONS, *skills) if name not in tools.enable]
     listed = loaded.managed.get("tools.enable")
     more = [name for name in wanted if not isinstance(listed, list | tuple) or name in listed]
