@@ -5,7 +5,7 @@ Only `restore_audit` writes. `handrail tools` loads this module, so sandboxes ar
 
 import os
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, suppress
 from datetime import datetime
 from functools import cached_property
@@ -16,7 +16,7 @@ from msgspec import structs
 from handrail.kernel.files import has_openat2
 from handrail.policy.config import Grant, PolicyConfig
 from handrail.policy.rules.lint import review
-from handrail.policy.verdict import TABLE
+from handrail.policy.verdict import TABLE as MODE_TABLE
 from handrail.protocol.decisions import CommandFact, Decision, Facts, Mode
 from handrail.protocol.errors import StoreError, ToolError
 from handrail.protocol.results import OVERLAY_TIER
@@ -33,7 +33,6 @@ from handrail.runtime.explain import (
     run_table_examples,
 )
 from handrail.runtime.registry import ToolSet, build_tool_set
-from handrail.runtime.skills import build_skill_entry, find_skill, load_skills
 from handrail.sandbox.profile import SandboxHost
 from handrail.settings import LoadedSettings, Settings, SettingsError, resolve_state_folder
 from handrail.settings.paths import expand_home
@@ -43,12 +42,15 @@ from handrail.store.runner import list_dead_runners
 from handrail.store.state_dir import StateFolder
 from handrail.tools.exec.environment import CommandEnvironment, describe_foreign_owner
 from handrail.tools.exec.spec import EXEC
-from handrail.workspace.roots import Root
+from handrail.workspace.roots import Root, open_extra_roots
 from handrail.workspace.sensitive_paths import SensitivePaths
+from handrail.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from handrail.runtime.foreign.source import ToolSource
     from handrail.sandbox.diagnosis import Failure, Report
+    from handrail.skills.discovery import SkillCatalog
+    from handrail.skills.skill import Skill
 
 __all__ = [
     "MODE_TABLE",
@@ -59,7 +61,6 @@ __all__ = [
     "SandboxDiagnosis",
     "SearchProgram",
     "ServerStatus",
-    "build_skill_entry",
     "build_tool_set",
     "check_servers",
     "count_crashed_sessions",
@@ -73,9 +74,6 @@ __all__ = [
     "load_skills",
     "restore_audit",
 ]
-
-MODE_TABLE = TABLE
-"""The verdict of each mode on each kind of part, if no rule decides."""
 
 # Tools
 
@@ -116,6 +114,31 @@ def list_server_specs(
         return specs, [ServerStatus(source.server, 0, source.problems()) for source in sources]
     finally:
         close_sources(sources)
+
+
+# Skills
+
+
+def load_skills(workspace: str, settings: Settings, environ: Mapping[str, str]) -> "SkillCatalog":
+    """The skills that a session would find."""
+    from handrail.skills.discovery import find_skills, list_skill_folders  # noqa: PLC0415  engine room
+
+    folders, known = list_skill_folders(settings, environ), build_tool_set(settings).registered
+    with _open_workspace(workspace, settings) as opened:
+        return find_skills(opened, folders, disabled=settings.skills.disable, known=known)
+
+
+def find_skill(workspace: str, settings: Settings, environ: Mapping[str, str], name: str) -> "Skill | None":
+    """A skill with its other files."""
+    from handrail.skills.discovery import add_files  # noqa: PLC0415  engine room
+
+    skill = load_skills(workspace, settings, environ).get(name)
+    with _open_workspace(workspace, settings) as opened:
+        return None if skill is None else add_files(opened, skill)
+
+
+def _open_workspace(workspace: str, settings: Settings) -> Workspace:
+    return Workspace(workspace, *open_extra_roots(settings.paths.read_only, settings.paths.writable))
 
 
 # Policy

@@ -35,6 +35,7 @@ from handrail.runtime.session import Session
 from handrail.store.approvals import save_answer
 from handrail.store.inbox import StoredRequest, find_answer, find_pending_question
 from handrail.store.journal import DuplicateCallError
+from handrail.tools.companions.question import build_no_reply_error, build_reply_output
 
 OnPermission = Callable[[PermissionRequest], Answer | AnswerKind | None] | Literal["park"]
 """Is asked about each request. None leaves it for later, `"park"` leaves every request for later."""
@@ -242,13 +243,11 @@ def answer_question(session: Session, call_id: str, reply: Reply | str | None) -
         if entry is not None and isinstance(session.journal.event(entry.start_seq + 1), ToolCallQuestionRequired):
             return None
         raise UsageError(f"this session asks no question {call_id[:80]!r}")
-    from handrail.tools.companions import question as tool  # noqa: PLC0415  few calls ask something
-
     pending = load_call(session.journal, session.offer, entry, session.characters)
     if reply is None:
-        pending.fail(tool.build_no_reply_error())
+        pending.fail(build_no_reply_error())
     else:
-        pending.output = tool.build_reply_output(question, question.normalize_reply(reply))
+        pending.output = build_reply_output(question, question.normalize_reply(reply))
         take_steps(session, pending, (build_result,))
     return _finish(session, pending)
 

@@ -25,7 +25,9 @@ from handrail.runtime.recovery import recover
 from handrail.runtime.results import build_event_fields, build_start_event
 from handrail.runtime.session import Session
 from handrail.store.approvals import CallToPark, claim_ready, save_parked
+from handrail.store.grants import has_variables, save_variables
 from handrail.store.inbox import list_pending_questions, list_pending_requests
+from handrail.store.state_dir import save_workspace_path
 from handrail.tools.tool import ApprovalNeededError
 
 # Parking
@@ -108,9 +110,6 @@ def _to_park(pending: PendingCall, *, asks: bool) -> CallToPark:
 def _save_surroundings(session: Session, requests: tuple[PermissionRequest, ...]) -> None:
     """Saves what another process needs to resume the batch, before it can answer: the workspace, and the environment
     of commands."""
-    from handrail.store.grants import has_variables, save_variables  # noqa: PLC0415  only if a call is parked
-    from handrail.store.state_dir import save_workspace_path  # noqa: PLC0415
-
     save_workspace_path(os.path.dirname(session.folder), session.workspace.main.path)
     digests = {request.environment for request in requests if request.environment is not None}
     if not all(has_variables(session.folder, digest) for digest in digests):

@@ -21,6 +21,7 @@ from handrail.tools.search import (
 from handrail.tools.text import format_count
 from handrail.tools.tool import Context, Output, Tool, Touches
 from handrail.workspace.errors import to_tool_error
+from handrail.workspace.search.engine import SearchScope
 from handrail.workspace.workspace import OpenPath
 
 if TYPE_CHECKING:
@@ -78,7 +79,6 @@ def build_find_tool(searching: SessionSearch) -> Tool:
 
 
 def _find(searching: SessionSearch, context: Context, arguments: FindArguments) -> Output:
-    from handrail.workspace.search.engine import SearchScope  # noqa: PLC0415  engine room
     from handrail.workspace.search.search import find_files  # noqa: PLC0415  engine room
 
     engines = searching.engines(context.workspace)

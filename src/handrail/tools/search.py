@@ -8,6 +8,7 @@ from handrail.protocol.text import escape_unprintable
 from handrail.settings.model import SearchEngine
 from handrail.tools.text import format_count
 from handrail.workspace.ignore import ALWAYS_IGNORED
+from handrail.workspace.search.engine import MAX_HITS, MAX_LINE_BYTES, MAX_RESULT_BYTES
 from handrail.workspace.workspace import OpenPath, Workspace
 
 if TYPE_CHECKING:
@@ -43,8 +44,6 @@ def describe_omissions(
     found: "SearchResult[Any]", engines: "Engines", shown: int, noun: str, how: str
 ) -> tuple[str, ...]:
     """What is missing from the result, and how to get it."""
-    from handrail.workspace.search.engine import MAX_HITS, MAX_LINE_BYTES, MAX_RESULT_BYTES  # noqa: PLC0415  engine room
-
     ends = {
         "time": f"not through in the {engines.seconds:g} s that it has",
         "hits": f"ended at {MAX_HITS:,} results",

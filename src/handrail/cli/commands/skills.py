@@ -9,11 +9,12 @@ from handrail.cli.context import load_settings, resolve_workspace
 from handrail.cli.exits import FAILED, OK, CommandFailed
 from handrail.cli.output import print_json, print_note, print_out, render_table, warn
 from handrail.cli.parser import Command, add_json_option, add_workspace_option, parse_nonempty_text
-from handrail.inspection import build_skill_entry, find_skill, load_skills
+from handrail.inspection import find_skill, load_skills
 from handrail.protocol.records import SkillEntry
 from handrail.protocol.text import to_one_line, truncate
 from handrail.protocol.wire import encode
 from handrail.skills.allowed_tools import ALWAYS, format_allowed_tools
+from handrail.skills.discovery import build_skill_entry
 from handrail.skills.skill import Skill
 
 _SCHEMA = "handrail.skills/1"
