@@ -178,7 +178,7 @@ class AsyncHandrail:
     outdated = _make_async(Handrail.outdated)
     is_pending = _make_async(Handrail.is_pending)
     ask = _make_async(Handrail.ask)
-    try_answer = _make_async(Handrail.try_answer)
+    settle_reply = _make_async(Handrail.settle_reply)
     waiting = _make_async(Handrail.waiting)
     reply = _make_async(Handrail.reply)
     waiting_questions = _make_async(Handrail.waiting_questions)
