@@ -179,7 +179,7 @@ class PolicyInspector:
         with suppress(StoreError):  # unreadable grants allow nothing
             found = files.list_grants()
             rules = structs.replace(rules, grants=tuple(Grant(one.id, one.command, one.scope) for one in found))
-        return self._explainer.explain_with_facts(tool, arguments, rules)
+        return self._explainer.explain(tool, arguments, rules)
 
     def get_mode(self, mode: Mode | None = None) -> Mode:
         """The mode that decides if a question names this one."""

@@ -13,7 +13,7 @@ from handrail.protocol.events import ToolCallPermissionRequired, ToolCallQuestio
 from handrail.protocol.permissions import PermissionRequest, Question
 from handrail.runtime.decide import DECIDING
 from handrail.runtime.execute import close_call, take_steps
-from handrail.runtime.pending_call import Approval, PendingCall, forget_preview, load_answer
+from handrail.runtime.pending_call import Approval, PendingCall, drop_preview, load_answer
 from handrail.runtime.permission_request import (
     bind_files,
     build_request,
@@ -82,7 +82,7 @@ def park(session: Session, batch: Sequence[PendingCall], asking: Sequence[Pendin
         save_parked(session.journal, batch_id, calls, tuple(one.call.tool_call_id for one in batch), requests)
     except Exception:  # not after an interrupt: the calls may be parked already
         for pending in asking:
-            forget_preview(session, pending)
+            drop_preview(session, pending.preview_id)
         raise
     finally:
         session.workspace.drop_cached()

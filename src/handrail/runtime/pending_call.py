@@ -229,11 +229,6 @@ def load_answer(session: Session, pending: PendingCall) -> None:
 # Stored previews
 
 
-def forget_preview(session: Session, pending: PendingCall) -> None:
-    """Deletes the stored preview of a call, if it has one: the call has its result."""
-    drop_preview(session, pending.preview_id)
-
-
 def drop_preview(session: Session, preview_id: str | None) -> None:
     """Deletes a stored preview, if there is one. Can be repeated. If it fails, the daily sweep does it."""
     if preview_id is not None:

@@ -12,9 +12,9 @@ from handrail.protocol.wire import Wire
 from handrail.tools.search import (
     SessionSearch,
     build_path_namer,
+    build_search_meta,
     describe_omissions,
     describe_search_scope,
-    list_fired_limits,
     render_hidden_count,
     render_no_results,
 )
@@ -114,15 +114,7 @@ def _build_output(
         data=FindData(path=opened.real, files=tuple(shown)),
         whole=_list_all(found, shown, name),
         truncated=more,
-        meta={
-            "returned": len(shown),
-            "total": found.total if found.exact else max(found.total, len(shown)),
-            "total_is_lower_bound": not found.exact,
-            "files": len(shown),
-            "protected": found.protected,
-            "engine": engines.whole.name,
-            "limits": list_fired_limits(found),
-        },
+        meta=build_search_meta(found, engines, len(shown), len(shown)),
         warnings=describe_omissions(found, engines, len(shown), "files", "path, pattern or exclude"),
     )
 

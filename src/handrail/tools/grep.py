@@ -16,9 +16,9 @@ from handrail.protocol.wire import Wire
 from handrail.tools.search import (
     SessionSearch,
     build_path_namer,
+    build_search_meta,
     describe_omissions,
     describe_search_scope,
-    list_fired_limits,
     render_hidden_count,
     render_no_results,
 )
@@ -202,15 +202,7 @@ def build_grep_output(
         data=GrepData(path=real, matches=tuple(_list_matches(shown, name, arguments.context_lines))),
         whole=_render_all(found, name, MAX_RESULT_BYTES) if found.exact and more else None,
         truncated=more,
-        meta={
-            "returned": returned,
-            "total": found.total if found.exact else max(found.total, returned),
-            "total_is_lower_bound": not found.exact,
-            "files": len(found.items) if found.exact else len(shown),
-            "protected": found.protected,
-            "engine": engines.whole.name,
-            "limits": list_fired_limits(found),
-        },
+        meta=build_search_meta(found, engines, returned, len(found.items) if found.exact else len(shown)),
         warnings=describe_omissions(found, engines, returned, "matches", "path, filePattern or pattern"),
     )
 

@@ -35,9 +35,16 @@ class SessionSearch:
         return self._engines
 
 
-def list_fired_limits(found: "SearchResult[Any]") -> tuple[str, ...]:
-    """The limits that ended the search, as `meta` names them."""
-    return tuple(f"search.{limit}" for limit in found.limits)
+def build_search_meta(found: "SearchResult[Any]", engines: "Engines", returned: int, files: int) -> dict[str, Any]:
+    return {
+        "returned": returned,
+        "total": found.total if found.exact else max(found.total, returned),
+        "total_is_lower_bound": not found.exact,
+        "files": files,
+        "protected": found.protected,
+        "engine": engines.whole.name,
+        "limits": tuple(f"search.{limit}" for limit in found.limits),
+    }
 
 
 def describe_omissions(

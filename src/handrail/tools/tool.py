@@ -183,31 +183,21 @@ class Background(Protocol):
     def sessions(self) -> "ProcessSessions": ...
 
     @property
-    def folder(self) -> str:
-        """The folder of the process sessions, readable for its owner only."""
-        ...
+    def folder(self) -> str: ...
 
     @property
-    def idle_seconds(self) -> float:
-        """Seconds without output and without a poll after which a process is ended."""
-        ...
+    def idle_seconds(self) -> float: ...
 
-    def make_room(self) -> None:
-        """Called before a process is started. LIMIT_EXCEEDED if too many run."""
+    def make_room(self) -> None: ...
 
     @property
-    def awaited(self) -> dict[str, str]:
-        """Files for the folder of a process whose call waits for it. They end the process if handrail is killed."""
-        ...
+    def awaited(self) -> dict[str, str]: ...
 
-    def announce_start(self, process: "ProcessSession") -> None:
-        """Emits the event of a process that continues in the background, and later the event of its end."""
+    def announce_start(self, process: "ProcessSession") -> None: ...
 
-    def announce_end(self, process: "ProcessSession") -> None:
-        """Emits the event of an ended process, once."""
+    def announce_end(self, process: "ProcessSession") -> None: ...
 
-    def forget(self, process: "ProcessSession") -> None:
-        """Ends and removes a process, and emits the events."""
+    def forget(self, process: "ProcessSession") -> None: ...
 
 
 class Outputs(Protocol):

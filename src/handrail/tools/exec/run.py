@@ -15,7 +15,7 @@ from handrail.changes.recorder import Recorder
 from handrail.policy.network.allowlist import Allowlist
 from handrail.policy.parse import ParsedCommand, parse_fact
 from handrail.process.output import Update, Updates, clean_output
-from handrail.process.result import CommandResult
+from handrail.process.result import CapturedOutput, CommandResult
 from handrail.process.run import run_launch
 from handrail.protocol.decisions import CommandFact
 from handrail.protocol.errors import StoreError, ToolError
@@ -290,9 +290,14 @@ def discard_output_on_error(result: CommandResult) -> Generator[None]:
 
 def remove_spill_files(result: CommandResult) -> None:
     for output in (result.output, result.errors):
-        if output is not None and output.spilled is not None:
-            with contextlib.suppress(OSError):
-                os.unlink(output.spilled)
+        if output is not None:
+            remove_spill_file(output)
+
+
+def remove_spill_file(output: CapturedOutput) -> None:
+    if output.spilled is not None:
+        with contextlib.suppress(OSError):
+            os.unlink(output.spilled)
 
 
 # The profile.
