@@ -68,7 +68,6 @@ class StoredConversation(msgspec.Struct, frozen=True):
 
     id: str
     prompt: str
-    """The first message of the user."""
     last: datetime | None
 
 
@@ -172,7 +171,6 @@ class StoredState(StateFolder):
         return folder if folder in self.sessions(workspace) else None
 
     def find_last_model(self, workspace: str, session_id: str) -> str | None:
-        """The model that a session last had an answer of."""
         with self._open_session(workspace, session_id) as journal:
             return Messages(journal).last_model() if journal is not None else None
 
@@ -284,7 +282,6 @@ class StoredState(StateFolder):
             memories.remove(note_id)
 
     def list_trusted_projects(self) -> dict[str, Trust]:
-        """The trusted projects by the path of their workspace."""
         return list_trusted_projects(self)
 
     def give_trust(self, workspace: str, digest: str, servers: str) -> None:

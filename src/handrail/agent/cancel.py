@@ -134,7 +134,6 @@ async def _try_reply(rail: AsyncHandrail, question: Question, prompt: str) -> bo
 
 
 async def close_open_calls(rail: AsyncHandrail, transcript: Transcript) -> None:
-    """Closes the open calls of a cancelled turn."""
     message = transcript.open_message
     if message is not None and message.calls:
         error = ToolError("CANCELLED", _CANCELLED)

@@ -255,7 +255,6 @@ class _EventBuffer:
 
     @property
     def text(self) -> str:
-        """The text so far."""
         return "".join(self._texts)
 
     def add(self, piece: TextPiece | ReasoningPiece) -> None:
@@ -276,7 +275,6 @@ class _EventBuffer:
             self._timer = self._loop.call_later(_GATHER_SECONDS, self._flush_later).cancel
 
     def flush(self) -> None:
-        """Records what was gathered."""
         if self._timer is not None:
             self._timer()
             self._timer = None

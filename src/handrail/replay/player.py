@@ -84,13 +84,11 @@ class ReplayStart(msgspec.Struct, frozen=True):
     workspace: str
     state: str
     taken_back: tuple[int, ...]
-    """Numbers of the change sets that were undone."""
     outside: tuple[str, ...]
     """Files that are not as the session saw them."""
     meanwhile: tuple[str, ...]
     """Those that others changed between two calls of the session."""
     left_out: tuple[str, ...]
-    """Paths that could not be copied."""
 
 
 def make_start(
@@ -164,7 +162,6 @@ def _undo_separately(rail: Handrail, session_id: str) -> tuple[tuple[int, ...], 
 
 
 def _list_conflicts(refused: ToolResult[Any]) -> tuple[str, ...]:
-    """The files that prevent an undo."""
     details: Any = refused.error.details if refused.error else None
     return tuple(sorted({str(one["path"]) for one in details.get("conflicts", ())})) if details else ()
 
@@ -183,7 +180,6 @@ def _isolate_settings(settings: LoadedSettings, recording: Recording) -> LoadedS
 
 
 def _has_offered_tool(one: RecordedCall) -> bool:
-    """Whether the tool existed when the call was recorded."""
     result = one.result
     return (
         result is not None and result.version != "0" and (result.error is None or result.error.code != "UNKNOWN_TOOL")
@@ -229,7 +225,6 @@ def _is_among(path: str, named: set[str]) -> bool:
 
 
 _REFUSED = frozenset({"PERMISSION_DENIED", "POLICY_DENIED"})
-"""Codes of a refused call."""
 
 
 class SessionReplay(msgspec.Struct, frozen=True):

@@ -30,9 +30,7 @@ _EMITTED = b"told\n"
 _MAX_ENDED_SESSIONS = 64
 """Ended process sessions that are kept. Older ones are removed when another one starts."""
 _MAX_BATCH_ATTEMPTS = 1_000
-"""Network events that are written together."""
 _PAUSE_SECONDS = 0.25
-"""Seconds between two checks for ended processes."""
 _MAX_PAUSE_SECONDS = 30.0
 """Seconds between two attempts to settle a process."""
 _LOCK_SECONDS = 1.0
@@ -206,7 +204,6 @@ class BackgroundWork:
         return True
 
     def _watch(self) -> None:
-        """Starts the watcher thread unless it runs."""
         with self._lock:
             if self._closed.is_set() or (self._watcher is not None and self._watcher.is_alive()):
                 return

@@ -69,7 +69,6 @@ def take_steps(session: Session, pending: PendingCall, steps: tuple[Step, ...]) 
 
 
 def close_call(session: Session, pending: PendingCall) -> None:
-    """Gives the call its result and records it."""
     if pending.result is None:
         results.build_error_result(pending)
     results.finish(session, pending)
@@ -228,7 +227,6 @@ def _check_surroundings(session: Session, pending: PendingCall, request: Permiss
 
 
 def digest_environment(session: Session) -> str:
-    """A digest of the variables that a command would get now."""
     return hash_variables(session.commands.variables(session.workspace.roots))
 
 

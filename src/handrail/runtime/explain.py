@@ -64,7 +64,6 @@ class Explainer:
     ) -> None:
         self._workspace, self._offer, self._tier, self._host = workspace, offer, tier, host
         self._processes = processes
-        """The folder of process sessions."""
 
     def close(self) -> None:
         self._workspace.close()
@@ -175,7 +174,6 @@ def run_table_examples() -> Iterator[Example]:
 
 
 def _split_examples(rule: Rule) -> Iterator[Rule]:
-    """The rule with one example at a time."""
     for example in rule.match:
         yield msgspec.structs.replace(rule, match=(example,), no_match=())
     for example in rule.no_match:

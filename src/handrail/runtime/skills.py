@@ -73,7 +73,6 @@ class SessionSkills:
         return find_restriction(tool, self._active)
 
     def found(self) -> "SkillCatalog":
-        """All skills that exist now."""
         from handrail.skills.discovery import find_skills  # noqa: PLC0415  few sessions use skills
 
         known = () if self._base is None else self._base.registered

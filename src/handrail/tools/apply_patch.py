@@ -22,9 +22,7 @@ from handrail.workspace.roots import clip_path
 _LETTERS = {"created": "A", "modified": "M", "deleted": "D", "renamed": "R", "mode": "M", "link": "M"}
 _MAX_LISTED_FILES = 100
 _MAX_NUMBERED_HUNKS = 5
-"""Hunks that a note numbers."""
 _MAX_DIFF_CHARS = 200_000
-"""Characters of all diffs together."""
 
 
 class ApplyPatchArguments(Arguments, frozen=True):

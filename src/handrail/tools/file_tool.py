@@ -277,7 +277,6 @@ class SimulatedFiles:
         self._new_marks: dict[str, bytes] = {}
         self._contents: dict[str, bytes] = {}
         self.states: dict[bytes, State | None] = {}
-        """By exact path."""
 
     def add(self, changes: "OverlayChanges", *, is_file_tool: bool) -> None:
         """Adds what one call would change. A session knows the bytes that its file tools write."""

@@ -120,7 +120,6 @@ def _build_output(
 
 
 def _list_all(found: "SearchResult[bytes]", shown: list[str], name: Callable[[bytes], str]) -> str | None:
-    """All files, if all are known and not all are shown."""
     if not found.exact or found.total <= len(shown):
         return None
     return "".join(f"{path}\n" for path in (*shown, *map(name, found.items[len(shown) :])))

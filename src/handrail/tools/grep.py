@@ -229,7 +229,6 @@ def _render_all(found: "SearchResult[FileHits]", name: _PathNamer, most: int) ->
 
 
 def _limit_hits(items: list[FileHits], most: int, context: int) -> Iterator[FileHits]:
-    """The first matches, each with its context."""
     for hits in items:
         if most <= 0:
             return

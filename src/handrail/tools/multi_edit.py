@@ -91,7 +91,6 @@ MULTI_EDIT = ToolSpec(
 )
 
 _MAX_LISTED_EDITS = 20
-"""Edits that the content lists one by one."""
 
 
 def build_multi_edit_tool(seen: ReadMarks, records: Recorder) -> Tool:

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from handrail.workspace.search.search import Engines, SearchResult
 
 _MAX_NAMED_PATTERNS = 10
-"""Patterns of the settings that a result without hits names."""
 
 
 class SessionSearch:
@@ -102,6 +101,5 @@ def describe_search_scope(
 
 
 def build_path_namer(opened: OpenPath) -> Callable[[bytes], str]:
-    """A function that turns paths below a folder into paths of results."""
     prefix = "" if opened.relative == "." else f"{opened.relative}/"
     return lambda path: escape_unprintable(opened.root.display_path(f"{prefix}{os.fsdecode(path)}"))

@@ -24,7 +24,6 @@ class CallLimits(msgspec.Struct, frozen=True):
     """What a call may use."""
 
     characters: int = 30_000
-    """Characters of the content of the result."""
     restricted: bool = False
     """The restricted profile: data must parse, commands have little time and space."""
     offloads: bool = True
@@ -74,11 +73,9 @@ class CommandContext(SourceContext, frozen=True, kw_only=True):
     """The context of exec, process and foreign tools: also the decision, the approval and how to judge changes."""
 
     facts: Facts
-    """The facts of the decision."""
     answered: bool
     """Whether a person approved this call."""
     answer: AnswerKind | None
-    """The answer to the permission request, if there was one."""
     preview_id: str | None
     """The stored preview that was approved."""
     earlier_changes: "tuple[OverlayChanges, ...]" = ()
@@ -217,7 +214,6 @@ class Tool(msgspec.Struct, frozen=True):
 
     spec: ToolSpec
     run: Callable[[Any, Any], Output]
-    """Gets the context and the arguments."""
     touches: Callable[[Any], Touches] = _declare_nothing
     preview: Callable[[Any, Any], Preview] | None = None
     asks: Callable[[str, Any], Question] | None = None

@@ -41,7 +41,6 @@ class ChangeOutcome(msgspec.Struct, frozen=True, kw_only=True):
 
     made: RecordedChangeSet | None = None
     failure: ToolError | None = None
-    """Why nothing was committed."""
     dropped: bool = False
     """Whether the person wanted only the output, and there were changes."""
     unkept: tuple[str, ...] = ()
@@ -185,7 +184,6 @@ def _list_hints(result: CommandResult, sandbox: SandboxUsed) -> tuple[str, ...]:
 
 
 def _build_stop_error(run: CommandRun, result: CommandResult, sandbox: SandboxUsed) -> ToolError | None:
-    """The failure of a command that was stopped. None if it ended by itself."""
     if result.ending == "exit":
         return None
     limits, fate = run.limits, _describe_partial_changes(run, sandbox)
@@ -364,7 +362,6 @@ def build_room_error(room: int, limit: str) -> ToolError:
 
 
 def build_storage_error(error: OSError | StoreError) -> ToolError:
-    """The failure of a command whose changes could not be stored."""
     cause = error if isinstance(error, OSError) else error.__cause__
     is_full = _is_full(cause)
     why = os.strerror(errno.ENOSPC) if is_full else cause.strerror if isinstance(cause, OSError) else str(error)

@@ -155,7 +155,6 @@ class CommandRun(msgspec.Struct, frozen=True, dict=True, kw_only=True):
 
     @cached_property
     def is_proven(self) -> bool:
-        """Whether the command only reads."""
         return self.command.is_read_only
 
     @cached_property
@@ -274,7 +273,6 @@ def _require_fact(context: CommandContext) -> CommandFact:
 
 
 def summarize_command(context: CommandContext) -> str:
-    """The summary of the command's change set."""
     return _require_fact(context).text[:_MAX_SUMMARY_CHARS]
 
 
@@ -358,7 +356,6 @@ def _sees_tracked_credentials(run: CommandRun) -> bool:
 
 
 def list_tracked_credentials(masked: MaskedPaths, roots: tuple[Root, ...]) -> frozenset[str]:
-    """The credentials in the roots that git tracks."""
     credentials = (*masked.credentials, *masked.credential_folders)
     return list_tracked(credentials, [root.path for root in roots]) if credentials else frozenset()
 

@@ -56,7 +56,6 @@ class CommandWatchResult(NamedTuple):
     changes: tuple[Change, ...]
     """Changes as far as they are known."""
     was: tuple[FileExtras, ...] = ()
-    """The hard links of changed files."""
     uncovered: tuple[UncoveredPath, ...] = ()
     lost: tuple[str, ...] = ()
     """Uncovered paths that are gone."""
