@@ -10,7 +10,6 @@ from msgspec.structs import replace
 from handrail.changes.model import OverlayChanges
 from handrail.changes.overlay.changes import read_preview_configs
 from handrail.changes.overlay.previews import load_preview
-from handrail.policy.network.needs import NetworkNeeds, find_network_needs
 from handrail.policy.parse import parse_command, parse_fact
 from handrail.policy.verdict import build_change_refusal
 from handrail.protocol.changes import Preview
@@ -76,6 +75,8 @@ def _find_obstacle(session: Session, pending: PendingCall, command: CommandFact)
 
 def _find_network_part(command: CommandFact, decision: Decision) -> str:
     """The part of the command that needs the network. If that is unknown, the hosts."""
+    from handrail.policy.network.needs import NetworkNeeds, find_network_needs  # noqa: PLC0415  few commands need it
+
     for part in decision.parts or (decision,):
         if find_network_needs(parse_command(part.subject, command.cwd)) != NetworkNeeds():
             return truncate(part.subject, _MAX_SUBJECT_CHARS + 1)
