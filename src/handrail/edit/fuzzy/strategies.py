@@ -92,8 +92,7 @@ def find_match(text: str, old: str, new: str, *, every: bool = False) -> FuzzyMa
     indexed = IndexedText(text)
     for reading in readings:
         for candidates in (_find_lines_or_inside(indexed, reading), _find_inside(indexed, reading)):
-            found = _choose(indexed, candidates, len(old), every=every)
-            if found is not None:
+            if found := _choose(indexed, candidates, len(old), every=every):
                 return found
     return None if every else _find_inexact(indexed, readings)
 
@@ -206,18 +205,15 @@ def _rewrite(text: IndexedText, candidate: Candidate) -> tuple[Rewrite, MatchPla
 
 def _find_inexact(text: IndexedText, readings: list[EditReading]) -> FuzzyMatch | None:
     for reading in readings:
-        found = _match_elided(text, reading)
-        if found is not None:
+        if found := _match_elided(text, reading):
             return found
     several = [reading for reading in readings if len(reading.old) > 1]  # a single line that changes is no context
     loose = IndexedText(text.text, loosen_punctuation) if several else text
     for reading in several:
-        found = _match_loosely(loose, reading)
-        if found is not None:
+        if found := _match_loosely(loose, reading):
             return found
     for reading in readings:
-        candidate = find_near_candidate(text, reading)
-        if candidate is not None:
+        if candidate := find_near_candidate(text, reading):
             rewrite, place = _rewrite(text, candidate)
             if rewrite.removes_other_words and not rewrite.is_anchored:
                 raise RefusedError(place.span, "a line that changes has other words, and is the first or the last one")
