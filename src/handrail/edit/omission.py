@@ -472,5 +472,4 @@ def _get_line_below(number: int, after: Sequence[str]) -> str:
 
 
 def _find_next(number: int, after: Sequence[str]) -> str:
-    """Return the next line that is not blank."""
     return next((line for line in after[number + 1 : number + _LOOK_AHEAD_LINES] if line.strip()), "")

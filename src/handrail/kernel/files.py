@@ -162,7 +162,6 @@ class DescriptorSet:
         return self._open[-1]
 
     def open_pipe(self) -> tuple[int, int]:
-        """A new pipe: the end to read from, the end to write to."""
         ends = open_pipe_above_standard()
         self._open += ends
         return ends

@@ -16,8 +16,6 @@ _INCLUDED = re.compile(r"path[ \t]*=[ \t]*(.*)", re.IGNORECASE)
 
 
 class GitSetting(NamedTuple):
-    """One setting of a configuration."""
-
     section: str
     part: str | None
     """`origin` of `[remote "origin"]`."""
@@ -37,8 +35,6 @@ class GitSetting(NamedTuple):
 
 
 class GitConfig(NamedTuple):
-    """The settings of a file, in order."""
-
     settings: tuple[GitSetting, ...]
     is_understood: bool
     """Whether git surely reads the same settings: each line is a plain header, a setting, a comment or empty."""

@@ -32,7 +32,6 @@ class Layer(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_empty(self) -> bool:
-        """Whether it says nothing."""
         return not self.values and not self.rules and self.servers is None
 
 
@@ -50,8 +49,6 @@ class IgnoredSetting(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LoadedSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """The settings in force."""
-
     settings: Settings
     sources: dict[str, str]
     """The source of every dotted key."""
@@ -111,8 +108,7 @@ class Merge:
             self.servers = dict(layer.servers)
 
     def _override(self, written: str, reason: str) -> None:
-        note = written + reason
-        self.ignored.append(IgnoredSetting(kind="managed", value=written, line=None, note=note))
+        self.ignored.append(IgnoredSetting(kind="managed", value=written, line=None, note=written + reason))
 
     def _put_values(self, layer: Layer) -> Iterator[IgnoredSetting]:
         for key, raw in layer.values.items():

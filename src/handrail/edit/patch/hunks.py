@@ -98,8 +98,6 @@ def strip_byte_order_mark(hunk: Hunk) -> Hunk:
 
 
 class FilePatch(msgspec.Struct, frozen=True, kw_only=True):
-    """The changes of a patch to one file."""
-
     action: Action
     path: str
     """The existing file, or the name of an added one."""

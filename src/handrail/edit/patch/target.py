@@ -220,7 +220,6 @@ class TextLines:
 
     @cached_property
     def blocks(self) -> list[IndentBlock]:
-        """The block of every line."""
         return _parse_blocks(self.lines)
 
     @cached_property
