@@ -9,7 +9,6 @@ from handrail.edit.lines import Replacement, Span, find_places
 from handrail.protocol.errors import ToolError
 
 MAX_PLACES = 100_000
-"""Places that one edit replaces."""
 _MAX_COMPARED_CHARS = 20_000_000
 """Characters that counting may compare. Each place costs the length of the old text."""
 

@@ -243,7 +243,6 @@ def _is_english(text: str) -> bool:
 _MAX_GAP_LINES = 3
 """Lines without words between two hunks that are judged as one."""
 _MAX_PARSED_LINES = 5_000
-"""Lines of each text that are parsed."""
 _MAX_DOCTEST_LINES = 50
 """Lines that are searched for the start of a doctest."""
 _LOOK_AHEAD_LINES = 4
@@ -300,10 +299,7 @@ def refuse_omission_in_file(old: str, new: str, path: str) -> None:
 
 
 def find_placeholder(old: str, new: str, path: str, *, certain: bool = False) -> Placeholder | None:
-    """Find the first placeholder of the new text in whose hunk real lines are lost. Both texts have plain newlines.
-
-    With `certain` only placeholders in words count: in a whole file, dots alone may be meant.
-    """
+    """Find the first new placeholder in whose hunk real lines are lost. `certain`: only those in words count."""
     before, after = old.split("\n"), new.split("\n")
     marks = _find_new_marks(before, after, path, certain=certain) if old else {}
     if not marks:

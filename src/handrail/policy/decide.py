@@ -118,10 +118,7 @@ def _apply_path_rule(tool: str, subject: str, paths: tuple[str, ...], rules: Pol
 
 
 def _can_decide(by_rule: PartVerdict, fact: PathFact) -> bool:
-    """A rule about names cannot allow what names do not show: a steered repository, hard links, read-only files.
-
-    Outside the roots a rule can only deny.
-    """
+    """A rule cannot allow what names do not show, such as hard links. Outside the roots it can only deny."""
     if fact.real is None:
         return by_rule.part.decision == "deny"
     is_guarded = fact.repository or ((fact.shared or fact.read_only) and fact.access == "write")
@@ -138,10 +135,7 @@ def _judge_bulk(paths: tuple[PathFact, ...], rules: PolicyConfig) -> list[PartVe
 
 
 def _judge_process(fact: ProcessFact, rules: PolicyConfig) -> PartVerdict:
-    """Reading from a process and ending it are always allowed. Input to a program is like running a command.
-
-    The later input is unknown, so no rule and no grant covers it.
-    """
+    """Looking and ending are always allowed. No rule or grant covers input, because later input is unknown."""
     if fact.action in {"list", "poll", "log"}:
         return allow(fact.action, "process.look", "looking at what runs changes nothing")
     if fact.action != "write":

@@ -210,7 +210,6 @@ class ConfiguredServers(msgspec.Struct, frozen=True, kw_only=True):
     unusable: Mapping[str, str] = {}
     """The reasons why servers cannot be used, by name."""
     notes: tuple[str, ...] = ()
-    """Sentences for a person."""
     fixes: Mapping[str, str] = {}
     """The commands that help, by the reason or the note."""
 

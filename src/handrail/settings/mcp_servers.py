@@ -103,10 +103,7 @@ SERVER = list_fields(ServerTable)
 
 
 def is_server_name(name: str) -> bool:
-    """Whether a server may have this name.
-
-    Names of its tools begin with it and `__`. The tools of a server called handrail would pass for ours.
-    """
+    """Whether a server may have this name. Tools of a server called handrail would pass for ours."""
     return _NAME.fullmatch(name) is not None and name.casefold() != OWN_SERVER
 
 

@@ -26,7 +26,6 @@ class Layer(msgspec.Struct, frozen=True, kw_only=True):
     servers: "Mapping[str, ServerTable] | None" = None
     """Other MCP servers by name. None: the layer does not mention them."""
     lines: Mapping[str, int] = {}
-    """The lines of keys in a file."""
     trusted: bool = True
     """Whether it may loosen anything at all."""
 
@@ -53,13 +52,11 @@ class LoadedSettings(msgspec.Struct, frozen=True, kw_only=True):
     sources: dict[str, str]
     """The source of every dotted key."""
     rules: "tuple[Rule, ...]" = ()
-    """The rules of all layers that count."""
     servers: "Mapping[str, ServerTable]" = {}
     """Other MCP servers that the settings files name. `.mcp.json` may add to them (`mcp_json`)."""
     servers_fixed: bool = False
     """Whether the managed file lists the servers. Then there are no others."""
     notes: tuple[str, ...] = ()
-    """Sentences for a person."""
     ignored: tuple[IgnoredSetting, ...] = ()
     """Each is among the notes, too."""
     managed: Mapping[str, object] = {}

@@ -32,10 +32,7 @@ def list_line_changes(candidate: Candidate) -> list[LineChange]:
 
 
 def settle_blank_lines(candidate: Candidate) -> Candidate:
-    """Give the old text the blank lines that the file has. Those around it count as far as both have them.
-
-    UnsafeError if it is unclear whether one of them is to stay.
-    """
+    """Give the old text the file's blank lines. UnsafeError if it is unclear whether one of them is to stay."""
     candidate = _trim_missing_edges(candidate)
     if all((i is None) == (j is None) or _is_full(candidate, i, j) for i, j in candidate.pairs):
         return candidate

@@ -61,10 +61,7 @@ class Rewrite:
         self.indentation = self._learn_indentation(lines)
 
     def list_replacements(self) -> list[Replacement]:
-        """Return the replacements in the text, none if it is as the edit would make it.
-
-        UnsafeError if they are a guess.
-        """
+        """Return the replacements, none if the edit is there already. UnsafeError if they are a guess."""
         parts = _join_touching(map(self._build_part, self._changes))
         return [replacement for part in parts if (replacement := self._replace(part)) is not None]
 

@@ -55,11 +55,8 @@ _STRATEGIES = {
     Tolerance.TYPOGRAPHY: "typography",
 }
 _MAX_COMPARED_LINES = 20_000
-"""Lines of an old or new text."""
 _MAX_REPLACED_PLACES = 10_000
-"""Places that are replaced at once."""
 _MAX_COMPARED_CHARS = 2_000_000
-"""Characters that one strategy compares."""
 _MAX_SCANNED_CHARS = 200_000_000
 """Characters that are searched for single words."""
 _WORD = re.compile(r"\w")
@@ -80,10 +77,7 @@ class FuzzyMatch(msgspec.Struct, frozen=True):
 
 
 def find_match(text: str, old: str, new: str, *, every: bool = False) -> FuzzyMatch | None:
-    """Return the match of the first successful strategy. Several places mean that the edit is ambiguous.
-
-    RefusedError if the only place, or one of `every`, cannot be edited safely.
-    """
+    """Match by the first strategy that can. Several places are ambiguous. RefusedError: one cannot be edited safely."""
     if old.count("\n") > _MAX_COMPARED_LINES or new.count("\n") > _MAX_COMPARED_LINES:
         return None
     readings = [reading for reading in list_readings(old, new) if _may_match(text, reading)]

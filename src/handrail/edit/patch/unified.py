@@ -71,7 +71,6 @@ class _DiffHead(msgspec.Struct):
     has_names: bool = False
     """Whether --- and +++ were there."""
     extended: dict[str, str] = {}
-    """The extended header lines, by how they start."""
 
     def get(self, *keys: str) -> str | None:
         """Return the first of these extended header lines that is there."""
