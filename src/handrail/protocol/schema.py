@@ -42,8 +42,7 @@ MESSAGES: dict[str, Any] = {
     "message.results": ResultsMessage,
     "message.summary": SummaryMessage,
 }
-EVENTS: dict[str, Any] = {f"event.{name}": kind for kind, name in KIND_NAMES.items()}
-WIRE_TYPES: dict[str, Any] = MESSAGES | EVENTS
+WIRE_TYPES: dict[str, Any] = MESSAGES | {f"event.{name}": kind for kind, name in KIND_NAMES.items()}
 """Every wire type by the name of its schema."""
 
 

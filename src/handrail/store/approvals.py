@@ -31,6 +31,7 @@ from handrail.store.runner import is_dead
 from handrail.store.state_dir import StateFolder
 
 _INSERT_BATCH = "INSERT INTO batch VALUES (?, 'parked', ?) ON CONFLICT (id) DO UPDATE SET state = 'parked'"
+"""A batch that is parked once more keeps its calls."""
 _TAKE_BATCH = "UPDATE batch SET state = 'taken' WHERE id = ? AND state = 'parked'"
 
 
@@ -70,19 +71,12 @@ def save_parked(
                 raise DuplicateCallError
             journal.set_context(call.id, call.decided)
             first += len(call.pending_events)
-        _insert_batch(journal, batch_id, call_ids, requests)
+        journal.database.execute(_INSERT_BATCH, (batch_id, " ".join(call_ids)))
+        for request in requests:
+            insert_request(journal.database, request)
         _insert_deferred(journal, calls)
 
     journal.write(tuple(event for call in calls for event in call.pending_events), update)
-
-
-def _insert_batch(
-    journal: SessionJournal, batch_id: str, calls: tuple[str, ...], requests: tuple[PermissionRequest, ...]
-) -> None:
-    """A batch that is parked once more keeps its calls."""
-    journal.database.execute(_INSERT_BATCH, (batch_id, " ".join(calls)))
-    for request in requests:
-        insert_request(journal.database, request)
 
 
 def _insert_deferred(journal: SessionJournal, calls: tuple[CallToPark, ...]) -> None:

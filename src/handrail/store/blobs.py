@@ -310,13 +310,12 @@ class _SmallContents:
         pack, start, size = row
         group = self._group
         if group[0] != pack:
-            group = self._group = pack, self._read_group(pack)
+            found = self._open().row("SELECT data FROM pack WHERE id = ?", (pack,))
+            group = self._group = pack, decompress_group(found[0] if found else b"")
         return group[1][start : start + size]
 
     def has(self, digest: str) -> bool:
-        if self._find(digest) is not None:
-            return True
-        return self._old_files is not None and self._old_files.has(digest)
+        return self._find(digest) is not None or (self._old_files is not None and self._old_files.has(digest))
 
     def sweep(self, used: set[str], seconds: float) -> None:
         """Removes unused contents that were not added within `seconds`."""
@@ -362,10 +361,6 @@ class _SmallContents:
             row = self._open().row(_FIND, (bytes.fromhex(digest),))
             return (row[0], row[1], row[2]) if row else None
         return None
-
-    def _read_group(self, pack: int) -> bytes:
-        row = self._open().row("SELECT data FROM pack WHERE id = ?", (pack,))
-        return decompress_group(row[0] if row else b"")
 
 
 def _split_groups(contents: list[tuple[bytes, bytes]]) -> Iterator[list[tuple[bytes, bytes]]]:

@@ -215,13 +215,11 @@ class Inbox:
         stamp = read_stamp(os.path.join(folder, "journal.db"))
         cached = self._cache.get(folder)
         if cached is None or cached[0] != stamp or _is_fresh(stamp) or any(request.answer for request in cached[1]):
-            cached = self._cache[folder] = (stamp, self._read_requests(folder))
+            self.unreadable.pop(folder, None)
+            workspace = self._find_workspace(os.path.dirname(folder))
+            requests = self._read(folder, lambda journal: list(_list_waiting(journal, folder, workspace)), [])
+            cached = self._cache[folder] = (stamp, requests)
         return cached[1]
-
-    def _read_requests(self, folder: str) -> list[InboxRequest]:
-        self.unreadable.pop(folder, None)
-        workspace = self._find_workspace(os.path.dirname(folder))
-        return self._read(folder, lambda journal: list(_list_waiting(journal, folder, workspace)), [])
 
     def _read(self, folder: str, read: Callable[[SessionJournal], _Content], missing: _Content) -> _Content:
         try:

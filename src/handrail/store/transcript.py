@@ -194,8 +194,12 @@ def _fill_fork(source: SessionJournal, path: str, session_id: str, mark_skills: 
     target = Database(path, "crash")
     try:
         with target.lock, target.transaction:
-            _copy_transcript(source.database, target, last)
-            if _copy_skills(source.database, target):
+            if transcript:
+                query = "SELECT number, kind, data FROM message WHERE number <= ? ORDER BY number"
+                _copy_rows(source.database, target, _INSERT_MESSAGE, query, last)
+                _copy_rows(source.database, target, _INSERT_OUTPUT, "SELECT call_id, blob FROM output")
+                copy_marks(source.database, target)
+            if _copy_rows(source.database, target, _INSERT_SKILL, "SELECT name, data FROM skill"):
                 mark_skills()
             if transcript and (open_calls := _close_calls(transcript[-1].message)):
                 # In the same transaction: without the results the fork would run the calls.
@@ -207,21 +211,11 @@ def _fill_fork(source: SessionJournal, path: str, session_id: str, mark_skills: 
         target.close()
 
 
-def _copy_transcript(source: Database, target: Database, last: int) -> None:
-    """Copies the messages up to a number, with the stored outputs and marks they refer to."""
-    if last == 0:
-        return
-    for row in source.rows("SELECT number, kind, data FROM message WHERE number <= ? ORDER BY number", (last,)):
-        target.execute(_INSERT_MESSAGE, row)
-    for row in source.rows("SELECT call_id, blob FROM output"):
-        target.execute(_INSERT_OUTPUT, row)
-    copy_marks(source, target)
-
-
-def _copy_skills(source: Database, target: Database) -> bool:
-    rows = source.rows("SELECT name, data FROM skill")
+def _copy_rows(source: Database, target: Database, insert: str, query: str, *values: int) -> bool:
+    """Returns whether there were any rows."""
+    rows = source.rows(query, values)
     for row in rows:
-        target.execute(_INSERT_SKILL, row)
+        target.execute(insert, row)
     return bool(rows)
 
 

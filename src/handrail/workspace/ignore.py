@@ -65,8 +65,9 @@ def read_ignore_rules(root: int, relative: str, patterns: tuple[str, ...] = ()) 
     with closing(enter_folders(root, names)) as folders:
         for name, folder in zip(("", *names), folders, strict=True):
             is_ignored = name != "" and ignore.matches(name, folder=True)
-            ignore = (ignore.without_parents() if is_ignored else ignore).enter(folder, name)
-    return ignore.start_here()
+            outer = msgspec.structs.replace(ignore, levels=_NO_LEVELS) if is_ignored else ignore
+            ignore = outer.enter(folder, name)
+    return msgspec.structs.replace(ignore, start=len(ignore.path))
 
 
 class _IgnoreFiles:
@@ -79,16 +80,12 @@ class _IgnoreFiles:
         self.gap: str | None = None
         """Why some rules are unknown, if so."""
 
-    def read_folder_rules(self, folder: int) -> "list[_IgnoreRules | None]":
-        """The rules in each of FILES in an open folder."""
-        return [self._read(name, folder) for name in FILES]
-
     def read_user_rules(self) -> "_IgnoreRules | None":
         """The rules of git's `core.excludesFile`, or of git's default file."""
         path = _find_excludes_file()
-        return self._read(path, None) if path.startswith("/") else None
+        return self.read(path, None) if path.startswith("/") else None
 
-    def _read(self, path: str, folder: int | None) -> "_IgnoreRules | None":
+    def read(self, path: str, folder: int | None) -> "_IgnoreRules | None":
         if self._cost_left < 0:
             return None
         data = _read_file(path, folder, self._bytes_left + 1)
@@ -129,7 +126,7 @@ class IgnoreStack(msgspec.Struct, frozen=True):
         """The rules of a subfolder that was just opened."""
         name = os.fsencode(name)
         path = b"%b%b/" % (self.path, name) if name else self.path
-        own = self.files.read_folder_rules(folder)
+        own = [self.files.read(name, folder) for name in FILES]
         if not any(own):
             return msgspec.structs.replace(self, path=path)
         levels = tuple(
@@ -150,14 +147,6 @@ class IgnoreStack(msgspec.Struct, frozen=True):
                 if decision is not None:
                     return decision
         return self.user is not None and bool(self.user.decide(path[self.start :], folder=folder))
-
-    def without_parents(self) -> "IgnoreStack":
-        """Only the rules that hold everywhere."""
-        return msgspec.structs.replace(self, levels=_NO_LEVELS)
-
-    def start_here(self) -> "IgnoreStack":
-        """The rules for a walk that begins in this folder."""
-        return msgspec.structs.replace(self, start=len(self.path))
 
 
 def _find_excludes_file() -> str:
