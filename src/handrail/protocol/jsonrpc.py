@@ -1,7 +1,4 @@
-"""JSON-RPC 2.0 messages, one a line.
-
-MCP over stdio, ACP and the pipes of MCP servers share this framing. Reading and writing is up to them.
-"""
+"""JSON-RPC 2.0 messages, one a line."""
 
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal, NamedTuple, TypeGuard, cast
@@ -30,7 +27,6 @@ class ProtocolError(Exception):
         self.data = data
 
     def to_wire(self) -> dict[str, Any]:
-        """The `error` of a response."""
         error: dict[str, Any] = {"code": self.code, "message": self.message}
         return error if self.data is None else {**error, "data": self.data}
 

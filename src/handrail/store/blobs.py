@@ -22,8 +22,6 @@ _BATCH_BYTES = 4 << 20
 """Bytes of small contents that are written in one transaction."""
 _PACKED = ".z"
 _ASIDE = ".aside"
-_GATHERED = ".gathered"
-_ADOPTED = ".adopted"
 _MAX_SMALL_BYTES = 1 << 16
 _MIN_DATABASE_CONTENTS = 8
 """For fewer contents, such as those of a preview, no database is made."""
@@ -40,8 +38,6 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 
 
 class Blobs:
-    """A folder of contents that never change."""
-
     def __init__(self, folder: str, durability: Durability = "power") -> None:
         self.folder = folder
         self._durable = durability == "power"
@@ -92,14 +88,14 @@ class Blobs:
                 digest.update(piece)
                 yield piece
 
-        gathered = self._path(f"{os.urandom(32).hex()}{_GATHERED}")
+        gathered = self._path(f"{os.urandom(32).hex()}.gathered")
         self._store(gathered, hash_pieces())
         os.replace(gathered, self._path(digest.hexdigest()))
         return digest.hexdigest()
 
     def adopt(self, path: str) -> str:
         """Moves a file here without reading it. Returns the name to find it by, which is not a hash."""
-        name = f"{os.urandom(32).hex()}{_ADOPTED}"
+        name = f"{os.urandom(32).hex()}.adopted"
         try:
             os.makedirs(self.folder, mode=0o700, exist_ok=True)
             os.replace(path, self._path(name))
@@ -182,7 +178,6 @@ class Blobs:
                 os.rename(aside, path)
 
     def close(self) -> None:
-        """Closes the database. The next use opens it again."""
         self._small.close()
 
     def _pack_small(self, contents: list[tuple[str, bytes]], *, replace: bool = False) -> None:
@@ -318,7 +313,6 @@ class _SmallContents:
         return self._find(digest) is not None or (self._old_files is not None and self._old_files.has(digest))
 
     def sweep(self, used: set[str], seconds: float) -> None:
-        """Removes unused contents that were not added within `seconds`."""
         if self._old_files is not None:
             self._old_files.sweep(used, seconds)
         if self._database is None and not os.path.exists(self._path):

@@ -237,10 +237,9 @@ class KnownTools:
 
     def keep(self, server: str, tools: dict[str, KnownTool]) -> bool:
         """Adds or replaces tools. Returns whether they could be written."""
+        record = _KnownServer(server=server, tools={**self.list_tools(server), **tools})
         try:
-            self._files.write(
-                _name_server(server), _KnownServer(server=server, tools={**self.list_tools(server), **tools})
-            )
+            self._files.write(_name_server(server), record)
         except StoreError:
             return False
         return True

@@ -1,13 +1,10 @@
-"""The inbox: permission requests or questions that wait for people, of one session or of all.
-
-Journals are opened read-only, also while another process writes to them.
-"""
+"""The inbox: permission requests or questions that wait for people, of one session or of all."""
 
 import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
-from typing import NamedTuple, Self, TypeVar
+from typing import NamedTuple, TypeVar
 
 from handrail.protocol.errors import StoreError
 from handrail.protocol.events import KIND_NAMES, BrokenEvent, ToolCallQuestionRequired, ToolCallStart
@@ -157,11 +154,6 @@ class Inbox:
         self._cache: dict[str, tuple[Stamp, list[InboxRequest]]] = {}
         self.unreadable: dict[str, str] = {}
         """The session folders whose journals cannot be read, with the reasons."""
-
-    @classmethod
-    def find(cls, session_folder: str) -> Self:
-        """The inbox of the state folder that a session is in."""
-        return cls(StateFolder.find(session_folder), None)
 
     def list_requests(self) -> list[InboxRequest]:
         requests = [request for folder in self._folders() for request in self._read_session(folder)]

@@ -3,7 +3,6 @@
 import os
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from functools import cache
 
 import msgspec
 
@@ -11,7 +10,7 @@ from handrail.protocol.errors import StoreError, UsageError
 from handrail.protocol.events import Notice, ToolCallEnd
 from handrail.protocol.messages import AssistantMessage, CallResult, Message, ResultsMessage, UserMessage
 from handrail.protocol.records import TodoItem
-from handrail.protocol.wire import UNREADABLE, convert, decode_json, encode, get_json_decoder
+from handrail.protocol.wire import UNREADABLE, convert, decode_json, encode
 from handrail.store.database import Database, Row
 from handrail.store.journal import SKILL_MARKER, PendingEvent, SessionJournal, copy_marks
 from handrail.store.state_dir import open_private
@@ -47,9 +46,8 @@ class Messages:
         return message.text if isinstance(message, UserMessage) else None
 
     def list_after(self, number: int = 0) -> list[NumberedMessage]:
-        rows = self.journal.database.rows(
-            "SELECT number, data FROM message WHERE number > ? ORDER BY number", (number,)
-        )
+        query = "SELECT number, data FROM message WHERE number > ? ORDER BY number"
+        rows = self.journal.database.rows(query, (number,))
         return [NumberedMessage(row[0], self._read(*row)) for row in rows]
 
     def _find(self, condition: str) -> Message | None:
@@ -58,14 +56,9 @@ class Messages:
 
     def _read(self, number: int, data: bytes) -> Message:
         try:
-            return _get_message_decoder().decode(data)
+            return decode_json(data, Message)
         except UNREADABLE as error:
             raise StoreError(f"message {number} of session {self.journal.session_id} cannot be read: {error}") from None
-
-
-@cache
-def _get_message_decoder() -> msgspec.json.Decoder[Message]:
-    return get_json_decoder(Message)
 
 
 # The todo list is the result of the last call of the tool `todo`.
@@ -84,9 +77,6 @@ def read_last_todo(journal: SessionJournal) -> tuple[TodoItem, ...]:
             with suppress(*UNREADABLE):
                 return convert(event.result.data, _TodoData).items
     return ()
-
-
-# Skills
 
 
 class ActiveSkill(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -164,8 +154,6 @@ def save_output(database: Database, name: str, blob: str) -> None:
 def list_outputs(database: Database) -> list[str]:
     return [str(row[0]) for row in database.rows("SELECT blob FROM output")]
 
-
-# Forks
 
 _NOT_HERE = "This session was forked before this call had a result; in this session it was not made."
 

@@ -214,7 +214,6 @@ def _spell_out(tokens: _Tokens) -> list[Pieces]:
 
 
 def _combine(ways: list[Pieces], choices: list[Pieces]) -> list[Pieces]:
-    """Every way followed by every choice."""
     _check_size(len(ways) * len(choices), len(choices) * _count_pieces(ways) + len(ways) * _count_pieces(choices))
     return [way + choice for way in ways for choice in choices]
 

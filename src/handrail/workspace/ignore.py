@@ -195,16 +195,16 @@ def _parse_rules(data: bytes) -> "_IgnoreRules | None":
         except UnicodeDecodeError:
             break  # ripgrep reads no further
     rules = _IgnoreRules(lines)
-    return rules if rules.is_needed else None
+    return rules if rules.keeps or rules.incomplete else None
 
 
 class _IgnoreRules:
     """The lines of an ignore file. The last line that matches a path decides."""
 
-    __slots__ = ("_files", "_folders", "_keeps", "cost", "incomplete")
+    __slots__ = ("_files", "_folders", "cost", "incomplete", "keeps")
 
     def __init__(self, lines: list[str]) -> None:
-        self._keeps: list[bool] = []
+        self.keeps: list[bool] = []
         """Whether a line takes back what others ignore."""
         self._folders, self._files = _GlobLookup(), _GlobLookup()
         self.incomplete = False
@@ -217,14 +217,10 @@ class _IgnoreRules:
                 self.incomplete = True
                 break
 
-    @property
-    def is_needed(self) -> bool:
-        return bool(self._keeps) or self.incomplete
-
     def decide(self, path: bytes, *, folder: bool) -> bool | None:
         """True: ignored. False: kept. None: no line matches."""
         number = (self._folders if folder else self._files).find_last(path)
-        return None if number < 0 else not self._keeps[number]
+        return None if number < 0 else not self.keeps[number]
 
     def _add(self, line: str) -> None:
         if line.startswith("#"):
@@ -238,13 +234,13 @@ class _IgnoreRules:
         simple = _SIMPLE.fullmatch(glob)
         if simple:
             for lookup in lookups:
-                lookup.add_simple(len(self._keeps), *simple.groups(""))
+                lookup.add_simple(len(self.keeps), *simple.groups(""))
         elif (ways := self._parse_glob(glob)) is not None:
             for lookup in lookups:
-                self.cost += lookup.add(len(self._keeps), ways)
+                self.cost += lookup.add(len(self.keeps), ways)
         else:
             return
-        self._keeps.append(keeps)
+        self.keeps.append(keeps)
 
     def _parse_glob(self, glob: str) -> tuple[Pieces, ...] | None:
         """The ways to match a glob. None if it is invalid or matches nothing."""

@@ -69,9 +69,8 @@ class _IgnoreFilter:
 
     def __init__(self, scope: SearchScope) -> None:
         self._scope = scope
-        self._rules: dict[bytes, IgnoreStack | None] = {
-            b"": read_ignore_rules(scope.root, scope.relative, scope.ignore)
-        }
+        top = read_ignore_rules(scope.root, scope.relative, scope.ignore)
+        self._rules: dict[bytes, IgnoreStack | None] = {b"": top}
         """None for an ignored folder."""
 
     def matches(self, path: bytes, *, is_folder: bool) -> bool:
@@ -116,7 +115,6 @@ def list_protected_names(scope: SearchScope, last: bytes | None, stop: Stop) -> 
 
 
 def _has_rules_above(scope: SearchScope) -> bool:
-    """Whether folders above the searched one have ignore files."""
     return any(_read_kind(scope.root, f"{folder}{name}") for folder in _list_folders_above(scope) for name in FILES)
 
 

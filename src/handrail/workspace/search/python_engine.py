@@ -128,8 +128,6 @@ class _Level(msgspec.Struct):
 
 
 class _Walk:
-    """One pass over a folder, in the order of results."""
-
     def __init__(self, scope: SearchScope) -> None:
         self._scope = scope
         self.ignore = read_ignore_rules(scope.root, scope.relative, scope.ignore)

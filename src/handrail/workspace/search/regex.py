@@ -57,8 +57,6 @@ def build_ripgrep_error(reason: str, without: Without) -> ToolError:
 
 
 class Expression:
-    """One expression, ready for any text."""
-
     def __init__(self, pattern: str, *, case_sensitive: bool = True, without: Without = "not installed") -> None:
         self._without: Without = without
         parser = PatternParser(pattern, any_case=not case_sensitive)
@@ -208,7 +206,7 @@ class _CostModel:
         self._fold = fold
         self._prefix = fold(tree.literals).partition("\n")[0]
         self._is_anchored = tree.translation.startswith(LINE_START.translation)
-        self._bound = cache(lambda length: self._count_steps(lambda _: length))
+        self._bound = cache(self._count_steps_within)
         if self._bound(64) > _MAX_STEPS_PER_START:
             raise UnsupportedPatternError("repetitions inside each other that can match one text in many ways")
 
@@ -234,6 +232,9 @@ class _CostModel:
         # Starts that overlap are not counted one by one.
         overlap = len(self._prefix) if len(set(self._prefix)) < len(self._prefix) else 1
         return self._fold(text[start:end]).count(self._prefix) * overlap if self._prefix else end - start
+
+    def _count_steps_within(self, length: int) -> float:
+        return self._count_steps(lambda _: length)
 
     def _count_steps(self, reach: Reach) -> float:
         """Bound the steps from one start."""

@@ -146,8 +146,6 @@ class HitAssembler:
 
 
 class RipgrepStderr:
-    """The complaints of one run."""
-
     def __init__(self) -> None:
         self.mishaps = 0
         """Paths that could not be opened. They do not end the search."""
@@ -167,7 +165,6 @@ class RipgrepStderr:
                 self._words += line + b"\n"
 
     def build_error(self, status: int) -> ToolError:
-        """Return why a run gave no results."""
         words = (self._words + self._rest).decode("utf-8", "replace")
         if status < 0:
             return ToolError("IO_ERROR", f"ripgrep was ended by signal {-status}; try again.")
@@ -186,7 +183,6 @@ def _build_refusal(words: str) -> ToolError:
 
 
 def build_pattern_error(reason: str) -> ToolError:
-    """Return the refusal of an expression, with a suggestion."""
     hint = r"Put a backslash before what is meant literally, as in \( \[ \{ \. \*; look-around is not supported."
     return ToolError("INVALID_ARGUMENT", f"pattern is no valid regular expression: {reason}. {hint}")
 
@@ -198,8 +194,6 @@ def build_line_break_error() -> ToolError:
     )
     return ToolError("INVALID_ARGUMENT", message)
 
-
-# The engine
 
 _PIECE_BYTES = 1 << 18
 _PAUSE_MILLISECONDS = 2
@@ -339,13 +333,13 @@ class _RipgrepProcess:
         if self._process.poll() is None:
             self._process.kill()
         self._process.wait()
-        for stream in (self._process.stdout, self._process.stderr):
-            if stream is not None:
-                stream.close()
+        for stream in filter(None, (self._process.stdout, self._process.stderr)):
+            stream.close()
 
     def pieces(self, stop: Stop) -> Iterator[bytes]:
         """Yield the output as it comes, until it ends or `stop` returns true."""
-        stdout, stderr = self._get_descriptors()
+        streams = filter(None, (self._process.stdout, self._process.stderr))
+        stdout, stderr = (stream.fileno() for stream in streams)
         poll = select.poll()
         poll.register(stdout, select.POLLIN)
         poll.register(stderr, select.POLLIN)
@@ -366,17 +360,10 @@ class _RipgrepProcess:
                     self.stderr.add(piece)
 
     def wait(self) -> int:
-        """Return the exit status, negative for a signal."""
         return self._process.wait()
 
     def build_error(self) -> ToolError:
-        """Return why the run gave no results."""
         return self.stderr.build_error(self.wait())
-
-    def _get_descriptors(self) -> tuple[int, int]:
-        if self._process.stdout is None or self._process.stderr is None:
-            raise AssertionError("both were asked for")
-        return self._process.stdout.fileno(), self._process.stderr.fileno()
 
 
 def _build_folder_path(folder: int) -> str:

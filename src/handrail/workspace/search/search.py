@@ -159,8 +159,6 @@ _MAX_BATCH_RESULTS = 1_000
 
 
 class Engines(msgspec.Struct, frozen=True):
-    """One engine, run in two ways."""
-
     whole: Engine
     """Finishes sooner."""
     ordered: Engine
@@ -281,22 +279,20 @@ def _never(_seconds: float, _count: int) -> bool:
     return False
 
 
-class _Run(Generic[Item]):
+class _Run(msgspec.Struct, Generic[Item]):
     """One run of an engine: takes candidates until there are too many of them, or too little time."""
 
-    def __init__(
-        self, task: SearchTask[Item], scope: SearchScope, most: int, seconds: float, cancelled: Stop, judge: Judge
-    ) -> None:
-        self.items: list[Item] = []
-        self.end: End = "complete"
-        self.scope = scope
-        self._task = task
-        self._most = most
-        self._seconds = seconds
-        self._cancelled = cancelled
-        self._judge = judge
-        self._count = self._bytes = 0
-        self._began = time.monotonic()
+    _task: SearchTask[Item]
+    scope: SearchScope
+    _most: int
+    _seconds: float
+    _cancelled: Stop
+    _judge: Judge
+    items: list[Item] = []
+    end: End = "complete"
+    _count: int = 0
+    _bytes: int = 0
+    _began: float = msgspec.field(default_factory=time.monotonic)
 
     def take(self, engine: Engine) -> None:
         with closing(self._find(engine)) as candidates:
@@ -329,18 +325,15 @@ class _Run(Generic[Item]):
             self.end = "size"
 
 
-class _Search(Generic[Item]):
+class _Search(msgspec.Struct, Generic[Item]):
     """One search: up to three runs that share its time."""
 
-    def __init__(
-        self, engines: Engines, scope: SearchScope, task: SearchTask[Item], most: int, cancelled: Stop
-    ) -> None:
-        self._engines = engines
-        self._scope = scope
-        self._task = task
-        self._most = most
-        self._cancelled = cancelled
-        self._began = time.monotonic()
+    _engines: Engines
+    _scope: SearchScope
+    _task: SearchTask[Item]
+    _most: int
+    _cancelled: Stop
+    _began: float = msgspec.field(default_factory=time.monotonic)
 
     def run_ordered(self, seconds: float, judge: Judge = _never) -> SearchResult[Item] | None:
         """Return the first results. None if they take too long, or too few of them hold."""
@@ -359,11 +352,10 @@ class _Search(Generic[Item]):
         """Return all results. If there are too many, return the first ones, or at least some."""
         return self._complete(self._run_whole())
 
-    def _complete(self, run: _Run[Item]) -> SearchResult[Item]:
-        return self._build_result(self._verify(run), run) if run.end == "complete" else self._replace_partial(run)
-
-    def _replace_partial(self, partial: _Run[Item]) -> SearchResult[Item]:
-        """Return the first results, from a second run, or what a run found before it hit a limit."""
+    def _complete(self, partial: _Run[Item]) -> SearchResult[Item]:
+        """Return all results. After a limit: the first results, from a second run, or what the first run found."""
+        if partial.end == "complete":
+            return self._build_result(self._verify(partial), partial)
         limit: Limit = "hits" if partial.end == "enough" else "size" if partial.end == "size" else "time"
         run = self._run(self._engines.ordered, self._most, self._measure_left(_ORDERED_SHARE))
         first = self._verify(run)
