@@ -31,7 +31,7 @@ from handrail.sandbox.launch import Launch
 from handrail.sandbox.overlay import pool
 from handrail.sandbox.overlay.overlay import NOT_MOUNTED, Overlay
 from handrail.sandbox.overlay.pool import OverlayPool
-from handrail.sandbox.probe import extract_mount_error, probe_tier
+from handrail.sandbox.probe import extract_mount_error, probe_tier, retry_timeout
 from handrail.sandbox.profile import SandboxHost, SandboxProfile
 from handrail.sandbox.view import build_base_view
 from handrail.workspace.roots import is_inside
@@ -247,7 +247,7 @@ def _find_working_bubblewrap(host: SandboxHost) -> Bubblewrap | Diagnosis:
     if path is None:
         return diagnose_missing_bubblewrap()
     try:
-        program = inspect_bubblewrap(path)
+        program = retry_timeout(lambda: inspect_bubblewrap(path))
     except (OSError, subprocess.SubprocessError) as error:
         return diagnose_bubblewrap_failure(path, str(error))
     # A bwrap under AppArmor, or a set-user-ID one, cannot do it. The seccomp filter refuses the same.
