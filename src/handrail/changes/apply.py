@@ -103,8 +103,6 @@ def _rank_step(step: Step, options: ApplyOptions) -> int:
 
 
 class _Application(NamedTuple):
-    """One application of a change set."""
-
     workspace: Workspace
     history: History
     temporary: str
@@ -118,8 +116,6 @@ class _Application(NamedTuple):
 
 
 class StepApplier:
-    """Applies ordered steps."""
-
     def __init__(self, run: _Application) -> None:
         self._run = run
         self._known = dict(run.options.known_states)

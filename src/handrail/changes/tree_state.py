@@ -204,7 +204,6 @@ def capture_extras(
 
 
 def read_user_xattrs(workspace: Workspace, path: bytes) -> dict[str, bytes]:
-    """The extended attributes of a file in the user namespace."""
     if not hasattr(os, "listxattr"):
         return {}
     with contextlib.suppress(OSError, ToolError), workspace.open_parent(path) as parent:

@@ -347,7 +347,6 @@ def _reverse_lines(
 
 
 def _read_diffs(history: History, entry: LoggedChangeSet, path: bytes) -> list[tuple[str, str | None]]:
-    """The diffs of a path in a change set, each with the text before it."""
     diffs = history.log.diffs(entry.number) or ("",) * len(entry.body.steps)
     steps = zip(entry.body.steps, diffs, strict=False)
     return [(diff, _read_text(history, step.before)) for step, diff in steps if step.path == path]
@@ -369,8 +368,6 @@ def _read_text(history: History, state: State | None) -> str | None:
 
 
 class _Conflict(msgspec.Struct, frozen=True):
-    """A file that changed since."""
-
     path: str
     changed_by: tuple[int, ...]
     """Later change sets. Empty if the file was not changed by handrail."""
@@ -381,8 +378,6 @@ class _Conflict(msgspec.Struct, frozen=True):
 
 
 class _LaterChanges:
-    """The change sets after those that are undone."""
-
     def __init__(self, history: History, entries: list[LoggedChangeSet]) -> None:
         self._log = history.log
         self._own = {entry.number for entry in entries}

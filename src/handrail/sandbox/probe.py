@@ -219,7 +219,6 @@ def _find_overlay_faults(overlay: Overlay, mark: str, printed: str) -> Iterator[
 
 
 def extract_mount_error(printed: str) -> str:
-    """The error message of mount or unshare in the output."""
     lines = [line.strip() for line in printed.split("\n")]
     messages = [line for line in lines if line and line != NOT_MOUNTED and not line.startswith("dmesg")]
     return messages[-1][:300] if messages else ""

@@ -220,7 +220,6 @@ _probe_results: dict[Hashable, tuple[str | None, float]] = {}
 
 
 def forget_probes() -> None:
-    """Forget the results of probes in this process."""
     _probe_results.clear()
 
 

@@ -28,8 +28,6 @@ class _CallGroup(NamedTuple):
 
 
 class Owner(NamedTuple):
-    """The owner of a command's new files."""
-
     user: int
     group: int
 
@@ -40,7 +38,6 @@ def build_filter(origin: CommandOrigin, tier: int) -> bytes:
 
 
 def require_filter(origin: CommandOrigin, tier: int) -> bytes:
-    """The filter of a command that is about to run."""
     try:
         return build_filter(origin, tier)
     except UnknownMachineError as error:

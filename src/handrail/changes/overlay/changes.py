@@ -53,8 +53,6 @@ _SPACES = dict.fromkeys(map(ord, " \t\n\r\f\v"))
 
 
 class DiffBounds(NamedTuple):
-    """Limits of comparing lines."""
-
     size: int = 8 << 20
     seconds: float = 0.25
 
@@ -84,8 +82,6 @@ def list_overlay_entries(overlay: Overlay) -> Iterator[OverlayEntry]:
 
 
 class _RootExamination:
-    """The differences of one root."""
-
     def __init__(self, workspace: Workspace, overlay: Overlay, mount: OverlayMount) -> None:
         self._overlay = overlay
         self._mount = mount

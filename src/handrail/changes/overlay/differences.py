@@ -37,8 +37,6 @@ _INDEX = "index"
 
 
 class OverlayDifference(NamedTuple):
-    """A path that the overlay changes."""
-
     path: str
     before: State | None
     after: State | None

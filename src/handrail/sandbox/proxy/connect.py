@@ -23,8 +23,6 @@ _DISCARD_PORT = 9
 
 
 class ConnectFailure(NamedTuple):
-    """The error of a connection."""
-
     status: int
     reason: str
     allowed: bool
@@ -34,8 +32,6 @@ class ConnectFailure(NamedTuple):
 
 
 class ProxyConnector:
-    """Connects to the hosts that a list allows."""
-
     def __init__(self, allow: Allowlist, lookup: "Lookup", poller: Poller) -> None:
         self._allow = allow
         self._lookup = lookup
@@ -62,7 +58,6 @@ class ProxyConnector:
         return found
 
     def _judge_address(self, address: Address, port: int) -> str | None:
-        """Why an address of a listed name is refused."""
         if reason := self._allow.judge_address(address, port):
             return reason
         if is_own(address) and self._allow.judge(HostPort(str(address), port, address)):
