@@ -43,10 +43,6 @@ class Recorder:
         self._session = session_id
         self._runner = runner
 
-    @property
-    def durable(self) -> bool:
-        return self.history.durable
-
     @cached_property
     def _log(self) -> "ChangeLog":
         """The change log, with a mark that this runner makes changes."""

@@ -3,6 +3,7 @@
 import os
 import stat
 from collections.abc import Iterable
+from functools import cache
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -381,7 +382,7 @@ class _LaterChanges:
     def __init__(self, history: History, entries: list[LoggedChangeSet]) -> None:
         self._log = history.log
         self._own = {entry.number for entry in entries}
-        self._entries: dict[int, LoggedChangeSet | None] = {}
+        self._load = cache(history.log.entry)
         self._results: dict[int, dict[bytes, State | None]] = {}
 
     def find_conflict(self, path: bytes, now: PathState, shown: str, *, has_lines: bool) -> _Conflict:
@@ -393,11 +394,6 @@ class _LaterChanges:
         changes = tuple(entry.number for entry in later if entry.in_effect and not entry.body.undoes)
         undos = () if changes else (later[-1].number,)
         return _Conflict(shown, changes or undos, undos, has_lines)
-
-    def _load(self, number: int) -> LoggedChangeSet | None:
-        if number not in self._entries:
-            self._entries[number] = self._log.entry(number)
-        return self._entries[number]
 
     def _list_results(self, entry: LoggedChangeSet) -> dict[bytes, State | None]:
         if entry.number not in self._results:

@@ -30,14 +30,12 @@ from handrail.sandbox.environment import check_text
 from handrail.sandbox.launch import Launch
 from handrail.sandbox.overlay import pool
 from handrail.sandbox.overlay.overlay import NOT_MOUNTED, Overlay
-from handrail.sandbox.overlay.pool import OverlayPool
+from handrail.sandbox.overlay.pool import SECONDS_TO_BELIEVE, OverlayPool
 from handrail.sandbox.probe import extract_mount_error, probe_tier, retry_timeout
 from handrail.sandbox.profile import SandboxHost, SandboxProfile
 from handrail.sandbox.view import build_base_view
 from handrail.workspace.roots import is_inside
 
-SECONDS_TO_BELIEVE = 60.0
-"""A failure counts as long. The cause may pass: a full disk, a busy machine."""
 _CONFINED = {"NoNewPrivs": "1", "Seccomp": "2"}
 _WITHOUT_CAPABILITIES = {**_CONFINED, "CapEff": "0000000000000000", "CapBnd": "0000000000000000"}
 _DOCTOR = "`handrail doctor` tells the person more."
