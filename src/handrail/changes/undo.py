@@ -402,7 +402,6 @@ class _LaterChanges:
 
 
 def _build_conflict_error(numbers: tuple[int, ...], conflicts: list[_Conflict]) -> ToolError:
-    """Names the files, who changed them, and the choices."""
     described = " ".join(_describe_conflict(conflict) for conflict in conflicts[:_MAX_NAMED_CONFLICTS])
     rest = len(conflicts) - _MAX_NAMED_CONFLICTS
     more = f" {rest} more files likewise." if rest > 0 else ""

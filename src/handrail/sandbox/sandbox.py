@@ -97,7 +97,6 @@ class CommandSandbox:
         return obstacle.reason if obstacle else None
 
     def list_overlay_gaps(self, roots: tuple[str, ...]) -> tuple[str, ...]:
-        """What an overlay over these roots does not provide."""
         most = self._overlays.max_bytes(roots)
         return () if most is None else (describe_memory_gap(most),)
 
@@ -106,7 +105,6 @@ class CommandSandbox:
         return self._overlays.in_user_namespace(roots)
 
     def shows(self, path: str, roots: tuple[str, ...]) -> bool:
-        """Whether a command with these roots sees a path."""
         return any(is_inside(path, root) for root in roots) or build_base_view(self._host, roots).shows(path)
 
     def create_overlay(self, roots: tuple[str, ...], below: tuple[Overlay, ...] = ()) -> Overlay:

@@ -257,7 +257,6 @@ class ProcessSession:
 
 
 def build_ended_error(name: str) -> ToolError:
-    """The error for a write to a session that has ended."""
     return ToolError("PROCESS_ENDED", f"{name} has ended. Nothing was written: its log says how it went.")
 
 
