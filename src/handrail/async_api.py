@@ -188,6 +188,7 @@ class AsyncHandrail:
     resume = _make_async(Handrail.resume)
     grants = _make_async(Handrail.grants)
     revoke = _make_async(Handrail.revoke)
+    notify_person = _make_async(Handrail.notify_person)
     opened_folders = _make_async(Handrail.opened_folders)
     set_client_roots = _make_async(Handrail.set_client_roots)
     begin_conversations = _make_async(Handrail.begin_conversations)

@@ -4,11 +4,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import cast
 
-import msgspec
-
 from handrail.protocol.errors import HandrailError
 from handrail.protocol.text import truncate
-from handrail.settings.model import REFERENCE, Settings
+from handrail.settings.declaration import is_convertible
+from handrail.settings.model import REFERENCE, Settings, nest_values
 
 ADVICE = "Nothing was run. Correct them, then try again."
 MAX_SHOWN_CHARACTERS = 80
@@ -34,13 +33,7 @@ def find_invalid_values(values: Mapping[str, object]) -> dict[str, object]:
 
 
 def _is_valid(key: str, value: object) -> bool:
-    if key not in REFERENCE:
-        return False
-    try:
-        Settings.from_values({key: value})
-    except (msgspec.ValidationError, ValueError):  # ValueError: text that is not Unicode, from an argument
-        return False
-    return True
+    return key in REFERENCE and is_convertible(nest_values({key: value}), Settings)
 
 
 def describe_refused(refused: Mapping[str, object], lines: Mapping[str, int] | None = None) -> list[str]:
@@ -59,7 +52,6 @@ def list_first_problems(problems: Iterable[str]) -> list[str]:
 
 
 def format_line(line: int | None) -> str:
-    """The beginning of a message about a line."""
     return f"line {line}: " if line else ""
 
 
@@ -88,7 +80,6 @@ def suggest_key(key: str, names: Iterable[str]) -> str:
 
 
 def find_similar(name: str, names: Iterable[str]) -> str | None:
-    """The name that was probably meant."""
     from difflib import get_close_matches  # noqa: PLC0415  only a mistake needs it
 
     return next(iter(get_close_matches(truncate(name, MAX_SHOWN_CHARACTERS), list(names), n=1)), None)

@@ -26,13 +26,11 @@ class Layer(msgspec.Struct, frozen=True, kw_only=True):
     servers: "Mapping[str, ServerTable] | None" = None
     """Other MCP servers by name. None: the layer does not mention them."""
     lines: Mapping[str, int] = {}
-    """The lines of keys in a file."""
     trusted: bool = True
     """Whether it may loosen anything at all."""
 
     @property
     def is_empty(self) -> bool:
-        """Whether it says nothing."""
         return not self.values and not self.rules and self.servers is None
 
 
@@ -50,19 +48,15 @@ class IgnoredSetting(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LoadedSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """The settings in force."""
-
     settings: Settings
     sources: dict[str, str]
     """The source of every dotted key."""
     rules: "tuple[Rule, ...]" = ()
-    """The rules of all layers that count."""
     servers: "Mapping[str, ServerTable]" = {}
     """Other MCP servers that the settings files name. `.mcp.json` may add to them (`mcp_json`)."""
     servers_fixed: bool = False
     """Whether the managed file lists the servers. Then there are no others."""
     notes: tuple[str, ...] = ()
-    """Sentences for a person."""
     ignored: tuple[IgnoredSetting, ...] = ()
     """Each is among the notes, too."""
     managed: Mapping[str, object] = {}
@@ -111,8 +105,7 @@ class Merge:
             self.servers = dict(layer.servers)
 
     def _override(self, written: str, reason: str) -> None:
-        note = written + reason
-        self.ignored.append(IgnoredSetting(kind="managed", value=written, line=None, note=note))
+        self.ignored.append(IgnoredSetting(kind="managed", value=written, line=None, note=written + reason))
 
     def _put_values(self, layer: Layer) -> Iterator[IgnoredSetting]:
         for key, raw in layer.values.items():
