@@ -369,6 +369,9 @@ class Settings(Section, frozen=True, kw_only=True):
         return values
 
 
-REFERENCE = list_fields(Settings)
-"""The declaration of every setting by its dotted key."""
 DEFAULTS = Settings().flatten()
+
+
+def list_settings() -> dict[str, Field]:
+    """The declaration of every setting by its dotted key."""
+    return list_fields(Settings)

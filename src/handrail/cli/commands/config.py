@@ -14,9 +14,9 @@ from handrail.protocol.schema import DIALECT, build_flat_schema
 from handrail.protocol.wire import encode
 from handrail.settings import (
     MANAGED_FILE,
-    REFERENCE,
     LoadedSettings,
     Settings,
+    list_settings,
     load,
     resolve_state_folder,
     resolve_user_file,
@@ -111,7 +111,7 @@ def _describe_brought(brought: McpJson, table: ServerTable) -> str:
 def _build_settings_schema() -> dict[str, Any]:
     """The JSON Schema of the settings file, with the help of each setting."""
     schema = _to_portable(build_flat_schema(Settings))
-    for key, entry in REFERENCE.items():
+    for key, entry in list_settings().items():
         place = schema
         for part in key.split("."):
             place = place["properties"][part]
