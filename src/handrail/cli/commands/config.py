@@ -1,7 +1,8 @@
 """`handrail config`: every setting with its value."""
 
 import os
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -29,7 +30,7 @@ from handrail.settings.toml_file import RULE, RuleTable
 _VERDICTS = {"allow": "allow", "confirm": "ask", "deny": "deny"}
 
 
-def run(options: Namespace) -> int:
+def run(options: SimpleNamespace) -> int:
     """Shows the settings and rules in force, or the schema of the settings file."""
     if options.schema:
         print_json(msgspec.json.format(encode(_build_settings_schema()), indent=2))
