@@ -2,9 +2,9 @@
 
 import os
 import sys
-from argparse import Namespace
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import msgspec
@@ -27,7 +27,7 @@ _MAX_LINE_BYTES = 64 * 1024 * 1024
 # Workspace
 
 
-def resolve_workspace(options: Namespace) -> str:
+def resolve_workspace(options: SimpleNamespace) -> str:
     """The folder of --workspace, or the current folder. Prints the current folder, since nobody named it."""
     if options.workspace:
         return options.workspace
@@ -51,7 +51,7 @@ def is_whole_home(folder: str) -> bool:
     return folder in {"/", os.path.realpath(os.path.expanduser("~"))}
 
 
-def find_project_folder(options: Namespace) -> str | None:
+def find_project_folder(options: SimpleNamespace) -> str | None:
     """The folder of --workspace, or the current folder if that can be a workspace."""
     if options.workspace:
         return options.workspace
@@ -62,7 +62,7 @@ def find_project_folder(options: Namespace) -> str | None:
     return None if is_whole_home(folder) else folder
 
 
-def resolve_project_folder(options: Namespace) -> str | None:
+def resolve_project_folder(options: SimpleNamespace) -> str | None:
     """The same. CommandFailed if the folder does not exist."""
     folder = find_project_folder(options)
     if folder is not None and not os.path.isdir(folder):
@@ -74,7 +74,7 @@ def resolve_project_folder(options: Namespace) -> str | None:
 
 
 def load_settings(
-    options: Namespace,
+    options: SimpleNamespace,
     mode: str | None = None,
     workspace: str | None = None,
     *,
@@ -117,7 +117,7 @@ def has_servers(loaded: LoadedSettings, workspace: str) -> bool:
 
 
 def find_server_sources(
-    options: Namespace, loaded: LoadedSettings, workspace: str, called: str | None = None
+    options: SimpleNamespace, loaded: LoadedSettings, workspace: str, called: str | None = None
 ) -> "tuple[ToolSource, ...]":
     """The MCP servers of a session in this workspace. A server starts when its tools are needed.
 
@@ -144,7 +144,7 @@ def open_state_folder() -> "StoredState":
     return StoredState(resolve_state_folder(os.environ))
 
 
-def resolve_session_folder(options: Namespace, spelled: str) -> str:
+def resolve_session_folder(options: SimpleNamespace, spelled: str) -> str:
     """The folder of a session of the workspace."""
     return resolve_workspace_session(os.path.realpath(resolve_workspace(options)), spelled)
 

@@ -5,9 +5,9 @@ A check changes nothing. Its texts name no user and no folder of the user's.
 
 import os
 import sys
-from argparse import Namespace
 from collections.abc import Callable, Iterator
 from itertools import groupby
+from types import SimpleNamespace
 from typing import Literal, NamedTuple
 
 from handrail.cli.context import add_unknown_tool_notes, find_project_folder, has_servers
@@ -54,7 +54,7 @@ class Finding(NamedTuple):
     fix: str | None = None
 
 
-def run(options: Namespace) -> int:
+def run(options: SimpleNamespace) -> int:
     findings = [finding for check in _CHECKS for finding in check()]
     failed = any(finding.status == "error" for finding in findings)
     if options.json:
@@ -76,7 +76,7 @@ def _render_findings(findings: list[Finding]) -> Iterator[str]:
 
 
 def _find_project() -> str | None:
-    return find_project_folder(Namespace(workspace=None))
+    return find_project_folder(SimpleNamespace(workspace=None))
 
 
 def _check_containment() -> Iterator[Finding]:
