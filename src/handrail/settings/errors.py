@@ -4,10 +4,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import cast
 
+import msgspec
+
 from handrail.protocol.errors import HandrailError
 from handrail.protocol.text import truncate
-from handrail.settings.declaration import is_convertible
-from handrail.settings.model import REFERENCE, Settings, nest_values
+from handrail.protocol.wire import convert
+from handrail.settings.declaration import Section
+from handrail.settings.model import REFERENCE, Settings
 
 ADVICE = "Nothing was run. Correct them, then try again."
 MAX_SHOWN_CHARACTERS = 80
@@ -29,11 +32,20 @@ class SettingsError(HandrailError):
 
 def find_invalid_values(values: Mapping[str, object]) -> dict[str, object]:
     """The values whose key is unknown or which their key does not allow."""
-    return {key: value for key, value in values.items() if not _is_valid(key, value)}
+    return {
+        key: value
+        for key, value in values.items()
+        if key not in REFERENCE or not is_convertible(Settings.nest_values({key: value}), Settings)
+    }
 
 
-def _is_valid(key: str, value: object) -> bool:
-    return key in REFERENCE and is_convertible(nest_values({key: value}), Settings)
+def is_convertible(values: Mapping[str, object], section: type[Section]) -> bool:
+    """Whether a section allows these values."""
+    try:
+        convert(values, section)
+    except (msgspec.ValidationError, ValueError):  # ValueError: text that is not Unicode, from an argument
+        return False
+    return True
 
 
 def describe_refused(refused: Mapping[str, object], lines: Mapping[str, int] | None = None) -> list[str]:
