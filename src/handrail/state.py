@@ -27,7 +27,7 @@ from handrail.protocol.records import (
     SessionUsage,
 )
 from handrail.settings import resolve_state_folder
-from handrail.settings.trust import Trust
+from handrail.settings.trust import Trust, read_trust
 from handrail.store.audit import (
     AuditChain,
     FinishedCalls,
@@ -40,7 +40,7 @@ from handrail.store.audit import (
 from handrail.store.blobs import Blobs
 from handrail.store.change_log import ChangeLog
 from handrail.store.database import CHANGES, Database, Durability, ReadOnlyDatabase, read_stamp
-from handrail.store.grants import give_trust, list_trusted_projects, load_variables, revoke_trust
+from handrail.store.grants import give_trust, load_variables, revoke_trust
 from handrail.store.inbox import Inbox, check_requests
 from handrail.store.journal import PastCall, SessionJournal, list_calls
 from handrail.store.memories import Memories
@@ -290,7 +290,7 @@ class StoredState(StateFolder):
 
     def list_trusted_projects(self) -> dict[str, Trust]:
         """The trusted projects by the path of their workspace."""
-        return list_trusted_projects(self)
+        return read_trust(self.path)
 
     def give_trust(self, workspace: str, digest: str, servers: str) -> None:
         """Trusts a project: its settings file and its `.mcp.json` with these hashes."""

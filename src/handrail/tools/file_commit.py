@@ -276,7 +276,7 @@ class _SingleWrite(NamedTuple):
             written = replace(
                 folders.innermost, self.parent.name, new, target.snapshot, temporary=temporary, path=target.path
             )
-            if self.recorder.durable:
+            if self.recorder.history.durable:
                 sync_folder(folders.innermost)
             folders.keep()
         finally:

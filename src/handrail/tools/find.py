@@ -91,7 +91,9 @@ def _find(searching: SessionSearch, context: Context, arguments: FindArguments) 
             arguments.pattern,
             arguments.exclude,
             searching.ignore,
-            list_protected=partial(context.workspace.list_protected_names, opened),
+            list_protected=partial(
+                context.workspace.sensitive_paths.list_protected_names, opened.root, opened.relative
+            ),
         )
         try:
             found = find_files(engines, scope, arguments.max_results, context.cancelled)

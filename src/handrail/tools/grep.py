@@ -162,7 +162,7 @@ def _grep_folder(
         context.workspace.kernel,
         include=arguments.file_pattern,
         ignore=searching.ignore,
-        list_protected=partial(context.workspace.list_protected_names, opened),
+        list_protected=partial(context.workspace.sensitive_paths.list_protected_names, opened.root, opened.relative),
         credential_files=cache(context.workspace.credential_files),
     )
     try:
