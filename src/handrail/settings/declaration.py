@@ -1,13 +1,12 @@
 """The declaration of a setting: help, allowed values, range, merge rule."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import cache
 from itertools import zip_longest
 from typing import Any, Literal, get_args, get_origin
 
 import msgspec
 
-from handrail.protocol.wire import convert
 from handrail.settings.units import AmountRange
 
 LayerKind = Literal["managed", "user", "project", "session", "environment", "flag", "default"]
@@ -104,15 +103,6 @@ def list_fields(section: type[Section]) -> dict[str, Field]:
         else:
             fields[name] = _read_annotation(kind)
     return fields
-
-
-def is_convertible(values: Mapping[str, object], section: type[Section]) -> bool:
-    """Whether a section allows these values."""
-    try:
-        convert(values, section)
-    except (msgspec.ValidationError, ValueError):  # ValueError: text that is not Unicode, from an argument
-        return False
-    return True
 
 
 def _read_annotation(kind: Any) -> Field:

@@ -8,6 +8,8 @@ import msgspec
 
 from handrail.protocol.errors import HandrailError
 from handrail.protocol.text import truncate
+from handrail.protocol.wire import convert
+from handrail.settings.declaration import Section
 from handrail.settings.model import DEFAULTS, Settings, list_settings
 
 ADVICE = "Nothing was run. Correct them, then try again."
@@ -30,14 +32,17 @@ class SettingsError(HandrailError):
 
 def find_invalid_values(values: Mapping[str, object]) -> dict[str, object]:
     """The values whose key is unknown or which their key does not allow."""
-    return {key: value for key, value in values.items() if not _is_valid(key, value)}
+    return {
+        key: value
+        for key, value in values.items()
+        if key not in DEFAULTS or not is_convertible(Settings.nest_values({key: value}), Settings)
+    }
 
 
-def _is_valid(key: str, value: object) -> bool:
-    if key not in DEFAULTS:
-        return False
+def is_convertible(values: Mapping[str, object], section: type[Section]) -> bool:
+    """Whether a section allows these values."""
     try:
-        Settings.from_values({key: value})
+        convert(values, section)
     except (msgspec.ValidationError, ValueError):  # ValueError: text that is not Unicode, from an argument
         return False
     return True

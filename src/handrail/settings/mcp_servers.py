@@ -13,8 +13,15 @@ from handrail.policy.secrets import is_random_value, is_secret_name, is_secret_v
 from handrail.protocol.text import escape_unprintable
 from handrail.protocol.tool_spec import OWN_SERVER
 from handrail.protocol.wire import convert
-from handrail.settings.declaration import Field, Section, declare_time, is_convertible, list_fields
-from handrail.settings.errors import format_line, list_first_problems, quote_key, suggest_key, truncate_repr
+from handrail.settings.declaration import Field, Section, declare_time, list_fields
+from handrail.settings.errors import (
+    format_line,
+    is_convertible,
+    list_first_problems,
+    quote_key,
+    suggest_key,
+    truncate_repr,
+)
 from handrail.settings.model import Variable
 from handrail.settings.units import Time
 

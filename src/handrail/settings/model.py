@@ -323,11 +323,16 @@ class Settings(Section, frozen=True, kw_only=True):
     @classmethod
     def from_values(cls, values: Mapping[str, object]) -> Self:
         """The settings with these values by dotted key, and defaults. msgspec.ValidationError: one is not allowed."""
+        return convert(cls.nest_values(values), cls)
+
+    @staticmethod
+    def nest_values(values: Mapping[str, object]) -> dict[str, Any]:
+        """The tables of a settings file with these values by dotted key."""
         tables: dict[str, Any] = {}
         for key, value in values.items():
             section, _, leaf = key.rpartition(".")
             (tables.setdefault(section, {}) if section else tables)[leaf] = value
-        return convert(tables, cls)
+        return tables
 
     def flatten(self) -> dict[str, object]:
         """Every value by its dotted key, in the order of the model."""

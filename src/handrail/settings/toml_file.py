@@ -15,13 +15,14 @@ from handrail.policy.config import Rule, RuleLayer
 from handrail.protocol.decisions import Verdict
 from handrail.protocol.text import truncate
 from handrail.protocol.wire import convert
-from handrail.settings.declaration import Field, Section, is_convertible, list_fields
+from handrail.settings.declaration import Field, Section, list_fields
 from handrail.settings.errors import (
     MAX_SHOWN_CHARACTERS,
     SettingsError,
     describe_refused,
     find_invalid_values,
     format_line,
+    is_convertible,
     list_first_problems,
     quote_key,
     quote_path,

@@ -177,7 +177,7 @@ class CommandRun(msgspec.Struct, frozen=True, dict=True, kw_only=True):
     @cached_property
     def profile(self) -> SandboxProfile:
         """What the command may see and do, without its network."""
-        return build_profile(self)
+        return _build_profile(self)
 
 
 class FinishedRun(msgspec.Struct, frozen=True, kw_only=True):
@@ -301,7 +301,7 @@ def remove_spill_file(output: CapturedOutput) -> None:
 # The profile.
 
 
-def build_profile(run: CommandRun) -> SandboxProfile:
+def _build_profile(run: CommandRun) -> SandboxProfile:
     """What the command may see and do, without its network."""
     context, proven = run.context, run.is_proven
     workspace, roots = context.workspace, context.workspace.roots
