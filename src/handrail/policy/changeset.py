@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from handrail.policy.config import PolicyConfig, Rule
 from handrail.policy.git_config import compare_git_settings, is_new_config
-from handrail.policy.name_tables import PACKAGE_FOLDERS
 from handrail.policy.names import (
     GIT_LOCK,
     find_protection,
@@ -18,6 +17,7 @@ from handrail.policy.names import (
     list_possible_repositories,
     normalize_name,
 )
+from handrail.policy.protected_names import PACKAGE_FOLDERS
 from handrail.policy.rules.rulebook import build_rulebook
 from handrail.policy.verdict import (
     PartKind,

@@ -6,22 +6,24 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, lru_cache
 from typing import Literal
 
-from handrail.policy.name_tables import (
+from handrail.policy.credential_names import (
     CREDENTIAL_ENDINGS,
     CREDENTIAL_FILES,
     CREDENTIAL_FOLDERS,
     CREDENTIAL_PLACES,
-    GIT_INTERNALS,
-    PACKAGE_FOLDERS,
     PLAIN_ENDINGS,
     PLAIN_FILES,
+    PUBLIC_ENDINGS,
+    TEMPLATES,
+    VARIANTS,
+)
+from handrail.policy.protected_names import (
+    GIT_INTERNALS,
+    PACKAGE_FOLDERS,
     PROTECTED_FILES,
     PROTECTED_FOLDERS,
     PROTECTED_PLACES,
-    PUBLIC_ENDINGS,
     REPOSITORY_PARTS,
-    TEMPLATES,
-    VARIANTS,
 )
 
 _Protection = Literal["credential", "protected"]
