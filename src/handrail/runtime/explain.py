@@ -19,6 +19,7 @@ from handrail.policy.rules.lint import list_failing_examples
 from handrail.protocol.arguments import build_argument_error
 from handrail.protocol.decisions import Decision, Facts, ForeignFact, Mode, Verdict
 from handrail.protocol.errors import Problem, StoreError, ToolError
+from handrail.protocol.events import BrokenEvent
 from handrail.protocol.tool_spec import ToolSpec
 from handrail.protocol.wire import Wire, escape_surrogates, sanitize_json
 from handrail.runtime.registry import ToolSet, parse_arguments
@@ -63,20 +64,16 @@ class Explainer:
     ) -> None:
         self._workspace, self._offer, self._tier, self._host = workspace, offer, tier, host
         self._processes = processes
-        """The folder of process sessions."""
 
     def close(self) -> None:
         self._workspace.close()
 
-    def explain(self, name: str, arguments: object, rules: PolicyConfig) -> Decision:
-        """The decision with all its parts. ToolError if the call is invalid."""
-        return self.explain_with_facts(name, arguments, rules)[0]
-
-    def explain_with_facts(self, name: str, arguments: object, rules: PolicyConfig) -> tuple[Decision, Facts]:
-        """The decision, and the facts that it depends on."""
+    def explain(self, name: str, arguments: object, rules: PolicyConfig) -> tuple[Decision, Facts]:
+        """The decision with all its parts, and the facts that it depends on. ToolError if the call is invalid."""
         spec, collect = (EXEC, self._collect_command_facts) if name == EXEC.name else self._find_tool(name)
         facts = collect(_check_arguments(spec, arguments))
-        return _fill_parts(decide(spec, None, facts, rules)), facts
+        decision = decide(spec, None, facts, rules)
+        return msgspec.structs.replace(decision, parts=decision.parts or (decision.to_part(),)), facts
 
     def _collect_command_facts(self, arguments: ExecArguments) -> Facts:
         from handrail.runtime.facts import collect_command_facts  # noqa: PLC0415  tables that only commands need
@@ -125,11 +122,6 @@ class Explainer:
         return collect_process_facts(use, lambda: ProcessSessions(self._processes), self._tier)
 
 
-def _fill_parts(decision: Decision) -> Decision:
-    """The decision with at least one part: itself."""
-    return decision if decision.parts else msgspec.structs.replace(decision, parts=(decision.to_part(),))
-
-
 def _check_arguments(spec: ToolSpec, arguments: object) -> Any:
     typed = parse_arguments(spec, arguments)
     if not sanitize_json(arguments)[1]:
@@ -164,7 +156,7 @@ def run_rule_examples(rules: PolicyConfig, explainer: Explainer) -> Iterator[Exa
             problem = "; ".join(list_failing_examples(one))
             decision = ""
             if problem and rule.tool == EXEC.name:
-                made = explainer.explain(EXEC.name, {"command": example}, rules)
+                made, _ = explainer.explain(EXEC.name, {"command": example}, rules)
                 decision = f"{made.decision} by {made.rule}: {made.reason}"
             yield Example(rule=describe_rule(rule), example=example, problem=problem, came_out=decision)
 
@@ -182,7 +174,6 @@ def run_table_examples() -> Iterator[Example]:
 
 
 def _split_examples(rule: Rule) -> Iterator[Rule]:
-    """The rule with one example at a time."""
     for example in rule.match:
         yield msgspec.structs.replace(rule, match=(example,), no_match=())
     for example in rule.no_match:
@@ -234,7 +225,6 @@ def replay(
     Answers of people are not compared.
     """
     from handrail.state import list_past_calls  # noqa: PLC0415  explaining needs no journal
-    from handrail.store.journal import BrokenEvent  # noqa: PLC0415  explaining needs no journal
 
     changes, gone, unreadable = list[DecisionChange](), Counter[str](), list[str]()
     calls = unjudged = broken = 0

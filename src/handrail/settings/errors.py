@@ -4,10 +4,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import cast
 
+import msgspec
+
 from handrail.protocol.errors import HandrailError
 from handrail.protocol.text import truncate
-from handrail.settings.declaration import is_convertible
-from handrail.settings.model import REFERENCE, Settings, nest_values
+from handrail.settings.model import DEFAULTS, Settings, list_settings
 
 ADVICE = "Nothing was run. Correct them, then try again."
 MAX_SHOWN_CHARACTERS = 80
@@ -15,8 +16,8 @@ MAX_SHOWN_CHARACTERS = 80
 _MAX_PROBLEMS = 20  # a generated file can hold thousands of problems; a person reads the first few
 _MAX_HINTS = 3
 _SERVERS = "mcp.servers"  # tables of their own, so no setting
-_SECTIONS = tuple(dict.fromkeys(key.partition(".")[0] for key in REFERENCE if "." in key))
-_BY_LEAF = {key.rpartition(".")[2]: key for key in REFERENCE}
+_SECTIONS = tuple(dict.fromkeys(key.partition(".")[0] for key in DEFAULTS if "." in key))
+_BY_LEAF = {key.rpartition(".")[2]: key for key in DEFAULTS}
 
 
 class SettingsError(HandrailError):
@@ -33,7 +34,13 @@ def find_invalid_values(values: Mapping[str, object]) -> dict[str, object]:
 
 
 def _is_valid(key: str, value: object) -> bool:
-    return key in REFERENCE and is_convertible(nest_values({key: value}), Settings)
+    if key not in DEFAULTS:
+        return False
+    try:
+        Settings.from_values({key: value})
+    except (msgspec.ValidationError, ValueError):  # ValueError: text that is not Unicode, from an argument
+        return False
+    return True
 
 
 def describe_refused(refused: Mapping[str, object], lines: Mapping[str, int] | None = None) -> list[str]:
@@ -86,8 +93,8 @@ def find_similar(name: str, names: Iterable[str]) -> str | None:
 
 
 def _describe_value(key: str, value: object) -> str:
-    if key in REFERENCE:
-        return f"{key} is {truncate_repr(value)}; allowed: {REFERENCE[key].allowed}{_describe_hint(key, value)}"
+    if key in DEFAULTS:
+        return f"{key} is {truncate_repr(value)}; allowed: {list_settings()[key].allowed}{_describe_hint(key, value)}"
     if key in _SECTIONS:
         return f"{key} is {truncate_repr(value)}; allowed: a table, written [{key}]"
     name = "[[rule]]" if find_similar(key, ("rule",)) else None
@@ -101,12 +108,12 @@ def _find_setting(key: str) -> str | None:
     leaf = key.rpartition(".")[2]
     if leaf in _BY_LEAF:
         return _BY_LEAF[leaf]
-    return find_similar(key, REFERENCE) or _BY_LEAF.get(find_similar(leaf, _BY_LEAF) or "")
+    return find_similar(key, DEFAULTS) or _BY_LEAF.get(find_similar(leaf, _BY_LEAF) or "")
 
 
 def _list_neighbours(key: str) -> list[str]:
     section = key.partition(".")[0]
-    return [name for name in (*REFERENCE, _SERVERS) if section not in _SECTIONS or name.startswith(f"{section}.")]
+    return [name for name in (*DEFAULTS, _SERVERS) if section not in _SECTIONS or name.startswith(f"{section}.")]
 
 
 def _describe_hint(key: str, value: object) -> str:
@@ -117,7 +124,7 @@ def _describe_hint(key: str, value: object) -> str:
         return _describe_hosts(_list_items(value))
     if key == "tools.deny":
         return _describe_permissions(value)
-    amount = REFERENCE[key].amount
+    amount = list_settings()[key].amount
     suggestion = amount.suggest(value) if amount else None
     return f'; did you mean "{suggestion}"?' if suggestion else ""
 

@@ -15,7 +15,7 @@ from handrail.settings.errors import (
     truncate_repr,
 )
 from handrail.settings.merge import Layer, LoadedSettings, Merge
-from handrail.settings.model import DEFAULTS, REFERENCE, Settings
+from handrail.settings.model import DEFAULTS, Settings, list_settings
 from handrail.settings.paths import (
     MANAGED_FILE,
     PROJECT_FILE,
@@ -159,7 +159,7 @@ def _build_environment_layers(environ: Mapping[str, str]) -> list[Layer]:
         if find_invalid_values({key: value}):
             raise SettingsError(
                 "The environment cannot be used",
-                [f"{name} is {truncate_repr(value)}; allowed: {REFERENCE[key].allowed}"],
+                [f"{name} is {truncate_repr(value)}; allowed: {list_settings()[key].allowed}"],
                 f"Nothing was run. Set {name} to {'one of these' if key == 'mode' else 'such a name'}, or unset it.",
             )
     return [
@@ -178,7 +178,7 @@ def _build_flag_layer(flags: Mapping[str, object]) -> Layer:
 
 def _expand_home(values: Mapping[str, Any], environ: Mapping[str, str]) -> dict[str, Any]:
     return {
-        key: tuple(expand_home(path, environ) for path in value) if REFERENCE[key].has_home else value
+        key: tuple(expand_home(path, environ) for path in value) if list_settings()[key].has_home else value
         for key, value in values.items()
     }
 

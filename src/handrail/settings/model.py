@@ -323,7 +323,11 @@ class Settings(Section, frozen=True, kw_only=True):
     @classmethod
     def from_values(cls, values: Mapping[str, object]) -> Self:
         """The settings with these values by dotted key, and defaults. msgspec.ValidationError: one is not allowed."""
-        return convert(nest_values(values), cls)
+        tables: dict[str, Any] = {}
+        for key, value in values.items():
+            section, _, leaf = key.rpartition(".")
+            (tables.setdefault(section, {}) if section else tables)[leaf] = value
+        return convert(tables, cls)
 
     def flatten(self) -> dict[str, object]:
         """Every value by its dotted key, in the order of the model."""
@@ -337,15 +341,9 @@ class Settings(Section, frozen=True, kw_only=True):
         return values
 
 
-def nest_values(values: Mapping[str, object]) -> dict[str, Any]:
-    """The tables of a settings file with these values by dotted key."""
-    tables: dict[str, Any] = {}
-    for key, value in values.items():
-        section, _, leaf = key.rpartition(".")
-        (tables.setdefault(section, {}) if section else tables)[leaf] = value
-    return tables
-
-
-REFERENCE = list_fields(Settings)
-"""The declaration of every setting by its dotted key."""
 DEFAULTS = Settings().flatten()
+
+
+def list_settings() -> dict[str, Field]:
+    """The declaration of every setting by its dotted key."""
+    return list_fields(Settings)

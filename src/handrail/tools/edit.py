@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from handrail.tools.text_edit import TextReplacement
 
 _MAX_LISTED_PLACES = 100
-"""Places whose lines the result names."""
 
 
 class EditArguments(Arguments, frozen=True):

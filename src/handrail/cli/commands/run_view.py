@@ -3,9 +3,9 @@
 import os
 import re
 import sys
-from argparse import Namespace
 from collections.abc import Callable
 from threading import Lock, Timer
+from types import SimpleNamespace
 from typing import Any, cast
 
 import msgspec
@@ -61,7 +61,7 @@ class Glyphs(msgspec.Struct, frozen=True):
     """The columns of a line."""
 
 
-def build_glyphs(options: Namespace) -> Glyphs:
+def build_glyphs(options: SimpleNamespace) -> Glyphs:
     """Signs, or words if stderr cannot show signs or the person asked for words."""
     try:
         width = max(40, min(160, os.get_terminal_size(2).columns))
@@ -84,7 +84,7 @@ def _can_encode(signs: str) -> bool:
 class RunView:
     """Shows events as they come, from any thread."""
 
-    def __init__(self, options: Namespace, glyphs: Glyphs, model: str) -> None:
+    def __init__(self, options: SimpleNamespace, glyphs: Glyphs, model: str) -> None:
         self._glyphs, self._model = glyphs, model
         self._quiet, self._verbose = bool(options.quiet), int(options.verbose)
         self._shows_waits = not options.quiet and sys.stderr is not None and sys.stderr.isatty()

@@ -15,7 +15,7 @@ from handrail.changes.recorder import Recorder
 from handrail.policy.network.allowlist import Allowlist
 from handrail.policy.parse import ParsedCommand, parse_fact
 from handrail.process.output import Update, Updates, clean_output
-from handrail.process.result import CommandResult
+from handrail.process.result import CapturedOutput, CommandResult
 from handrail.process.run import run_launch
 from handrail.protocol.decisions import CommandFact
 from handrail.protocol.errors import StoreError, ToolError
@@ -155,7 +155,6 @@ class CommandRun(msgspec.Struct, frozen=True, dict=True, kw_only=True):
 
     @cached_property
     def is_proven(self) -> bool:
-        """Whether the command only reads."""
         return self.command.is_read_only
 
     @cached_property
@@ -274,7 +273,6 @@ def _require_fact(context: CommandContext) -> CommandFact:
 
 
 def summarize_command(context: CommandContext) -> str:
-    """The summary of the command's change set."""
     return _require_fact(context).text[:_MAX_SUMMARY_CHARS]
 
 
@@ -290,9 +288,14 @@ def discard_output_on_error(result: CommandResult) -> Generator[None]:
 
 def remove_spill_files(result: CommandResult) -> None:
     for output in (result.output, result.errors):
-        if output is not None and output.spilled is not None:
-            with contextlib.suppress(OSError):
-                os.unlink(output.spilled)
+        if output is not None:
+            remove_spill_file(output)
+
+
+def remove_spill_file(output: CapturedOutput) -> None:
+    if output.spilled is not None:
+        with contextlib.suppress(OSError):
+            os.unlink(output.spilled)
 
 
 # The profile.
@@ -353,7 +356,6 @@ def _sees_tracked_credentials(run: CommandRun) -> bool:
 
 
 def list_tracked_credentials(masked: MaskedPaths, roots: tuple[Root, ...]) -> frozenset[str]:
-    """The credentials in the roots that git tracks."""
     credentials = (*masked.credentials, *masked.credential_folders)
     return list_tracked(credentials, [root.path for root in roots]) if credentials else frozenset()
 
