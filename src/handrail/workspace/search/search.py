@@ -211,7 +211,7 @@ def find_files(engines: Engines, scope: SearchScope, most: int, cancelled: Stop)
         path=lambda path: path,
         verify=lambda scope, paths: list(verify_names(scope, paths)),
     )
-    search = _Search(engines, scope, task, most, cancelled)
+    search = _Search(engines, scope, task, most, cancelled, time.monotonic())
     found = (
         search.run_whole(judge=lambda seconds, count: count > most and seconds < _SOON_SECONDS)
         or search.run_ordered(seconds=4 * _SOON_SECONDS)
@@ -237,7 +237,7 @@ def find_hits(
         path=lambda hits: hits.path,
         verify=verify,
     )
-    search = _Search(engines, scope, task, most, cancelled)
+    search = _Search(engines, scope, task, most, cancelled, time.monotonic())
 
     def is_too_slow(seconds: float, count: int) -> bool:
         return seconds > _GLANCE_SECONDS and count < most * seconds / _ATTEMPT_SECONDS
@@ -288,11 +288,11 @@ class _Run(msgspec.Struct, Generic[Item]):
     _seconds: float
     _cancelled: Stop
     _judge: Judge
+    _began: float
     items: list[Item] = []
     end: End = "complete"
     _count: int = 0
     _bytes: int = 0
-    _began: float = msgspec.field(default_factory=time.monotonic)
 
     def take(self, engine: Engine) -> None:
         with closing(self._find(engine)) as candidates:
@@ -333,7 +333,7 @@ class _Search(msgspec.Struct, Generic[Item]):
     _task: SearchTask[Item]
     _most: int
     _cancelled: Stop
-    _began: float = msgspec.field(default_factory=time.monotonic)
+    _began: float
 
     def run_ordered(self, seconds: float, judge: Judge = _never) -> SearchResult[Item] | None:
         """Return the first results. None if they take too long, or too few of them hold."""
@@ -374,7 +374,7 @@ class _Search(msgspec.Struct, Generic[Item]):
 
     def _run(self, engine: Engine, most: int, seconds: float, judge: Judge = _never) -> _Run[Item]:
         scope = msgspec.structs.replace(self._scope, stats=SearchStats())
-        run = _Run(self._task, scope, most, seconds, self._cancelled, judge)
+        run = _Run(self._task, scope, most, seconds, self._cancelled, judge, time.monotonic())
         run.take(engine)
         return run
 
