@@ -84,7 +84,7 @@ APPLY_PATCH = ToolSpec(
 
 
 def build_apply_patch_tool(seen: ReadMarks, records: Recorder) -> Tool:
-    return build_file_tool(APPLY_PATCH, _plan, _declare_touches, seen, records, doing="patching")
+    return build_file_tool(APPLY_PATCH, _plan, seen, records, doing="patching", touches=_declare_touches)
 
 
 def _declare_touches(arguments: ApplyPatchArguments) -> Touches:

@@ -48,9 +48,11 @@ DELETE = ToolSpec(
 
 
 def build_delete_tool(seen: ReadMarks, records: Recorder) -> Tool:
-    return build_file_tool(
-        DELETE, _plan, lambda arguments: Touches(deletes=(arguments.path,)), seen, records, doing="deleting"
-    )
+    return build_file_tool(DELETE, _plan, seen, records, doing="deleting", touches=_declare_touches)
+
+
+def _declare_touches(arguments: DeleteArguments) -> Touches:
+    return Touches(deletes=(arguments.path,))
 
 
 def _plan(view: FileView, arguments: DeleteArguments) -> FilePlan:

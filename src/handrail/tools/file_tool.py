@@ -379,11 +379,11 @@ class FileTool(Tool, frozen=True, kw_only=True):
 def build_file_tool(
     spec: ToolSpec,
     make_plan: Callable[[FileView, Any], Plan],
-    touches: Callable[[Any], Touches],
     marks: ReadMarks,
     recorder: "Recorder",
     *,
     doing: str,
+    touches: Callable[[Any], Touches] = lambda arguments: Touches(writes=(arguments.path,)),
 ) -> FileTool:
     """The tool whose calls are planned by `make_plan`. `doing` names the work in messages: writing, editing."""
 

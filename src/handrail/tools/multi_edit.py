@@ -18,7 +18,7 @@ from handrail.tools.file_commit import CommitResult, FileChange, FilePlan, check
 from handrail.tools.file_tool import FileTarget, FileView, build_file_tool
 from handrail.tools.text import MAX_TEXT_BYTES, format_count
 from handrail.tools.text_edit import TextReplacement, describe_tolerance, render_diff_body, replace_text
-from handrail.tools.tool import Output, ReadMarks, Tool, Touches
+from handrail.tools.tool import Output, ReadMarks, Tool
 from handrail.workspace.roots import clip_path
 from handrail.workspace.text import decode_text
 
@@ -94,9 +94,7 @@ _MAX_LISTED_EDITS = 20
 
 
 def build_multi_edit_tool(seen: ReadMarks, records: Recorder) -> Tool:
-    return build_file_tool(
-        MULTI_EDIT, _plan, lambda arguments: Touches(writes=(arguments.path,)), seen, records, doing="editing"
-    )
+    return build_file_tool(MULTI_EDIT, _plan, seen, records, doing="editing")
 
 
 def _plan(view: FileView, arguments: MultiEditArguments) -> FilePlan:

@@ -177,7 +177,25 @@ class CommandRun(msgspec.Struct, frozen=True, dict=True, kw_only=True):
     @cached_property
     def profile(self) -> SandboxProfile:
         """What the command may see and do, without its network."""
-        return _build_profile(self)
+        context, proven = self.context, self.is_proven
+        workspace, roots = context.workspace, context.workspace.roots
+        cwd = _resolve_cwd(self)
+        masked = self.environment.sensitive_paths.scan(roots)
+        check_roots(roots)  # last: the sandbox goes by the names
+        writable = () if proven else tuple(root.path for root in roots if root.writable)
+        hidden, hidden_folders = _list_hidden_credentials(self, masked)
+        return SandboxProfile(
+            origin="proven" if proven else "approved" if context.answered else "unasked",
+            cwd=os.path.normpath(os.path.join(workspace.main.path, cwd)),
+            read_only=tuple(root.path for root in roots if root.path not in writable),
+            writable=writable,
+            read_only_paths=() if proven else list_read_only_paths(roots),
+            # A process can write to a named pipe that is mounted read-only.
+            hidden_files=(*masked.sockets, *(masked.pipes if proven else ()), *hidden),
+            hidden_folders=hidden_folders,
+            git_settings=_build_git_settings(self.command, masked.configs) if proven else (),
+            limits=self.limits,
+        )
 
 
 class FinishedRun(msgspec.Struct, frozen=True, kw_only=True):
@@ -299,29 +317,6 @@ def remove_spill_file(output: CapturedOutput) -> None:
 
 
 # The profile.
-
-
-def _build_profile(run: CommandRun) -> SandboxProfile:
-    """What the command may see and do, without its network."""
-    context, proven = run.context, run.is_proven
-    workspace, roots = context.workspace, context.workspace.roots
-    cwd = _resolve_cwd(run)
-    masked = run.environment.sensitive_paths.scan(roots)
-    check_roots(roots)  # last: the sandbox goes by the names
-    writable = () if proven else tuple(root.path for root in roots if root.writable)
-    hidden, hidden_folders = _list_hidden_credentials(run, masked)
-    return SandboxProfile(
-        origin="proven" if proven else "approved" if context.answered else "unasked",
-        cwd=os.path.normpath(os.path.join(workspace.main.path, cwd)),
-        read_only=tuple(root.path for root in roots if root.path not in writable),
-        writable=writable,
-        read_only_paths=() if proven else list_read_only_paths(roots),
-        # A process can write to a named pipe that is mounted read-only.
-        hidden_files=(*masked.sockets, *(masked.pipes if proven else ()), *hidden),
-        hidden_folders=hidden_folders,
-        git_settings=_build_git_settings(run.command, masked.configs) if proven else (),
-        limits=run.limits,
-    )
 
 
 def _resolve_cwd(run: CommandRun) -> str:
