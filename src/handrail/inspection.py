@@ -15,6 +15,7 @@ from msgspec import structs
 
 from handrail.kernel.files import has_openat2
 from handrail.policy.config import Grant, PolicyConfig
+from handrail.policy.network.needs import MIN_NETWORK_TIER, render_host
 from handrail.policy.rules.lint import review
 from handrail.policy.verdict import TABLE as MODE_TABLE
 from handrail.protocol.decisions import CommandFact, Decision, Facts, Mode
@@ -22,6 +23,7 @@ from handrail.protocol.errors import StoreError, ToolError
 from handrail.protocol.results import OVERLAY_TIER
 from handrail.protocol.text import escape_control
 from handrail.protocol.tool_spec import ToolSpec
+from handrail.runtime import recovery
 from handrail.runtime.explain import (
     DecisionChange,
     Example,
@@ -33,7 +35,12 @@ from handrail.runtime.explain import (
     run_table_examples,
 )
 from handrail.runtime.registry import ToolSet, build_tool_set
+from handrail.sandbox.diagnosis import Failure, list_kernel_facts
+from handrail.sandbox.environment import find_withheld_variables
+from handrail.sandbox.mounts import list_refused_toolchains
+from handrail.sandbox.probe import make_probe_folder
 from handrail.sandbox.profile import SandboxHost
+from handrail.sandbox.sandbox import CommandSandbox
 from handrail.settings import LoadedSettings, Settings, SettingsError, resolve_state_folder
 from handrail.settings.paths import expand_home
 from handrail.settings.rules import build_policy_config, check_tools, list_trusted_servers
@@ -43,12 +50,13 @@ from handrail.store.state_dir import StateFolder
 from handrail.tools.exec.environment import CommandEnvironment, describe_foreign_owner
 from handrail.tools.exec.spec import EXEC
 from handrail.workspace.roots import Root, open_extra_roots
+from handrail.workspace.search.ripgrep import find_ripgrep, read_program_version
 from handrail.workspace.sensitive_paths import SensitivePaths
 from handrail.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from handrail.runtime.foreign.source import ToolSource
-    from handrail.sandbox.diagnosis import Failure, Report
+    from handrail.sandbox.diagnosis import Report
     from handrail.skills.discovery import SkillCatalog
     from handrail.skills.skill import Skill
 
@@ -223,8 +231,6 @@ class PolicyInspector:
 
     def _find_tier(self) -> int:
         if self._tier is None:
-            from handrail.sandbox.probe import make_probe_folder  # noqa: PLC0415  only commands are confined
-
             roots = open_roots(self.workspace, self._loaded.settings, self._get_rules(), self._state)
             with closing(roots) as opened, make_probe_folder(self._state.path) as folder:
                 self._tier = self._build_commands(folder or self._state.path).find_tier(opened.roots)
@@ -236,8 +242,6 @@ class PolicyInspector:
 
 def list_network_remarks(decision: Decision, command: CommandFact) -> list[str]:
     """Sentences about the hosts that a command names, and about what would open them."""
-    from handrail.policy.network.needs import MIN_NETWORK_TIER, render_host  # noqa: PLC0415  few commands name any
-
     hosts = ", ".join(map(render_host, command.hosts))
     if not hosts or command.tier == 0 or decision.rule == "call.denied":
         remarks: list[str] = []
@@ -278,20 +282,12 @@ class SandboxDiagnosis(NamedTuple):
 
 
 def find_search_program() -> SearchProgram | None:
-    from handrail.workspace.search.ripgrep import find_ripgrep, read_program_version  # noqa: PLC0415  engine room
-
     program = find_ripgrep(())
     return SearchProgram(program, read_program_version(program)) if program else None
 
 
 def diagnose_sandbox(roots: tuple[str, ...], settings: Settings, state: str) -> SandboxDiagnosis:
     """Tries the tiers for commands that may change these roots."""
-    from handrail.sandbox.diagnosis import list_kernel_facts  # noqa: PLC0415  engine room
-    from handrail.sandbox.environment import find_withheld_variables  # noqa: PLC0415  engine room
-    from handrail.sandbox.mounts import list_refused_toolchains  # noqa: PLC0415  engine room
-    from handrail.sandbox.probe import make_probe_folder  # noqa: PLC0415  engine room
-    from handrail.sandbox.sandbox import CommandSandbox  # noqa: PLC0415  engine room
-
     wanted = settings.sandbox
     host = SandboxHost(
         home=os.path.expanduser("~"),
@@ -310,8 +306,6 @@ def diagnose_sandbox(roots: tuple[str, ...], settings: Settings, state: str) -> 
 
 def _find_foreign_owner(roots: tuple[str, ...]) -> "Failure | None":
     """A folder of another user, over which no overlay of an ordinary user can lie."""
-    from handrail.sandbox.diagnosis import Failure  # noqa: PLC0415  engine room
-
     foreign = None
     with suppress(ToolError, OSError):  # a command that runs there gets the error
         foreign = SensitivePaths().find_foreign([Root(path) for path in roots])
@@ -328,6 +322,4 @@ def count_crashed_sessions(state: StateFolder) -> int:
 
 def restore_audit(state: StateFolder) -> int:
     """Adds the audit records that killed processes left out. Returns their number."""
-    from handrail.runtime import recovery  # noqa: PLC0415  engine room
-
     return recovery.restore_audit(state, build_tool_set(Settings()))
