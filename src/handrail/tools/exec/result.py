@@ -138,10 +138,11 @@ def _render_content(
     text = data.output if not data.output or data.output.endswith("\n") else f"{data.output}\n"
     if stopped is not None:
         return f"{text}[{_join_row(stopped.message, changed)}]\n"
+    exit_row = describe_exit(data.exit_code, data.meaning)
     if data.exit_code == 0:
-        return f"{text}[{_join_row(_describe_exit(data), changed)}]\n" if changed else text or "(no output)\n"
+        return f"{text}[{_join_row(exit_row, changed)}]\n" if changed else text or "(no output)\n"
     offline = _explain_missing_network(run, sandbox, data.output)
-    return f"{text}[{_join_row(_describe_exit(data), _describe_limits(result), changed, offline)}]\n"
+    return f"{text}[{_join_row(exit_row, _describe_limits(result), changed, offline)}]\n"
 
 
 def _join_row(sentence: str, *more: str) -> str:
@@ -152,12 +153,12 @@ def _join_row(sentence: str, *more: str) -> str:
 
 def _describe_end(result: CommandResult, data: ExecData) -> str:
     if result.ending == "exit":
-        return _describe_exit(data)
+        return describe_exit(data.exit_code, data.meaning)
     return _join_row(f"stopped after {result.seconds:.1f} s", _describe_limits(result))
 
 
-def _describe_exit(data: ExecData) -> str:
-    return f"exit code {data.exit_code}" + (f": {data.meaning}" if data.meaning else "")
+def describe_exit(code: int | None, meaning: str | None) -> str:
+    return f"exit code {code}" + (f": {meaning}" if meaning else "")
 
 
 def _describe_limits(result: CommandResult) -> str:
@@ -302,12 +303,17 @@ _MAX_NAMED_FILES = 20
 
 def render_change_row(made: ChangeSet) -> str:
     """`changed 4 files (1 deleted) and .git; undo 15`."""
-    files, repositories = _group_changes(made.changes)
+    undo = f"undo {made.number}" if made.undoable else "undo does not cover it"
+    return f"{describe_changes(made.changes)}; {undo}"
+
+
+def describe_changes(changes: Sequence[Change]) -> str:
+    """`changed 4 files (1 deleted) and .git`."""
+    files, repositories = _group_changes(changes)
     deleted = sum(map(is_deletion, files))
     parts = [f"{format_count(len(files), 'file')}{f' ({deleted} deleted)' if deleted else ''}"] if files else []
     parts += [_name_repositories(repositories)] if repositories else []
-    undo = f"; undo {made.number}" if made.undoable else "; undo does not cover it"
-    return f"changed {' and '.join(parts) or format_count(len(made.changes), 'folder')}{undo}"
+    return f"changed {' and '.join(parts) or format_count(len(changes), 'folder')}"
 
 
 def _render_change_list(changes: Sequence[Change]) -> str:
