@@ -65,6 +65,7 @@ def test_the_line_of_a_command_has_the_number_of_its_change_once() -> None:
         summary="exit code 0; changed 1 file; undo 4",
         content="",
         data={"output": "", "exitCode": 0, "durationMs": 200.0},
+        error=None,
         meta=Meta(truncated=False, undo=4),
         duration_ms=200.0,
     )
