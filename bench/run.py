@@ -85,7 +85,7 @@ class Timed:
 def main(workspace: str) -> int:
     """The process that is measured: `handrail run`, but for who the model is."""
     from handrail.cli.commands.run import run  # noqa: PLC0415
-    from handrail.cli.parser import parse_arguments  # noqa: PLC0415  the other process needs none of it
+    from handrail.cli.usage import parse_arguments  # noqa: PLC0415  the other process needs none of it
 
     options = parse_arguments("run", ["hello", "--workspace", workspace, "--model", "scripted:bench", "-q"])
     if options is None:

@@ -16,7 +16,7 @@ SOURCE = Path(handrail.__file__).parent.parent
 DEMO = ("-m", "handrail", "demo")
 WEAKER = (
     "-c",
-    "import sys; from handrail.cli.parser import parse_arguments; from handrail.cli.commands.demo import play;"
+    "import sys; from handrail.cli.usage import parse_arguments; from handrail.cli.commands.demo import play;"
     "sys.exit(play(parse_arguments('demo', ['--plain']), {'sandbox.tier': 2}))",
 )
 

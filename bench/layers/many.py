@@ -14,8 +14,9 @@ from bench.layers.tree import IN_A_FOLDER, opened
 from bench.measure import Row
 from handrail import Handrail
 from handrail.changes.model import OverlayChanges
-from handrail.changes.overlay.changes import examine, list_overlay_entries
+from handrail.changes.overlay.changes import examine
 from handrail.changes.overlay.commit import commit
+from handrail.changes.overlay.walk import OverlayWalk
 from handrail.process.run import run_launch
 from handrail.sandbox.overlay.overlay import Overlay
 from handrail.sandbox.profile import SandboxProfile
@@ -94,7 +95,7 @@ class Keeping:
         root = self._session.workspace.main.path
         with self._session.commands.sandbox.create_overlay((root,)) as layer:
             self._run(layer, root)
-            paths = self._timed("listed", lambda: sum(1 for _ in list_overlay_entries(layer)))
+            paths = self._timed("listed", lambda: sum(1 for one in layer.overlaid for _ in OverlayWalk(one).paths()))
             examined = self._timed("compared", lambda: examine(self._session.workspace, layer))
             if len(examined.steps) != CHANGED or paths < CHANGED:
                 raise AssertionError(f"{len(examined.steps)} changes were found, {paths} paths")

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from handrail.protocol.changes import ChangeRecord, LineOrigin, StoredDiff
     from handrail.protocol.permissions import Question, Reply
     from handrail.protocol.records import Memory, ProcessRecord, SkillEntry, TodoItem
-    from handrail.runtime.approvals import Approver, OnPermission
+    from handrail.runtime.approvals import Approver, OnPermission, SettledReply
     from handrail.runtime.conversation import Conversation
     from handrail.runtime.foreign.source import ToolSource
     from handrail.runtime.undo import Resolve
@@ -281,9 +281,9 @@ class Handrail(TypedTools):
         other processes ran are missing."""
         return self._enter(_load_approvals().ask_in_turn, self._session, parked, approver)
 
-    def try_answer(self, reply: ApproverReply) -> Done | Parked | None:
-        """Gives the answer of an approver. None if it was answered or retried elsewhere before."""
-        return self._enter(_load_approvals().try_answer, self._session, reply)
+    def settle_reply(self, reply: ApproverReply) -> "SettledReply | None":
+        """Gives the answer of an approver. None if there is no answer and its subject stays pending."""
+        return self._enter(_load_approvals().settle_reply, self._session, reply)
 
     def waiting(self) -> tuple[PermissionRequest, ...]:
         """The open permission requests."""

@@ -1,7 +1,9 @@
 """The public API for asyncio: `AsyncHandrail`."""
 
+import asyncio
 import os
 from collections.abc import Awaitable, Callable, Generator
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Concatenate, Self
 
@@ -10,8 +12,6 @@ from handrail.protocol.decisions import Mode
 from handrail.protocol.errors import UsageError
 
 if TYPE_CHECKING:
-    from concurrent.futures import Executor
-
     from handrail.runtime.conversation import Conversation
     from handrail.store.approvals import DeferredCalls
 
@@ -57,11 +57,9 @@ class AsyncHandrail:
         workspace: str | os.PathLike[str] | Handrail,
         *,
         threads: int = 8,
-        pool: "Executor | None" = None,
+        pool: Executor | None = None,
         **options: Any,
     ) -> None:
-        from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415  Handrail alone does not need it
-
         self._borrowed = isinstance(workspace, Handrail)
         if self._borrowed and options:
             given = ", ".join(sorted(options))
@@ -74,8 +72,6 @@ class AsyncHandrail:
     @classmethod
     async def open(cls, workspace: str | os.PathLike[str], **options: Any) -> Self:
         """Opens a session in a thread. The constructor would block the event loop meanwhile. Takes its options."""
-        import asyncio  # noqa: PLC0415  Handrail alone does not need it
-
         opening = asyncio.create_task(asyncio.to_thread(cls, workspace, **options))
         try:
             return await asyncio.shield(opening)
@@ -91,14 +87,12 @@ class AsyncHandrail:
 
     async def in_pool(self, work: Callable[[], Returned]) -> Returned:
         """Runs work in the pool. Cancelling the wait does not stop it: a call still records its result."""
-        import asyncio  # noqa: PLC0415  Handrail alone does not need it
-
         if self._closed:
             raise UsageError(CLOSED)
         return await asyncio.get_running_loop().run_in_executor(self._pool, work)
 
     @contextmanager
-    def working_in(self, pool: "Executor") -> Generator[None]:
+    def working_in(self, pool: Executor) -> Generator[None]:
         """Runs calls in another pool inside the `with` block."""
         before, self._pool = self._pool, pool
         try:
@@ -115,14 +109,10 @@ class AsyncHandrail:
 
     async def end_session(self) -> None:
         """Closes the session and ends its background processes."""
-        import asyncio  # noqa: PLC0415  Handrail alone does not need it
-
         await asyncio.to_thread(self._shut_down, self.rail.end_session)
 
     async def close(self) -> None:
         """Waits for running calls and closes the session. The event loop goes on meanwhile."""
-        import asyncio  # noqa: PLC0415  Handrail alone does not need it
-
         await asyncio.to_thread(self._shut_down, self.rail.close)
 
     def _shut_down(self, close: Callable[[], None]) -> None:
@@ -188,7 +178,7 @@ class AsyncHandrail:
     outdated = _make_async(Handrail.outdated)
     is_pending = _make_async(Handrail.is_pending)
     ask = _make_async(Handrail.ask)
-    try_answer = _make_async(Handrail.try_answer)
+    settle_reply = _make_async(Handrail.settle_reply)
     waiting = _make_async(Handrail.waiting)
     reply = _make_async(Handrail.reply)
     waiting_questions = _make_async(Handrail.waiting_questions)

@@ -40,7 +40,6 @@ class StoredProcess:
         return self._process.wait(0)
 
     def ask_to_stop(self) -> None:
-        """Asks it to end, without waiting."""
         self._process.ask_to_stop("stopped")
 
     def stop(self) -> ProcessRecord:
@@ -103,7 +102,6 @@ class StoredProcess:
             yield partial(forward_port, self._process.folder, connector)
 
     def add_notice(self, text: str) -> None:
-        """Records in its session what a person did."""
         add_notice(self._session_folder, text)
 
     def _act(self, deed: str, work: Callable[[BackgroundWork], ProcessRecord]) -> ProcessRecord:

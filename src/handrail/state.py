@@ -8,7 +8,7 @@ import os
 import time
 from collections import Counter
 from collections.abc import Generator, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from datetime import UTC, datetime
 from typing import Literal, NamedTuple
 
@@ -27,7 +27,7 @@ from handrail.protocol.records import (
     SessionUsage,
 )
 from handrail.settings import resolve_state_folder
-from handrail.settings.trust import Trust
+from handrail.settings.trust import Trust, read_trust
 from handrail.store.audit import (
     AuditChain,
     FinishedCalls,
@@ -40,7 +40,7 @@ from handrail.store.audit import (
 from handrail.store.blobs import Blobs
 from handrail.store.change_log import ChangeLog
 from handrail.store.database import CHANGES, Database, Durability, ReadOnlyDatabase, read_stamp
-from handrail.store.grants import give_trust, list_trusted_projects, load_variables, revoke_trust
+from handrail.store.grants import give_trust, load_variables, revoke_trust
 from handrail.store.inbox import Inbox, check_requests
 from handrail.store.journal import PastCall, SessionJournal, list_calls
 from handrail.store.memories import Memories
@@ -59,7 +59,7 @@ from handrail.store.transcript import Messages, list_outputs
 _DAY = 86_400
 _YOUNG_SECONDS = 60
 """Seconds in which a stored output may belong to a call that is not stored yet."""
-_REMOVED = ".removed-"
+_REMOVED, _DAMAGED = ".removed-", ".damaged"
 _MAX_NAMESAKES = 100
 
 
@@ -68,7 +68,6 @@ class StoredConversation(msgspec.Struct, frozen=True):
 
     id: str
     prompt: str
-    """The first message of the user."""
     last: datetime | None
 
 
@@ -97,7 +96,7 @@ class Damage(msgspec.Struct, frozen=True):
     @property
     def new_path(self) -> str:
         """The path to move it to. A session then starts again under its name."""
-        return _build_damaged_path(self.path)
+        return f"{self.path}{_DAMAGED}"
 
 
 class StateSizes(NamedTuple):
@@ -172,28 +171,22 @@ class StoredState(StateFolder):
         return folder if folder in self.sessions(workspace) else None
 
     def find_last_model(self, workspace: str, session_id: str) -> str | None:
-        """The model that a session last had an answer of."""
-        folder = self.find_session(workspace, session_id)
-        if folder is None:
-            return None
-        with open_journal(folder) as journal:
-            return Messages(journal).last_model()
+        with self._open_session(workspace, session_id) as journal:
+            return Messages(journal).last_model() if journal is not None else None
 
     def count_events(self, workspace: str, session_id: str) -> int:
         """The number of the last event of a session. 0 for a new one."""
-        folder = self.find_session(workspace, session_id)
-        if folder is None:
-            return 0
-        with open_journal(folder) as journal:
-            return journal.last_seq()
+        with self._open_session(workspace, session_id) as journal:
+            return journal.last_seq() if journal is not None else 0
 
     def find_call_story(self, workspace: str, session_id: str, call_id: str) -> CallStory | None:
         """The story of a call. None if no journal has it any more."""
+        with self._open_session(workspace, session_id) as journal:
+            return _read_story(journal, call_id) if journal is not None else None
+
+    def _open_session(self, workspace: str, session_id: str) -> AbstractContextManager[SessionJournal | None]:
         folder = self.find_session(workspace, session_id)
-        if folder is None:
-            return None
-        with open_journal(folder) as journal:
-            return _read_story(journal, call_id)
+        return nullcontext() if folder is None else open_journal(folder)
 
     def list_workspaces(self) -> list[str]:
         """The recorded paths of the workspaces that have sessions."""
@@ -289,8 +282,7 @@ class StoredState(StateFolder):
             memories.remove(note_id)
 
     def list_trusted_projects(self) -> dict[str, Trust]:
-        """The trusted projects by the path of their workspace."""
-        return list_trusted_projects(self)
+        return read_trust(self.path)
 
     def give_trust(self, workspace: str, digest: str, servers: str) -> None:
         """Trusts a project: its settings file and its `.mcp.json` with these hashes."""
@@ -462,10 +454,6 @@ def _check_journal(folder: str) -> str | None:
     return f"event {broken[0]}{more} cannot be read" if broken else None
 
 
-def _build_damaged_path(path: str) -> str:
-    return f"{path}.damaged"
-
-
 def _has_restarted(folder: str) -> bool:
     """Whether the journal of a session was damaged and moved away."""
-    return os.path.lexists(_build_damaged_path(os.path.join(folder, "journal.db")))
+    return os.path.lexists(os.path.join(folder, f"journal.db{_DAMAGED}"))

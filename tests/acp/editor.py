@@ -4,10 +4,10 @@ import asyncio
 import os
 import subprocess
 import sys
-from argparse import Namespace
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from acp import connect_to_agent, spawn_agent_process
@@ -25,7 +25,7 @@ from acp.schema import (
 
 from handrail.acp.agent import serve_in_loop
 from handrail.cli.commands.acp import CommandHost
-from handrail.cli.parser import parse_arguments
+from handrail.cli.usage import parse_arguments
 from handrail.models.base import Model
 from handrail.settings import LoadedSettings, load
 
@@ -138,7 +138,7 @@ Open = Callable[..., Any]
 class _TestHost(CommandHost):
     """The host of the command, with another model or another managed file."""
 
-    def __init__(self, options: Namespace, model: Model | None, managed: Path | None) -> None:
+    def __init__(self, options: SimpleNamespace, model: Model | None, managed: Path | None) -> None:
         super().__init__(options)
         self._model, self._managed = model, managed
 

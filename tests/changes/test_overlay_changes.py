@@ -8,7 +8,8 @@ import pytest
 from tests.changes.support import As, World, by_path, told
 
 from handrail.changes.model import OverlayChanges, Placement
-from handrail.changes.overlay.changes import examine, list_overlay_entries
+from handrail.changes.overlay.changes import examine
+from handrail.changes.overlay.walk import OverlayWalk
 
 
 def manners(examined: OverlayChanges) -> dict[str, Placement]:
@@ -287,7 +288,7 @@ def test_a_whiteout_with_nothing_beneath_says_nothing(user: As) -> None:
         world.sh("echo a >a")
         layer = world.layer("rm a")
         os.unlink(world.root / "a")
-        return examine(world.workspace(), layer), len(list(list_overlay_entries(layer)))
+        return examine(world.workspace(), layer), sum(len(list(OverlayWalk(mount).paths())) for mount in layer.overlaid)
 
     found, paths = user(work)
     assert (found.steps, paths) == ((), 0)

@@ -1,8 +1,8 @@
 """Other servers' tools in what people see: by their own names, with the server's beside it."""
 
-from argparse import Namespace
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -92,7 +92,7 @@ def test_a_person_reads_what_of_the_tool_is_another(session: Handrail, server: O
 
 
 def test_run_shows_the_call_in_one_line(done: Handrail) -> None:
-    form = build_glyphs(Namespace(plain=True))
+    form = build_glyphs(SimpleNamespace(plain=True))
     (ended,) = [event for event in done.events() if isinstance(event, Event) and hasattr(event, "result")]
     line = render_call_line(ended.result, {"title": "broken"}, form, ended.label)
     assert "create_issue (github) broken" in line

@@ -3,14 +3,14 @@
 import re
 import subprocess
 import sys
-from argparse import Namespace
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import pytest
 
 from handrail.cli.main import run as run_here
-from handrail.cli.parser import COMMANDS, Command, add_json_option
+from handrail.cli.parser import COMMANDS, Command, add_json_option, load_command, parse_plain
+from handrail.cli.usage import parse_arguments
 from handrail.protocol.version import VERSION
 
 CANARY = "the words of a file"
@@ -34,11 +34,47 @@ def test_a_read_imports_nothing_that_is_slow_to_start(environment: dict[str, str
     (workspace / "a.txt").write_text("hello\n")
     modules = imported(["call", "read", '{"path": "a.txt"}', "-q"], environment, workspace)
     assert "handrail.api" in modules
-    assert modules.isdisjoint((*SLOW, "base64", "select", "socket"))
+    assert modules.isdisjoint((*SLOW, "argparse", "base64", "select", "socket"))
     rooms = ("process", "sandbox", "terminal", "policy.network", "changes.overlay", "changes.snapshot")
     later = ("changes.stored_previews", "policy.commands", "runtime.preview", "settings.toml_file")
     of_commands = tuple(f"handrail.{name}" for name in (*rooms, *later))
     assert not [name for name in modules if name.startswith(of_commands)]
+
+
+PLAIN = (
+    ["read", "{}"],
+    ["--mode", "plan", "read", "--json", "", "-v", "--verbose", "--workspace", "a b"],
+    ["read", "--session", "", "{}", "--plain", "-q", "--session", "other"],
+)
+NOT_PLAIN = (
+    ["read", "-"],
+    ["read", "{}", "more"],
+    ["read"],
+    ["read", "{}", "--mode", "none"],
+    ["read", "{}", "--mode"],
+    ["read", "{}", "--session", "--json"],
+    ["read", "{}", "--session=a"],
+    ["read", "{}", "-qv"],
+    ["read", "--", "{}"],
+    ["read", "{}", "--jso"],
+)
+
+
+@pytest.mark.parametrize("words", PLAIN, ids=" ".join)
+def test_plain_words_are_parsed_as_argparse_would(words: list[str]) -> None:
+    parsed = parse_plain(load_command("call"), words)
+    assert parsed is not None
+    assert parsed == parse_arguments("call", words)
+
+
+@pytest.mark.parametrize("words", NOT_PLAIN, ids=" ".join)
+def test_other_words_are_left_to_argparse(words: list[str]) -> None:
+    assert parse_plain(load_command("call"), words) is None
+
+
+@pytest.mark.parametrize("name", ["config", "sessions remove", "policy explain", "run", "acp"])
+def test_a_command_with_other_arguments_is_left_to_argparse(name: str) -> None:
+    assert parse_plain(load_command(name), []) is None
 
 
 @pytest.mark.parametrize("words", [["--help"], ["--version"], ["policy", "--help"]], ids=" ".join)
@@ -198,7 +234,7 @@ def test_a_mistake_is_exit_2_with_the_way_out(words: list[str], sentence: str, c
     assert capsys.readouterr() == ("", f"handrail: {sentence}\n")
 
 
-def burst(_: Namespace) -> int:
+def burst(_: SimpleNamespace) -> int:
     raise ValueError(CANARY)
 
 

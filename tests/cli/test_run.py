@@ -355,13 +355,13 @@ def test_a_signal_ends_the_turn_and_what_it_started(
 def test_the_second_signal_says_one_line_and_ends_the_process_whatever_hangs(environment: dict[str, str]) -> None:
     code = """
 import asyncio, os, signal
-from argparse import Namespace
+from types import SimpleNamespace
 from handrail.cli.commands.run_view import Glyphs
 from handrail.cli.commands.run import RunInterrupt
 from handrail.cli.commands.run_view import RunView
 
 async def hang():
-    stopping = RunInterrupt(RunView(Namespace(quiet=False, verbose=0), Glyphs(), "nobody"))
+    stopping = RunInterrupt(RunView(SimpleNamespace(quiet=False, verbose=0), Glyphs(), "nobody"))
     asked = asyncio.Event()
     stopping.listen(asyncio.get_running_loop(), asked.set)
     os.kill(os.getpid(), signal.SIGINT)

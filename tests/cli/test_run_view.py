@@ -6,8 +6,10 @@ from datetime import UTC, datetime
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.cli.commands.run_view import Glyphs, SpoofGuard, render_display
+from handrail.cli.commands.run_view import Glyphs, SpoofGuard, render_call_line, render_display
+from handrail.protocol.changes import Change, ChangeSet
 from handrail.protocol.events import Display
+from handrail.protocol.results import Meta, ToolResult
 
 OURS = re.compile(r"[^\S\n]*[✓●!✗⊘·»?]")
 
@@ -50,3 +52,22 @@ def test_what_is_displayed_is_marked_line_by_line() -> None:
         level="success",
     )
     assert render_display(shown, Glyphs()) == ["» ✓ write a.txt   undo 3", "»   ✓ You kept it"]
+
+
+def test_the_line_of_a_command_has_the_number_of_its_change_once() -> None:
+    made = ChangeSet(changes=(Change(path="a.txt", action="created"),), number=4, undoable=True)
+    result = ToolResult(
+        tool_call_id="call-1",
+        name="exec",
+        version="1.0.0",
+        ok=True,
+        title="Run",
+        summary="exit code 0; changed 1 file; undo 4",
+        content="",
+        data={"output": "", "exitCode": 0, "durationMs": 200.0},
+        error=None,
+        meta=Meta(truncated=False, undo=4),
+        duration_ms=200.0,
+    )
+    line = render_call_line(result, {"command": "touch a.txt"}, Glyphs(), change=made)
+    assert line.endswith("  exit code 0; changed 1 file · undo 4 · 0.2 s")

@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.edit.lines import Span
-from handrail.edit.match import find_places, list_places
+from handrail.edit.lines import Span, find_places
+from handrail.edit.match import list_places
 
 texts = st.text(st.sampled_from("ab\n"), max_size=30)
 parts = st.text(st.sampled_from("ab\n"), min_size=1, max_size=4)

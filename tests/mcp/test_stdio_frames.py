@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from stdio_process import Server
 
 from handrail.mcp.stdio.streams import LineReader
-from handrail.protocol.jsonrpc import OversizedLine
 
 
 def lines_of(chunks: list[bytes], longest: int) -> list[bytes | None]:
@@ -25,7 +24,7 @@ def lines_of(chunks: list[bytes], longest: int) -> list[bytes | None]:
     for chunk in chunks:  # a pipe holds all of it
         os.write(sink, chunk)
     os.close(sink)
-    found.extend(None if isinstance(line, OversizedLine) else line for line in inlet)
+    found.extend(inlet)
     for descriptor in (source, waker, wake):
         os.close(descriptor)
     return found

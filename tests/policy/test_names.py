@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.policy.name_tables import CREDENTIAL_PLACES, PROTECTED_PLACES
+from handrail.policy.credential_names import CREDENTIAL_PLACES
 from handrail.policy.names import (
     can_hold_credentials,
     find_protection,
@@ -17,6 +17,7 @@ from handrail.policy.names import (
     normalize_name,
     remove_invisible,
 )
+from handrail.policy.protected_names import PROTECTED_PLACES
 
 CREDENTIALS = [
     ".env", ".env.local", ".env.production", ".env.example.local", ".envrc", ".ssh", ".ssh/config", "a/.ssh/b/c",

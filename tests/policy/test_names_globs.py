@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from handrail.policy.name_tables import (
+from handrail.policy.credential_names import (
     CREDENTIAL_ENDINGS,
     CREDENTIAL_FILES,
     CREDENTIAL_FOLDERS,

@@ -160,3 +160,34 @@ def test_what_a_killed_probe_left_goes_with_the_next_one_and_a_live_one_stays(tm
         assert list(tmp_path.glob("handrail-probe-*")) == [kept]
         alive.communicate(b"\n")
     assert not list(tmp_path.glob("handrail-probe-*"))
+
+
+@needs_bubblewrap
+@pytest.mark.parametrize(
+    ("seconds", "found"),
+    [((0.0, 20.0), None), ((0.0, 0.0), "trying it out failed: Command")],
+    ids=["once", "twice"],
+)
+def test_a_probe_that_times_out_is_repeated_once(
+    host: SandboxHost, monkeypatch: pytest.MonkeyPatch, seconds: tuple[float, ...], found: str | None
+) -> None:
+    left = list(seconds)
+
+    def start(confinement: SandboxProfile, host: SandboxHost, text: str) -> Launch:
+        monkeypatch.setattr("handrail.sandbox.probe._PROBE_SECONDS", left.pop(0))
+        return changed()(confinement, host, text)
+
+    fault = probe_tier(start, host, expected=EXPECTED)
+    assert fault is None if found is None else (fault or "").startswith(found)
+    assert not left
+
+
+def test_a_refusal_is_not_repeated(host: SandboxHost) -> None:
+    attempts: list[str] = []
+
+    def start(*_: object) -> Launch:
+        attempts.append("tried")
+        raise ToolError("SANDBOX_UNAVAILABLE", "not on this machine")
+
+    assert probe_tier(start, host, expected=EXPECTED)
+    assert attempts == ["tried"]

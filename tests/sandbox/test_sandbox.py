@@ -1,12 +1,14 @@
 """The sandbox: which tier is in use, what it says of itself, what it refuses."""
 
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
 from namespaces import PROGRAM, World, ended
 
 from handrail.protocol.errors import ToolError
+from handrail.sandbox.bubblewrap import Bubblewrap, inspect_bubblewrap
 from handrail.sandbox.environment import MAX_ARGUMENT_BYTES
 from handrail.sandbox.sandbox import CommandSandbox, forget_probes
 
@@ -37,6 +39,20 @@ def test_the_best_tier_is_in_use_and_runs_commands(world: World) -> None:
     assert (report.tier, report.failures) == (2, ())
     assert report.means.startswith("bubblewrap 0.")
     assert set(report.tree) & set(report.per_process) == set()
+
+
+@needs_bubblewrap
+def test_one_time_out_of_bubblewrap_leads_to_no_weaker_tier(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    slow = [subprocess.TimeoutExpired("bwrap", 10)]
+
+    def inspect(path: str) -> Bubblewrap:
+        if slow:
+            raise slow.pop()
+        return inspect_bubblewrap(path)
+
+    monkeypatch.setattr("handrail.sandbox.sandbox.inspect_bubblewrap", inspect)
+    assert CommandSandbox(world.host()).tier == 2
+    assert not slow
 
 
 @pytest.mark.parametrize("most", [1, 0])

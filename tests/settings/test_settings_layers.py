@@ -10,7 +10,7 @@ from layer_files import load_layers
 
 from handrail.settings import LoadedSettings, SettingsError, load
 from handrail.settings.declaration import ALL_SOURCES, FILE_SOURCES, TRUSTED_SOURCES, USER_SOURCES
-from handrail.settings.model import REFERENCE
+from handrail.settings.model import list_settings
 
 NOBODY: Mapping[str, object] = {}
 
@@ -246,8 +246,8 @@ def test_some_values_are_nobodys_but_the_persons(
 
 
 def test_every_setting_says_what_is_stricter_and_who_may_loosen_it() -> None:
-    assert list(REFERENCE) == list(load({"HOME": "/nowhere"}, {}).settings.flatten())
-    for key, setting in REFERENCE.items():
+    assert list(list_settings()) == list(load({"HOME": "/nowhere"}, {}).settings.flatten())
+    for key, setting in list_settings().items():
         assert setting.loosened_by in (
             (ALL_SOURCES,) if key == "model" else (TRUSTED_SOURCES, USER_SOURCES, FILE_SOURCES)
         )

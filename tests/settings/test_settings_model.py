@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from handrail.protocol.permissions import Permission
-from handrail.settings import REFERENCE, Settings
+from handrail.settings import Settings, list_settings
 
 START_UP = """
 import sys
@@ -79,13 +79,13 @@ def test_the_defaults_are_the_documented_ones() -> None:
 
 
 def test_every_setting_has_one_line_of_help_in_the_order_of_the_model() -> None:
-    assert list(REFERENCE) == list(Settings().flatten())
-    for entry in REFERENCE.values():
+    assert list(list_settings()) == list(Settings().flatten())
+    for entry in list_settings().values():
         assert re.fullmatch(r"[A-Z].{10,90}\.", entry.help)
 
 
 def test_the_reference_names_every_permission() -> None:
-    assert REFERENCE["tools.deny"].allowed == "a list of " + ", ".join(get_args(Permission))
+    assert list_settings()["tools.deny"].allowed == "a list of " + ", ".join(get_args(Permission))
 
 
 def test_settings_cannot_be_changed() -> None:

@@ -6,11 +6,11 @@ from pathlib import Path
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from handrail.settings import REFERENCE, LoadedSettings, SettingsError, load
+from handrail.settings import LoadedSettings, SettingsError, list_settings, load
 from handrail.settings.toml_file import RULE
 
-sections = sorted({key.partition(".")[0] for key in REFERENCE})
-leaves = sorted({key.rpartition(".")[2] for key in REFERENCE})
+sections = sorted({key.partition(".")[0] for key in list_settings()})
+leaves = sorted({key.rpartition(".")[2] for key in list_settings()})
 bare = st.sampled_from([*sections, *leaves, "enabel", "x", "1", "-"])
 quoted = st.text(
     st.characters(codec="utf-8", exclude_characters='"\\\x7f', exclude_categories=["Cc"]), max_size=20
@@ -39,7 +39,7 @@ texts = st.sampled_from(
 lists = st.lists(texts).map(lambda some: f"[{', '.join(some)}]")
 lines = st.one_of(
     st.tuples(dotted, values).map(" = ".join),
-    st.sampled_from(sorted(REFERENCE)).flatmap(lambda key: values.map(lambda value: f"{key} = {value}")),
+    st.sampled_from(sorted(list_settings())).flatmap(lambda key: values.map(lambda value: f"{key} = {value}")),
     dotted.map(lambda name: f"[{name}]"),
     dotted.map(lambda name: f"[[{name}]]"),
     st.just("[[rule]]"),
@@ -70,13 +70,13 @@ def outcome(content: bytes) -> LoadedSettings | SettingsError:
 def test_any_document_loads_or_is_refused_in_printable_words(content: bytes) -> None:
     match outcome(content):
         case LoadedSettings() as loaded:
-            assert list(loaded.sources) == list(loaded.settings.flatten()) == list(REFERENCE)
+            assert list(loaded.sources) == list(loaded.settings.flatten()) == list(list_settings())
         case SettingsError() as error:
             assert error.problems
             assert all(problem.isprintable() for problem in error.problems)
 
 
-@given(st.lists(st.sampled_from(sorted(REFERENCE)), unique=True, max_size=20), st.data())  # no more are told at once
+@given(st.lists(st.sampled_from(sorted(list_settings())), unique=True, max_size=20), st.data())  # more are not shown
 def test_one_value_alone_decides_as_it_does_among_others(keys: list[str], data: st.DataObject) -> None:
     pairs = [f"{key} = {data.draw(scalars)}" for key in keys]
     alone = [pair for pair in pairs if isinstance(outcome(pair.encode()), SettingsError)]

@@ -9,7 +9,7 @@ import pytest
 from handrail.protocol.errors import StoreError
 from handrail.settings import LoadedSettings, load
 from handrail.settings.trust import Trust, build_trust_path, read_trust
-from handrail.store.grants import give_trust, list_trusted_projects, revoke_trust
+from handrail.store.grants import give_trust, revoke_trust
 from handrail.store.state_dir import StateFolder
 
 LOOSE = """\
@@ -137,7 +137,7 @@ def test_a_file_that_loosens_nothing_needs_no_word(workspace: Path) -> None:
 def test_trust_is_taken_back(workspace: Path, state: StateFolder) -> None:
     load_in(workspace, LOOSE)
     trust(workspace, state)
-    assert list(list_trusted_projects(state)) == [str(workspace)]
+    assert list(read_trust(state.path)) == [str(workspace)]
     assert revoke_trust(state, str(workspace))
     assert not revoke_trust(state, str(workspace))
     assert load_in(workspace).settings.mode == "ask"
@@ -148,7 +148,7 @@ def test_the_record_is_for_its_owner_only_and_leaves_nothing_else_behind(state: 
     give_trust(state, "/b", "2")
     assert os.listdir(state.path) == ["trust.json"]
     assert os.stat(build_trust_path(state.path)).st_mode & 0o777 == 0o600
-    assert {path: trust.digest for path, trust in list_trusted_projects(state).items()} == {"/a": "1", "/b": "2"}
+    assert {path: trust.digest for path, trust in read_trust(state.path).items()} == {"/a": "1", "/b": "2"}
 
 
 def test_a_record_that_cannot_be_written_is_told_and_the_old_one_stays(state: StateFolder) -> None:
@@ -234,4 +234,4 @@ def test_trust_is_looked_up_where_the_caller_keeps_it(workspace: Path, state: St
 def test_trust_has_its_time(state: StateFolder) -> None:
     before = datetime.now(UTC)
     assert before <= give_trust(state, "/a", "1").time <= datetime.now(UTC)
-    assert isinstance(list_trusted_projects(state)["/a"], Trust)
+    assert isinstance(read_trust(state.path)["/a"], Trust)

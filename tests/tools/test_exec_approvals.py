@@ -198,14 +198,14 @@ def test_a_sandbox_that_fails_between_decision_and_start_is_not_replaced_by_a_we
 ) -> None:
     one = rail(mode="full")
     commands = one._session.commands
-    usual = command_run.build_profile
+    usual = command_run._resolve_cwd
 
     def failing(*given: Any, **more: Any) -> Any:
         full_disk(one)
         return usual(*given, **more)
 
     assert commands.tier == 2
-    monkeypatch.setattr(command_run, "build_profile", failing)
+    monkeypatch.setattr(command_run, "_resolve_cwd", failing)
     result = one.call("exec", {"command": "touch made"})
     assert result.error is not None
     assert result.error.code == "CONFLICT"

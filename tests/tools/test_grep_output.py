@@ -5,7 +5,6 @@ from collections.abc import Iterator
 import pytest
 
 from handrail.tools.grep import GrepArguments, build_grep_output
-from handrail.workspace.search import engine
 from handrail.workspace.search.engine import FileHits, HitLine, SearchStats
 from handrail.workspace.search.python_engine import PythonEngine
 from handrail.workspace.search.search import Engines, SearchResult
@@ -68,7 +67,7 @@ def test_an_empty_answer_of_a_search_that_did_not_come_to_its_end_does_not_say_t
 
 
 def test_a_whole_that_is_too_much_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "MAX_RESULT_BYTES", 100)
+    monkeypatch.setattr("handrail.tools.grep.MAX_RESULT_BYTES", 100)
     for hits, kept in ((5, True), (50, False)):
         lines = tuple(HitLine(number + 1, 4 * number, b"hit", ((0, 3),)) for number in range(hits))
         found = SearchResult([FileHits(b"a", lines)], hits, True, (), 0, SearchStats())

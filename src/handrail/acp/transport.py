@@ -14,7 +14,6 @@ from handrail.protocol.jsonrpc import (
     INVALID_REQUEST,
     LineSplitter,
     MalformedMessage,
-    OversizedLine,
     decode_fields,
     is_request_id,
     repair_line,
@@ -101,9 +100,9 @@ class AcpTransport:
                     self._take(line)
         self._in_loop(self.end)
 
-    def _take(self, line: bytes | OversizedLine) -> None:
+    def _take(self, line: bytes | None) -> None:
         try:
-            if isinstance(line, OversizedLine):
+            if line is None:
                 raise MalformedMessage(INVALID_REQUEST, f"a message has at most {_MAX_MESSAGE_BYTES:,} bytes")
             if line.strip():
                 self._in_loop(self._received.put_nowait, parse_fields(line))

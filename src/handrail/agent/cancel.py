@@ -1,9 +1,11 @@
 """Cancels a turn, closing the calls that it leaves open."""
 
+import asyncio
+from asyncio import AbstractEventLoop, CancelledError, Task
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from threading import RLock
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from handrail.agent.transcript import Transcript, build_calls, build_results_message
 from handrail.async_api import AsyncHandrail
@@ -12,10 +14,6 @@ from handrail.protocol.errors import ToolError, UsageError
 from handrail.protocol.messages import AssistantMessage
 from handrail.protocol.permissions import Answer, Question
 from handrail.protocol.results import Attachment, ToolResult
-
-if TYPE_CHECKING:
-    from asyncio import AbstractEventLoop, Task
-
 
 Result = TypeVar("Result")
 
@@ -44,7 +42,7 @@ class TurnCanceller:
                 self._running[0].call_soon_threadsafe(self._cancel_task, self._running)
             return True
 
-    def _cancel_task(self, asked: "tuple[AbstractEventLoop, Task[Any]]") -> None:
+    def _cancel_task(self, asked: tuple[AbstractEventLoop, Task[Any]]) -> None:
         """Does nothing if another turn runs by now."""
         if self._running is asked and not self._settling:
             self._ours = True
@@ -55,8 +53,6 @@ class TurnCanceller:
     ) -> Result:
         """The result of the work, or of `settle` if it was cancelled. A cancellation that is not ours is raised after
         `settle`."""
-        from asyncio import CancelledError  # noqa: PLC0415  the caller has loaded it
-
         task = self._begin()
         refusing = self._rail.conversation.cancelled  # set by another caller, which has to reset it
         try:
@@ -76,9 +72,7 @@ class TurnCanceller:
                 if not refusing and (self._requested or self._settling):
                     self._rail.uncancel()
 
-    def _begin(self) -> "Task[Any]":
-        import asyncio  # noqa: PLC0415  the caller has loaded it
-
+    def _begin(self) -> Task[Any]:
         task = asyncio.current_task()
         if task is None:
             raise AssertionError("a coroutine runs in a task")
@@ -90,8 +84,6 @@ class TurnCanceller:
 async def finish_despite_cancel(work: Awaitable[Result], stop: Callable[[], object] = lambda: None) -> Result:
     """Waits for work to its end. If it is cancelled meanwhile, `stop` is called, and the
     cancellation raised at the end."""
-    import asyncio  # noqa: PLC0415  the caller has loaded it
-
     task = asyncio.ensure_future(work)
     cancelled: asyncio.CancelledError | None = None
     while not task.done():
@@ -142,7 +134,6 @@ async def _try_reply(rail: AsyncHandrail, question: Question, prompt: str) -> bo
 
 
 async def close_open_calls(rail: AsyncHandrail, transcript: Transcript) -> None:
-    """Closes the open calls of a cancelled turn."""
     message = transcript.open_message
     if message is not None and message.calls:
         error = ToolError("CANCELLED", _CANCELLED)

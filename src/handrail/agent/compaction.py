@@ -56,7 +56,6 @@ class _Room(msgspec.Struct, frozen=True):
     fixed: int
     now: int
     transcript: int
-    """What the transcript may have."""
 
 
 async def compact_if_full(rail: AsyncHandrail, model: Model, transcript: Transcript, limits: TurnLimits) -> None:

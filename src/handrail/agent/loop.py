@@ -202,9 +202,10 @@ async def ask_in_turn(rail: AsyncHandrail, parked: Parked, approver: AsyncApprov
     outcome: Done | Parked = parked
     while isinstance(outcome, Parked) and (subjects := outcome.requests or outcome.questions):
         reply = await approver.ask(subjects[0], *locate_request(parked, outcome))
-        if reply.answer is None:
-            return outcome if await rail.is_pending(reply.subject) else Done(results=())
-        answered = await finish_despite_cancel(rail.try_answer(reply), rail.cancel)
-        approver.report(reply, answered)
-        outcome = answered or Done(results=())
+        settled = await finish_despite_cancel(rail.settle_reply(reply), rail.cancel)
+        if settled is None:
+            break
+        if reply.answer is not None:
+            approver.report(reply, settled.answered)
+        outcome = settled.rest
     return outcome

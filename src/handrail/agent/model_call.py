@@ -1,6 +1,8 @@
 """One request to a model: streamed, recorded, retried."""
 
+import asyncio
 import random
+from asyncio import CancelledError
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, TypeVar
 
@@ -81,8 +83,6 @@ def _format_pause(seconds: float) -> str:
 
 
 async def _sleep(seconds: float) -> None:
-    import asyncio  # noqa: PLC0415  the caller has loaded it
-
     await asyncio.sleep(seconds)
 
 
@@ -91,8 +91,6 @@ async def ask_model(
 ) -> AssistantMessage | None:
     """The answer of the model, recorded. None if it was unusable and the model has to be asked again. ModelError if the
     answer did not arrive or is incomplete."""
-    from asyncio import CancelledError  # noqa: PLC0415  the caller has loaded it
-
     message_id = make_id("m")
     buffer = _EventBuffer(rail.conversation, message_id)
     try:
@@ -245,8 +243,6 @@ class _EventBuffer:
     """Gathers the text of one message into events: the first piece at once, then by line or time."""
 
     def __init__(self, conversation: Conversation, message_id: str) -> None:
-        import asyncio  # noqa: PLC0415  the caller has loaded it
-
         self._loop = asyncio.get_running_loop()
         self._conversation = conversation
         self._message_id = message_id
@@ -259,7 +255,6 @@ class _EventBuffer:
 
     @property
     def text(self) -> str:
-        """The text so far."""
         return "".join(self._texts)
 
     def add(self, piece: TextPiece | ReasoningPiece) -> None:
@@ -280,7 +275,6 @@ class _EventBuffer:
             self._timer = self._loop.call_later(_GATHER_SECONDS, self._flush_later).cancel
 
     def flush(self) -> None:
-        """Records what was gathered."""
         if self._timer is not None:
             self._timer()
             self._timer = None

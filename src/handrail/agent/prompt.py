@@ -306,7 +306,6 @@ def _render_instructions(instructions: Instructions | None) -> str:
 
 
 def _render_notes(notes: Sequence[Memory]) -> str:
-    """As many of the notes as fit, in the given order."""
     lines: list[str] = []
     room = _MAX_NOTES_CHARS
     for note in notes:

@@ -98,7 +98,6 @@ class _CallExchange(msgspec.Struct, frozen=True):
 
 
 def _collect_exchanges(messages: Iterable[Message]) -> Iterator[_CallExchange]:
-    """Every call that has a result, in order."""
     calls: dict[str, CallPart] = {}
     for message in messages:
         if isinstance(message, AssistantMessage):
@@ -120,7 +119,6 @@ class HistoryDigest(msgspec.Struct, frozen=True, kw_only=True):
     """What the journal knows of the older part of a transcript. Nothing in it is a model's word."""
 
     messages: Sequence[Message]
-    """Messages that the model does not see any more."""
     changes: Sequence[ChangeRecord] = ()
     """Change sets of the session, oldest first."""
     processes: Sequence[ProcessRecord] = ()
@@ -213,7 +211,6 @@ def _list_read_files(done: Sequence[_CallExchange]) -> list[str]:
 
 
 def _list_todo(done: Sequence[_CallExchange]) -> list[str]:
-    """The list of the last todo call."""
     lists = (one.argument("items") for one in reversed(done) if one.call.name == "todo" and one.result.ok)
     items: Any = next(lists, None)
     entries = cast("list[dict[str, Any]]", items if isinstance(items, list) else [])

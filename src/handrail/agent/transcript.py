@@ -58,7 +58,6 @@ class Transcript:
         self.messages: list[NumberedMessage] = []
         self.system: SystemMessage | None = None
         self.turn = ""
-        """The id of the last prompt."""
         self._turn_start = 0
         """The number of messages up to that prompt."""
         self.token_estimates = TokenEstimates()
@@ -72,7 +71,6 @@ class Transcript:
         self.last_turn_event = self._conversation.last_turn_event()
 
     def add(self, message: Message, *drafts: PendingEvent) -> None:
-        """Stores a message with its events."""
         self.add_all((message,), *drafts)
 
     def add_all(self, messages: tuple[Message, ...], *drafts: PendingEvent) -> None:
@@ -87,12 +85,10 @@ class Transcript:
         self.add_all((*before, prompt), (User, {"message_id": prompt.message_id, "text": prompt.text}))
 
     def add_results(self, results: tuple[ToolResult[Any], ...], *notes: UserMessage) -> None:
-        """Stores the results of calls, with notes of the loop."""
         self.add_all((build_results_message(results), *notes))
 
     @property
     def turn_messages(self) -> list[Message]:
-        """The messages since the last prompt."""
         return [one.message for one in self.messages[self._turn_start :]]
 
     @property
@@ -155,7 +151,6 @@ def build_calls(message: AssistantMessage, turn: str) -> tuple[ToolCall, ...]:
 
 
 def build_results_message(results: tuple[ToolResult[Any], ...]) -> ResultsMessage:
-    """The results as the transcript stores them."""
     return ResultsMessage(results=tuple(map(_to_call_result, results)))
 
 
@@ -190,7 +185,6 @@ def select_context_messages(messages: Sequence[NumberedMessage]) -> tuple[Messag
 
 
 def find_last_summary(messages: Sequence[NumberedMessage]) -> tuple[int, SummaryMessage] | None:
-    """The last summary and its number."""
     for one in reversed(messages):
         if isinstance(one.message, SummaryMessage):
             return one.number, one.message
@@ -198,7 +192,6 @@ def find_last_summary(messages: Sequence[NumberedMessage]) -> tuple[int, Summary
 
 
 def select_unsummarized(messages: Sequence[NumberedMessage]) -> list[NumberedMessage]:
-    """The messages that no summary replaces."""
     found = find_last_summary(messages)
     first = found[1].kept_from if found else 0
     return [one for one in messages if one.number >= first and type(one.message) not in _NOT_IN_CONTEXT]
@@ -288,7 +281,6 @@ def _estimate_text_tokens(text: str) -> int:
 
 
 def estimate_fixed_tokens(system: str, specs: Sequence[ToolSpec]) -> int:
-    """The tokens of system prompt and tools."""
     texts = sum(_estimate_text_tokens(spec.description) for spec in specs)
     return _estimate_text_tokens(system) + texts + sum(map(_estimate_spec, specs))
 

@@ -38,9 +38,7 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
     tokens: int = 0
     """Input and output tokens of all its requests to the model."""
     requests: tuple[PermissionRequest, ...] = ()
-    """Permission requests that are open."""
     questions: tuple[Question, ...] = ()
-    """Questions of the model that are open."""
     code: str | None = None
     """The error code, if it ended early."""
     message: str | None = None
@@ -88,7 +86,6 @@ def find_cut_off_reason(message: AssistantMessage, limits: TurnLimits) -> str | 
 def build_loop_notes(
     transcript: Transcript, message: AssistantMessage, done: Done, limits: TurnLimits
 ) -> tuple[UserMessage, ...]:
-    """Notes of the loop to the model about its last calls."""
     notes = [build_note(CUT_OFF)] if message.finish == "length" else []
     count = _count_repeats([*transcript.turn_messages, build_results_message(done.results)])
     if count == limits.repeats:

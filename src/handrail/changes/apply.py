@@ -67,16 +67,9 @@ MAX_IN_MEMORY_BYTES = 8 * 1024 * 1024
 MAX_SINGLY_FLUSHED_STEPS = 32
 """Number of steps up to which each file is flushed by itself. The files of more steps are flushed together."""
 
-_NO_OPTIONS = ApplyOptions()
-
 
 def apply_steps(
-    workspace: Workspace,
-    history: History,
-    steps: Iterable[Step],
-    *,
-    temporary: str,
-    options: ApplyOptions = _NO_OPTIONS,
+    workspace: Workspace, history: History, steps: Iterable[Step], *, temporary: str, options: ApplyOptions
 ) -> list[Step]:
     """Applies all steps, each only to the state that it starts from. Returns those that changed something.
 
@@ -103,8 +96,6 @@ def _rank_step(step: Step, options: ApplyOptions) -> int:
 
 
 class _Application(NamedTuple):
-    """One application of a change set."""
-
     workspace: Workspace
     history: History
     temporary: str
@@ -118,8 +109,6 @@ class _Application(NamedTuple):
 
 
 class StepApplier:
-    """Applies ordered steps."""
-
     def __init__(self, run: _Application) -> None:
         self._run = run
         self._known = dict(run.options.known_states)
@@ -226,7 +215,10 @@ class StepApplier:
     # Rolling back
 
     def _roll_back(self, taken: list[Step], error: Exception) -> None:
-        placements = {path: _invert_placement(placement) for path, placement in self._run.options.placements.items()}
+        placements = {
+            path: Placement(in_place=False if placement.linked_to is not None else placement.in_place)
+            for path, placement in self._run.options.placements.items()
+        }
         options = replace(self._run.options, placements=placements, sources={}, known_states={})
         inverse = StepApplier(self._run._replace(options=options))
         stuck = [clip_path(os.fsdecode(step.path)) for step in reversed(taken) if not inverse._can_restore(step)]
@@ -253,10 +245,6 @@ class StepApplier:
             if not parent.missing and self._placer.give_back(parent, step.path, step.before, now.current):
                 return
         self._apply(parent, invert_step(step))
-
-
-def _invert_placement(placement: Placement) -> Placement:
-    return Placement(in_place=False if placement.linked_to is not None else placement.in_place)
 
 
 def read_locked_state(workspace: Workspace, path: bytes, unlocked: Mapping[bytes, int]) -> PathState:
@@ -373,14 +361,10 @@ class _FilePlacer:
         content, kept = self._open_content(new), lambda: self._blobs.chunks(before.hash)
         write_through(new.folder, new.name, content, held, new.shown, new.state.mode, kept)
         if new.placement.attributes is not None and hasattr(os, "listxattr"):
-            self._dress_present(new, new.placement.attributes)
-
-    @staticmethod
-    def _dress_present(new: _NewFile, attributes: dict[str, bytes]) -> None:
-        with contextlib.suppress(OSError):  # a file that may not be written keeps its attributes
-            file = os.open(new.name, READ_FILE, dir_fd=new.folder)
-            with closing_descriptor(file):
-                _set_attributes(file, attributes)
+            with contextlib.suppress(OSError):  # a file that may not be written keeps its attributes
+                file = os.open(new.name, READ_FILE, dir_fd=new.folder)
+                with closing_descriptor(file):
+                    _set_attributes(file, new.placement.attributes)
 
     def _link(self, new: _NewFile, other: bytes) -> None:
         """Makes the path another name of a file that has the right bytes."""

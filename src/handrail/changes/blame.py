@@ -22,8 +22,6 @@ Content = Callable[[str], bytes | None]
 
 
 class _TracedLine(msgspec.Struct, frozen=True):
-    """A line in one state of a file."""
-
     path: bytes
     hash: str
     lines: list[str]

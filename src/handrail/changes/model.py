@@ -39,8 +39,6 @@ class OverlayFile(NamedTuple):
 
 
 class ApplyOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """Options for applying steps, by their paths."""
-
     placements: Mapping[bytes, Placement] = {}
     sources: Mapping[bytes, OverlayFile | bytes] = {}
     """Files of an overlay to move, or bytes to write. Other contents come from the blobs of the history."""
@@ -109,7 +107,6 @@ def build_change(step: Step, shown: str, diff: Diff, *, binary: bool = False) ->
 
 
 def _classify(before: State | None, after: State | None) -> Action:
-    """The action that leads from one state to the other."""
     if before is None:
         return "created"
     if after is None:

@@ -29,8 +29,6 @@ _MAX_COMPARED_BYTES = 8 * 1024 * 1024
 
 
 class RecordedChangeSet(msgspec.Struct, frozen=True):
-    """A change set that was made."""
-
     changes: ChangeSet
     problem: str | None = None
     """An error that happened although it was made."""
@@ -44,10 +42,6 @@ class Recorder:
         self._workspace = workspace
         self._session = session_id
         self._runner = runner
-
-    @property
-    def durable(self) -> bool:
-        return self.history.durable
 
     @cached_property
     def _log(self) -> "ChangeLog":
@@ -137,7 +131,6 @@ class Recorder:
             raise _build_backup_error("What is to be written", error) from None
 
     def keep_link(self, landing: ResolvedParent) -> None:
-        """Keeps the target of a link."""
         self.history.blobs.put(os.fsencode(os.readlink(landing.name, dir_fd=landing.folder)), pack=True)
 
     def keep_all(self, states: Iterable[tuple[bytes, PathState]]) -> None:

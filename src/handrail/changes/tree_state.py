@@ -16,7 +16,6 @@ from handrail.workspace.file_state import FileId, PathState, read_state
 from handrail.workspace.resolve import ENTER_FOLDER, closing_descriptor
 from handrail.workspace.workspace import Workspace
 
-_USER_NAMESPACE = "user."
 _ELSEWHERE = PathState(State(kind="link", hash="elsewhere"))
 """A link or a file is on the way to the path. No step starts from this state."""
 
@@ -204,12 +203,11 @@ def capture_extras(
 
 
 def read_user_xattrs(workspace: Workspace, path: bytes) -> dict[str, bytes]:
-    """The extended attributes of a file in the user namespace."""
     if not hasattr(os, "listxattr"):
         return {}
     with contextlib.suppress(OSError, ToolError), workspace.open_parent(path) as parent:
         file = f"/proc/self/fd/{parent.folder}/{parent.name}"
-        names = [name for name in os.listxattr(file, follow_symlinks=False) if name.startswith(_USER_NAMESPACE)]
+        names = [name for name in os.listxattr(file, follow_symlinks=False) if name.startswith("user.")]
         return {name: os.getxattr(file, name, follow_symlinks=False) for name in names}
     return {}
 

@@ -3,6 +3,7 @@
 import os
 import stat
 from collections.abc import Iterable
+from functools import cache
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -347,7 +348,6 @@ def _reverse_lines(
 
 
 def _read_diffs(history: History, entry: LoggedChangeSet, path: bytes) -> list[tuple[str, str | None]]:
-    """The diffs of a path in a change set, each with the text before it."""
     diffs = history.log.diffs(entry.number) or ("",) * len(entry.body.steps)
     steps = zip(entry.body.steps, diffs, strict=False)
     return [(diff, _read_text(history, step.before)) for step, diff in steps if step.path == path]
@@ -369,8 +369,6 @@ def _read_text(history: History, state: State | None) -> str | None:
 
 
 class _Conflict(msgspec.Struct, frozen=True):
-    """A file that changed since."""
-
     path: str
     changed_by: tuple[int, ...]
     """Later change sets. Empty if the file was not changed by handrail."""
@@ -381,12 +379,10 @@ class _Conflict(msgspec.Struct, frozen=True):
 
 
 class _LaterChanges:
-    """The change sets after those that are undone."""
-
     def __init__(self, history: History, entries: list[LoggedChangeSet]) -> None:
         self._log = history.log
         self._own = {entry.number for entry in entries}
-        self._entries: dict[int, LoggedChangeSet | None] = {}
+        self._load = cache(history.log.entry)
         self._results: dict[int, dict[bytes, State | None]] = {}
 
     def find_conflict(self, path: bytes, now: PathState, shown: str, *, has_lines: bool) -> _Conflict:
@@ -399,11 +395,6 @@ class _LaterChanges:
         undos = () if changes else (later[-1].number,)
         return _Conflict(shown, changes or undos, undos, has_lines)
 
-    def _load(self, number: int) -> LoggedChangeSet | None:
-        if number not in self._entries:
-            self._entries[number] = self._log.entry(number)
-        return self._entries[number]
-
     def _list_results(self, entry: LoggedChangeSet) -> dict[bytes, State | None]:
         if entry.number not in self._results:
             self._results[entry.number] = {step.path: step.after for step in entry.body.steps}
@@ -411,7 +402,6 @@ class _LaterChanges:
 
 
 def _build_conflict_error(numbers: tuple[int, ...], conflicts: list[_Conflict]) -> ToolError:
-    """Names the files, who changed them, and the choices."""
     described = " ".join(_describe_conflict(conflict) for conflict in conflicts[:_MAX_NAMED_CONFLICTS])
     rest = len(conflicts) - _MAX_NAMED_CONFLICTS
     more = f" {rest} more files likewise." if rest > 0 else ""

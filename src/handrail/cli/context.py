@@ -2,9 +2,9 @@
 
 import os
 import sys
-from argparse import Namespace
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import msgspec
@@ -27,7 +27,7 @@ _MAX_LINE_BYTES = 64 * 1024 * 1024
 # Workspace
 
 
-def resolve_workspace(options: Namespace) -> str:
+def resolve_workspace(options: SimpleNamespace) -> str:
     """The folder of --workspace, or the current folder. Prints the current folder, since nobody named it."""
     if options.workspace:
         return options.workspace
@@ -51,7 +51,7 @@ def is_whole_home(folder: str) -> bool:
     return folder in {"/", os.path.realpath(os.path.expanduser("~"))}
 
 
-def find_project_folder(options: Namespace) -> str | None:
+def find_project_folder(options: SimpleNamespace) -> str | None:
     """The folder of --workspace, or the current folder if that can be a workspace."""
     if options.workspace:
         return options.workspace
@@ -62,7 +62,7 @@ def find_project_folder(options: Namespace) -> str | None:
     return None if is_whole_home(folder) else folder
 
 
-def resolve_project_folder(options: Namespace) -> str | None:
+def resolve_project_folder(options: SimpleNamespace) -> str | None:
     """The same. CommandFailed if the folder does not exist."""
     folder = find_project_folder(options)
     if folder is not None and not os.path.isdir(folder):
@@ -74,7 +74,7 @@ def resolve_project_folder(options: Namespace) -> str | None:
 
 
 def load_settings(
-    options: Namespace,
+    options: SimpleNamespace,
     mode: str | None = None,
     workspace: str | None = None,
     *,
@@ -87,10 +87,10 @@ def load_settings(
         for text in loaded.notes:
             print_note(text)
     if loaded.settings.tools.disable:  # a name without a tool leaves a tool on that the person wanted off
-        from handrail.inspection import list_tool_remarks  # noqa: PLC0415  few disable any
+        from handrail.inspection import build_tool_set  # noqa: PLC0415  few disable any
 
         with suppress(UsageError):  # opening a session reports it
-            for text in list_tool_remarks(loaded.settings):
+            for text in build_tool_set(loaded.settings).unmatched():
                 warn(f"warning: {text}")
     return loaded
 
@@ -100,14 +100,14 @@ def add_unknown_tool_notes(loaded: LoadedSettings) -> LoadedSettings:
     tools = loaded.settings.tools
     if not tools.enable and not tools.disable and all(rule.tool == "exec" for rule in loaded.rules):
         return loaded
-    from handrail.inspection import list_tool_names, list_tool_remarks  # noqa: PLC0415  few settings name other tools
+    from handrail.inspection import build_tool_set  # noqa: PLC0415  few settings name other tools
     from handrail.settings.rules import list_unknown_tools  # noqa: PLC0415
 
     try:
-        unknown = list_unknown_tools(loaded, list_tool_names(loaded.settings))
-        notes = (*loaded.notes, *unknown, *list_tool_remarks(loaded.settings))
+        offer = build_tool_set(loaded.settings)
     except UsageError:
         return loaded
+    notes = (*loaded.notes, *list_unknown_tools(loaded, offer.registered), *offer.unmatched())
     return msgspec.structs.replace(loaded, notes=notes)
 
 
@@ -117,7 +117,7 @@ def has_servers(loaded: LoadedSettings, workspace: str) -> bool:
 
 
 def find_server_sources(
-    options: Namespace, loaded: LoadedSettings, workspace: str, called: str | None = None
+    options: SimpleNamespace, loaded: LoadedSettings, workspace: str, called: str | None = None
 ) -> "tuple[ToolSource, ...]":
     """The MCP servers of a session in this workspace. A server starts when its tools are needed.
 
@@ -144,7 +144,7 @@ def open_state_folder() -> "StoredState":
     return StoredState(resolve_state_folder(os.environ))
 
 
-def resolve_session_folder(options: Namespace, spelled: str) -> str:
+def resolve_session_folder(options: SimpleNamespace, spelled: str) -> str:
     """The folder of a session of the workspace."""
     return resolve_workspace_session(os.path.realpath(resolve_workspace(options)), spelled)
 

@@ -7,7 +7,7 @@ import sys
 
 from handrail.cli.exits import INFRASTRUCTURE, INTERRUPTED, OK, USAGE, CommandFailed
 from handrail.cli.output import hide_notes, print_out, warn
-from handrail.cli.parser import Command, is_group, load_command, parse_arguments, render_overview, split_command
+from handrail.cli.parser import Command, is_group, load_command, parse_plain, split_command
 from handrail.protocol.version import VERSION
 
 
@@ -37,17 +37,17 @@ def _run(words: list[str]) -> int:
     group = words[0] if words and is_group(words[0]) else ""
     rest = words[bool(group) :]
     if not rest:
-        warn(render_overview(group).rstrip())
+        warn(_load_usage().render_overview(group).rstrip())
         return USAGE
     if rest[0] in {"--help", "-h"}:
-        print_out(render_overview(group))
+        print_out(_load_usage().render_overview(group))
         return OK
     if words[0] == "--version":
         print_out(f"handrail {VERSION}\n")
         return OK
     name, arguments = split_command(words)
     command = _load(name)
-    options = parse_arguments(name, arguments, command)
+    options = parse_plain(command, arguments) or _load_usage().parse_arguments(name, arguments, command)
     if options is None:
         return OK
     with hide_notes(options.quiet):
@@ -63,6 +63,12 @@ def _load(name: str) -> Command:
     gc.set_threshold(10_000)
     gc.enable()
     return command
+
+
+def _load_usage():  # the type is that of the module
+    from handrail.cli import usage  # noqa: PLC0415  loads argparse, which most command lines do not need
+
+    return usage
 
 
 def _import_msgspec_fast() -> None:

@@ -3,9 +3,9 @@
 import os
 import sys
 import threading
-from argparse import Namespace
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
+from types import SimpleNamespace
 from typing import TextIO
 
 from handrail.cli.exits import INFRASTRUCTURE, CommandFailed
@@ -137,7 +137,7 @@ def _put(stream: TextIO, write: Callable[[], object]) -> bool:
 
 
 @contextmanager
-def print_slow_notice(options: Namespace, what: str) -> Generator[None]:
+def print_slow_notice(options: SimpleNamespace, what: str) -> Generator[None]:
     """Tells a person at a terminal what the command waits for, after a second."""
     if options.json or options.quiet or sys.stderr is None or not sys.stderr.isatty():
         yield

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from argparse import Namespace
+from types import SimpleNamespace
 from typing import Any, cast
 
 from handrail.api import Handrail
@@ -26,12 +26,12 @@ LEFT_WAITING = "Left waiting. Your files are untouched. handrail approvals lists
 """For a person who ended the prompt without an answer."""
 
 
-def can_ask(options: Namespace) -> bool:
+def can_ask(options: SimpleNamespace) -> bool:
     """Whether a prompt may be shown. A prompt never interrupts output for a pipe or a program."""
     return not options.json and sys.stdout is not None and sys.stdout.isatty() and is_person_present()
 
 
-def ask_until_answered(rail: Handrail, result: ToolResult[Any], options: Namespace) -> ToolResult[Any]:
+def ask_until_answered(rail: Handrail, result: ToolResult[Any], options: SimpleNamespace) -> ToolResult[Any]:
     """Returns the result of a call after the answer of the person. If they leave it for later, it still waits."""
     if result.error is None or result.error.code != "PERMISSION_REQUIRED":
         return result
@@ -175,7 +175,7 @@ def _find_looser_mode(rule: str, mode: Mode, *, undo: bool) -> Mode | None:
     """The next looser mode in which a built-in rule does not ask. `undo`: whether undo would cover the call."""
     if rule == "exec.no-sandbox":
         return None
-    from handrail.explanation import MODE_TABLE  # noqa: PLC0415  only a suggestion needs it
+    from handrail.inspection import MODE_TABLE  # noqa: PLC0415  only a suggestion needs it
 
     allowing = {"allow", "undoable"} if undo else {"allow"}
     rows = {f"fs.{kind}": row for kind, row in MODE_TABLE.items()}

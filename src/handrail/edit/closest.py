@@ -15,7 +15,7 @@ import msgspec
 
 from handrail.edit.fuzzy.candidates import Pair, pair_up
 from handrail.edit.fuzzy.normalize import split_words
-from handrail.edit.lines import find_line_end, find_line_start
+from handrail.edit.lines import find_line_end, find_line_start, find_places
 
 MAX_COMPARED_CHARS = 400
 """Characters of a line that are compared."""
@@ -160,13 +160,9 @@ def _find_hits(text: str, pieces: Iterable[tuple[str, int]]) -> tuple[list[_Hit]
     rare: list[_Hit] = []
     common: list[_Hit] = []
     for piece, number in pieces:
-        places: list[int] = []
-        at = text.find(piece)
-        while at >= 0 and len(places) <= _MAX_RARE_HITS:
-            places.append(at)
-            at = text.find(piece, at + len(piece))
+        places = list(itertools.islice(find_places(text, piece, overlapping=False), _MAX_RARE_HITS + 1))
         hits = rare if len(places) <= _MAX_RARE_HITS else common
-        hits += (_Hit(place, number, len(piece) / len(places)) for place in places)
+        hits += (_Hit(place.start, number, len(piece) / len(places)) for place in places)
     return rare, common
 
 

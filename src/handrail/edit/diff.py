@@ -8,7 +8,15 @@ from typing import NamedTuple
 
 import msgspec
 
-from handrail.edit.lines import Replacement, apply_replacements, find_line_end, find_line_start, split_keeping_newlines
+from handrail.edit.lines import (
+    Replacement,
+    apply_replacements,
+    count_common_end,
+    count_common_start,
+    find_line_end,
+    find_line_start,
+    split_keeping_newlines,
+)
 
 CONTEXT_LINES = 3
 _MAX_DIFF_CHARS = 60_000
@@ -20,7 +28,6 @@ TRUNCATION_MARK = "… "
 NO_FILE = "/dev/null"
 _MAX_MATCHER_STEPS = 50_000_000
 """More steps take seconds, in the worst case minutes."""
-_ESCAPES = {b"a": 7, b"b": 8, b"t": 9, b"n": 10, b"v": 11, b"f": 12, b"r": 13}
 
 
 class Diff(msgspec.Struct, frozen=True):
@@ -193,9 +200,7 @@ def _group_by_context(changes: Iterable[LineChange]) -> Iterator[list[LineChange
 
 
 def _format_range(start: int, count: int) -> str:
-    if count == 1:
-        return str(start + 1)
-    return f"{start + 1 if count else start},{count}"
+    return str(start + 1) if count == 1 else f"{start + bool(count)},{count}"
 
 
 def _quote_name(name: str | None) -> str:
@@ -271,8 +276,10 @@ def narrow_replacements(text: str, replacements: Iterable[Replacement]) -> Itera
 
 def _split_at_anchors(old: Sequence[str], new: Sequence[str]) -> Iterator[LineChange]:
     """Yield the parts between lines that each list has once, in the same order."""
-    pairs = _select_longest_increasing(list(_pair_unique_lines(old, new)))
-    for (a, c), (b, d) in pairwise(((-1, -1), *pairs, (len(old), len(new)))):
+    counts, new_counts = Counter(old), Counter(new)
+    places = {line: number for number, line in enumerate(new) if new_counts[line] == 1}
+    pairs = [(number, places[line]) for number, line in enumerate(old) if counts[line] == 1 and line in places]
+    for (a, c), (b, d) in pairwise(((-1, -1), *_select_longest_increasing(pairs), (len(old), len(new)))):
         if (a + 1, c + 1) != (b, d):
             yield LineChange(a + 1, b, c + 1, d)
 
@@ -280,16 +287,10 @@ def _split_at_anchors(old: Sequence[str], new: Sequence[str]) -> Iterator[LineCh
 def _trim_common(old: Sequence[str], new: Sequence[str], part: LineChange) -> LineChange | None:
     """Cut off the items that both start and end with. None if nothing is left."""
     a, b, c, d = part
-    head = _count_equal(old[a:b], new[c:d])
-    tail = _count_equal(old[a + head : b][::-1], new[c + head : d][::-1])
+    head = count_common_start(old[a:b], new[c:d])
+    tail = count_common_end(old[a + head : b], new[c + head : d])
     change = LineChange(a + head, b - tail, c + head, d - tail)
     return None if change.a == change.b and change.c == change.d else change
-
-
-def _count_equal(one: Sequence[str], other: Sequence[str]) -> int:
-    return next(
-        (count for count, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other))
-    )
 
 
 def _match(old: Sequence[str], new: Sequence[str], part: LineChange, *, autojunk: bool = True) -> Iterator[LineChange]:
@@ -313,12 +314,6 @@ def _count_steps(old: Sequence[str], new: Sequence[str], *, autojunk: bool = Tru
     most = len(new) // 100 + 1 if autojunk and len(new) >= 200 else len(new)
     pairs = sum(count for item in old if (count := counts[item]) <= most)
     return (len(old) + pairs) * min(len(old), len(new), pairs + 1)
-
-
-def _pair_unique_lines(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[int, int]]:
-    counts, new_counts = Counter(old), Counter(new)
-    places = {line: number for number, line in enumerate(new) if new_counts[line] == 1}
-    return ((number, places[line]) for number, line in enumerate(old) if counts[line] == 1 and line in places)
 
 
 def _select_longest_increasing(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:

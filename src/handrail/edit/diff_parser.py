@@ -3,12 +3,13 @@
 import re
 from collections import deque
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Literal, NamedTuple
 
 import msgspec
 
 from handrail.edit.diff import NO_FILE, NO_NEWLINE, TRUNCATION_MARK
-from handrail.edit.lines import split_keeping_newlines
+from handrail.edit.lines import find_places, split_keeping_newlines
 
 _HUNK_RANGE = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@")
 _KINDS: dict[str, Literal["context", "added", "removed"]] = {" ": "context", "+": "added", "-": "removed"}
@@ -189,15 +190,10 @@ def _apply_hunks(hunks: Sequence[DiffHunk], before: str) -> str | None:
 
 def _find_only(text: str, lines: str) -> int | None:
     """Return where whole lines are in a text, if they are there once."""
-    at = _find_lines(text, lines, 0)
-    return None if at is None or _find_lines(text, lines, at + 1) is not None else at
-
-
-def _find_lines(text: str, lines: str, start: int) -> int | None:
-    if not lines:
-        return None
-    while (at := text.find(lines, start)) >= 0:
-        if (at == 0 or text[at - 1] == "\n") and (lines.endswith("\n") or at + len(lines) == len(text)):
-            return at
-        start = at + 1
-    return None
+    whole = (
+        at
+        for at, end in find_places(text, lines)
+        if (at == 0 or text[at - 1] == "\n") and (lines.endswith("\n") or end == len(text))
+    )
+    found = list(islice(whole, 2)) if lines else []
+    return found[0] if len(found) == 1 else None

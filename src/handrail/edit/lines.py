@@ -1,7 +1,7 @@
 """Line arithmetic on a text."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import AnyStr, NamedTuple
+from typing import NamedTuple
 
 
 class Span(NamedTuple):
@@ -47,6 +47,15 @@ def count_lines(text: str) -> int:
     return text.count("\n") + (not text.endswith("\n") and text != "")
 
 
+def find_places(text: str, part: str, *, overlapping: bool = True) -> Iterator[Span]:
+    """Yield the places of a part in a text, character for character."""
+    step = 1 if overlapping else len(part)
+    at = text.find(part)
+    while at >= 0:
+        yield Span(at, at + len(part))
+        at = text.find(part, at + step)
+
+
 def find_line_start(text: str, position: int, back: int = 0) -> int:
     """Return where the line of a position starts, or the line `back` lines above it."""
     at = text.rfind("\n", 0, position) + 1
@@ -65,8 +74,8 @@ def find_line_end(text: str, position: int, on: int = 0) -> int:
     return at
 
 
-def count_common_start(one: AnyStr, other: AnyStr) -> int:
-    """Count the characters, or bytes, that two texts start with alike."""
+def count_common_start(one: Sequence[object], other: Sequence[object]) -> int:
+    """Count the characters, bytes or lines that two sequences start with alike."""
     low, high = 0, min(len(one), len(other))
     while low < high:  # bisection: texts can be megabytes
         middle = (low + high + 1) // 2
@@ -74,13 +83,8 @@ def count_common_start(one: AnyStr, other: AnyStr) -> int:
     return low
 
 
-def count_common_end(one: str, other: str) -> int:
-    low, high = 0, min(len(one), len(other))
-    while low < high:
-        middle = (low + high + 1) // 2
-        same = one[len(one) - middle : len(one) - low] == other[len(other) - middle : len(other) - low]
-        low, high = (middle, high) if same else (low, middle - 1)
-    return low
+def count_common_end(one: Sequence[object], other: Sequence[object]) -> int:
+    return count_common_start(one[::-1], other[::-1])
 
 
 def normalize_newlines(text: str) -> str:

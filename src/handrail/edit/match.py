@@ -1,16 +1,14 @@
 """Finds the text that an edit replaces."""
 
-from collections.abc import Iterator
 from itertools import islice
 
 import msgspec
 
 from handrail.edit.fuzzy.candidates import MAX_COUNTED_PLACES, OF_EDIT, Wording
-from handrail.edit.lines import Replacement, Span
+from handrail.edit.lines import Replacement, Span, find_places
 from handrail.protocol.errors import ToolError
 
 MAX_PLACES = 100_000
-"""Places that one edit replaces."""
 _MAX_COMPARED_CHARS = 20_000_000
 """Characters that counting may compare. Each place costs the length of the old text."""
 
@@ -59,15 +57,6 @@ def match_edit(
         found, complete = list_places(text, old, MAX_COUNTED_PLACES)
         raise build_ambiguous_error(readable, "exact", found, wording, all_of_them=complete)
     return EditMatch("exact", spans, tuple(Replacement(start, end, new) for start, end in spans))
-
-
-def find_places(text: str, old: str, *, overlapping: bool = True) -> Iterator[Span]:
-    """Yield the places of a text, character for character."""
-    step = 1 if overlapping else len(old)
-    at = text.find(old)
-    while at >= 0:
-        yield Span(at, at + len(old))
-        at = text.find(old, at + step)
 
 
 def list_places(text: str, old: str, most: int) -> tuple[list[Span], bool]:

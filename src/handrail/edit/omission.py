@@ -243,7 +243,6 @@ def _is_english(text: str) -> bool:
 _MAX_GAP_LINES = 3
 """Lines without words between two hunks that are judged as one."""
 _MAX_PARSED_LINES = 5_000
-"""Lines of each text that are parsed."""
 _MAX_DOCTEST_LINES = 50
 """Lines that are searched for the start of a doctest."""
 _LOOK_AHEAD_LINES = 4
@@ -288,24 +287,19 @@ class Placeholder(NamedTuple):
 
 def refuse_omission(old: str, new: str, path: str) -> None:
     """Raise OMITTED_TEXT if a placeholder would replace a part of a file."""
-    found = find_placeholder(old, new, path)
-    if found:
+    if found := find_placeholder(old, new, path):
         raise _build_error(found, "newText", "Send the real lines in its place, or leave out both it and them.")
 
 
 def refuse_omission_in_file(old: str, new: str, path: str) -> None:
     """Raise OMITTED_TEXT if a whole file would lose lines to a placeholder that says so in words."""
-    found = find_placeholder(old, new, path, certain=True)
-    if found:
+    if found := find_placeholder(old, new, path, certain=True):
         advice = "Send the whole content with the real lines, or change a part of the file with edit."
         raise _build_error(found, "content", advice)
 
 
 def find_placeholder(old: str, new: str, path: str, *, certain: bool = False) -> Placeholder | None:
-    """Find the first placeholder of the new text in whose hunk real lines are lost. Both texts have plain newlines.
-
-    With `certain` only placeholders in words count: in a whole file, dots alone may be meant.
-    """
+    """Find the first new placeholder in whose hunk real lines are lost. `certain`: only those in words count."""
     before, after = old.split("\n"), new.split("\n")
     marks = _find_new_marks(before, after, path, certain=certain) if old else {}
     if not marks:
@@ -324,10 +318,9 @@ def find_placeholder(old: str, new: str, path: str, *, certain: bool = False) ->
             may_be_text = mark.bare and _may_be_text(number, after)  # one line of text may become dots
             if lost > added + may_be_text or (lost and _is_explicit(mark, path)):
                 return Placeholder(number + 1, after[number].strip(), lost)
+            # Equal lines divide the hunks by chance.
             if all_lost and not certain and _is_explicit(mark, path):
-                return Placeholder(
-                    number + 1, after[number].strip(), all_lost
-                )  # equal lines divide the hunks by chance
+                return Placeholder(number + 1, after[number].strip(), all_lost)
     return None
 
 
@@ -367,18 +360,16 @@ def _has_words(line: str) -> bool:
     return any(map(str.isalnum, line))
 
 
-def _join_hunks(hunks: Iterator[LineChange], before: Sequence[str]) -> Iterator[LineChange]:
+def _join_hunks(hunks: Iterator[LineChange], before: Sequence[str]) -> list[LineChange]:
     """Join hunks with only brackets and blank lines between them: where a diff divides them is chance."""
-    last: LineChange | None = None
+    joined: list[LineChange] = []
     for hunk in hunks:
+        last = joined[-1] if joined else None
         if last and hunk.a - last.b <= _MAX_GAP_LINES and not any(map(_has_words, before[last.b : hunk.a])):
-            last = LineChange(last.a, hunk.b, last.c, hunk.d)
-            continue
-        if last:
-            yield last
-        last = hunk
-    if last:
-        yield last
+            joined[-1] = LineChange(last.a, hunk.b, last.c, hunk.d)
+        else:
+            joined.append(hunk)
+    return joined
 
 
 def _is_placeholder_here(mark: OmissionMark, number: int, after: Sequence[str], path: str) -> bool:
@@ -477,5 +468,4 @@ def _get_line_below(number: int, after: Sequence[str]) -> str:
 
 
 def _find_next(number: int, after: Sequence[str]) -> str:
-    """Return the next line that is not blank."""
     return next((line for line in after[number + 1 : number + _LOOK_AHEAD_LINES] if line.strip()), "")

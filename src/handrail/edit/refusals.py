@@ -251,10 +251,7 @@ def _format_code_points(text: str, other: str) -> str:
 
 
 def _cut_difference(line: str, wanted: str, *, opens: bool, closes: bool) -> tuple[str, str]:
-    """Return the parts of two lines that differ, widened to whole words and white space.
-
-    The first and the last wanted line may be parts of lines.
-    """
+    """Return the differing parts of two lines, in whole words. The first and last wanted line may be parts of lines."""
     wanted = wanted[:MAX_COMPARED_CHARS]
     line = _cut_to_wanted(find_similar_piece(line, wanted), wanted, opens=opens, closes=closes)
     head = count_common_start(line, wanted)

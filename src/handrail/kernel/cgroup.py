@@ -46,10 +46,7 @@ class ControlGroup:
 
 @cache
 def find_parent_group(mount: str = _MOUNT) -> str | None:
-    """The parent of this process's group, where groups of commands are created.
-
-    None: the user may not write there, or the parent does not delegate memory and pids.
-    """
+    """Where groups of commands are created. None: not writable, or memory and pids are not delegated."""
     lines = _read("/proc/self/cgroup").splitlines()
     own = next((line.removeprefix("0::") for line in lines if line.startswith("0::")), "/")
     parent = os.path.dirname(mount + own.rstrip("/")) if own != "/" else mount

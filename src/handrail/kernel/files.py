@@ -54,7 +54,6 @@ def openat2(folder: int, path: str, flags: int, mode: int = 0, resolve: int = 0)
 
 
 def has_openat2() -> bool:
-    """Whether openat2 works in this process."""
     if sys.platform != "linux" or os.uname().machine not in COMMON_TABLE_MACHINES:
         return False
     folder = os.open("/", os.O_PATH | os.O_DIRECTORY)
@@ -89,8 +88,7 @@ def _rename(folder: int, source: str, into: int, target: str, flags: int) -> Non
     if _renameat2 is None:
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS), target)
     result = _renameat2(folder, os.fsencode(source), into, os.fsencode(target), ctypes.c_uint(flags))
-    if result < 0:
-        check(result, path=target)
+    check(result, path=target)
 
 
 class _FileHandle(ctypes.Structure):
@@ -162,7 +160,6 @@ class DescriptorSet:
         return self._open[-1]
 
     def open_pipe(self) -> tuple[int, int]:
-        """A new pipe: the end to read from, the end to write to."""
         ends = open_pipe_above_standard()
         self._open += ends
         return ends

@@ -71,7 +71,6 @@ class Ruleset:
         self.descriptor = check(_syscall(_CREATE_RULESET, ctypes.byref(handled), ctypes.c_size_t(size), 0), "Landlock")
 
     def allow(self, place: int, rights: int) -> None:
-        """Allow `rights` for the file or folder behind the descriptor `place`, and below it."""
         allow(self.descriptor, place, rights & self._known)
 
     def close(self) -> None:

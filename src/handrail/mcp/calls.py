@@ -90,13 +90,13 @@ class ClientCalls:
 
         If the preview of an approved command is out of date, the command is retried, and the new preview asks.
         """
-        subject, outcome = (*call.questions, *call.requests)[0], None
+        subject, settled = (*call.questions, *call.requests)[0], None
         with suppress(UsageError):  # the request does not take this answer and still waits
             if not self._retry_outdated(subject, answer):
-                outcome = self.rail.try_answer(ApproverReply(subject, answer))
-        if not isinstance(outcome, Done):
+                settled = self.rail.settle_reply(ApproverReply(subject, answer))
+        if settled is None or not isinstance(settled.answered, Done):
             return self.poll(call)
-        return next(result for result in outcome.results if result.tool_call_id == call.call_id)
+        return next(result for result in settled.answered.results if result.tool_call_id == call.call_id)
 
     def poll(self, call: UnansweredCall) -> ToolResult[Any] | UnansweredCall:
         """The result if it was answered elsewhere, or the call with its present requests."""

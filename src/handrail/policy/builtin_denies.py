@@ -51,10 +51,7 @@ _ACTS: dict[Act, str] = {"delete": "deletes", "rights": "changes the rights of",
 def find_builtin_deny(
     words: tuple[str, ...], writes: tuple[str, ...] = (), *, literal: bool = False
 ) -> BuiltinDeny | None:
-    """Why a command never runs, or None. `writes` are the files that its output goes to.
-
-    With `literal` nothing in the words is left to expand, so that `$HOME` is an ordinary name.
-    """
+    """Why a command never runs. `writes`: files of its output. `literal`: nothing is left to expand, as in `$HOME`."""
     found = _deny_program(words) if words else None
     if found:
         return found

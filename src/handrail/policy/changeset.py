@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from handrail.policy.config import PolicyConfig, Rule
 from handrail.policy.git_config import compare_git_settings, is_new_config
-from handrail.policy.name_tables import PACKAGE_FOLDERS
 from handrail.policy.names import (
     GIT_LOCK,
     find_protection,
@@ -18,6 +17,7 @@ from handrail.policy.names import (
     list_possible_repositories,
     normalize_name,
 )
+from handrail.policy.protected_names import PACKAGE_FOLDERS
 from handrail.policy.rules.rulebook import build_rulebook
 from handrail.policy.verdict import (
     PartKind,
@@ -57,7 +57,9 @@ def judge_changes(
     `steering`: paths that steer an existing repository that is not called `.git`.
     """
     maintenance = find_git_maintenance(changes, configs or {})
-    verdicts = [*_deny_credentials(changes), *_apply_rules(changes, rules, tool)]
+    credentials = [change.path for change in changes if _is_credential(change)]
+    verdicts = [deny_credential(_join_paths(credentials))] if credentials else []
+    verdicts += _apply_rules(changes, rules, tool)
     for kind, rule, does, paths in _list_harms(changes, maintenance, rules, steering):
         if paths:
             subject = _join_paths(paths)
@@ -66,11 +68,6 @@ def judge_changes(
     if spoken_for and rules.mode != "plan":
         verdicts = [_allow_as_called(verdict) for verdict in verdicts]
     return combine(verdicts or [allow("files", "fs.unchanged", "nothing changes")], rules)
-
-
-def _deny_credentials(changes: tuple[Change, ...]) -> list[PartVerdict]:
-    credentials = [change.path for change in changes if _is_credential(change)]
-    return [deny_credential(_join_paths(credentials))] if credentials else []
 
 
 def _is_credential(change: Change) -> bool:
@@ -141,11 +138,9 @@ def _list_protected(
 def _is_protected(change: Change, new_heads: set[str]) -> bool:
     """By its name, or because it steers a repository that is made here under another name: its folder has a HEAD."""
     paths = [path for path in _list_names(change) if not is_packaged(path)]
-    return any(find_protection(path) == "protected" or _steers(new_heads, path) for path in paths)
-
-
-def _steers(new_heads: set[str], path: str) -> bool:
-    possible = list_possible_repositories(path) if new_heads else ()
+    if any(find_protection(path) == "protected" for path in paths):
+        return True
+    possible = (pair for path in paths if new_heads for pair in list_possible_repositories(path))
     return any(
         ("" if folder == "." else folder) in new_heads and is_git_control_name(name) for folder, name in possible
     )

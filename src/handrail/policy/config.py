@@ -74,7 +74,6 @@ class PolicyConfig(msgspec.Struct, frozen=True):
     mode: Mode
     unattended: bool = False
     rules: tuple[Rule, ...] = ()
-    """Rules of all layers."""
     grants: tuple[Grant, ...] = ()
     outside: Literal["deny", "ask"] = "deny"
     """The verdict on paths outside every root."""

@@ -118,10 +118,7 @@ def _apply_path_rule(tool: str, subject: str, paths: tuple[str, ...], rules: Pol
 
 
 def _can_decide(by_rule: PartVerdict, fact: PathFact) -> bool:
-    """A rule about names cannot allow what names do not show: a steered repository, hard links, read-only files.
-
-    Outside the roots a rule can only deny.
-    """
+    """A rule cannot allow what names do not show, such as hard links. Outside the roots it can only deny."""
     if fact.real is None:
         return by_rule.part.decision == "deny"
     is_guarded = fact.repository or ((fact.shared or fact.read_only) and fact.access == "write")
@@ -138,10 +135,7 @@ def _judge_bulk(paths: tuple[PathFact, ...], rules: PolicyConfig) -> list[PartVe
 
 
 def _judge_process(fact: ProcessFact, rules: PolicyConfig) -> PartVerdict:
-    """Reading from a process and ending it are always allowed. Input to a program is like running a command.
-
-    The later input is unknown, so no rule and no grant covers it.
-    """
+    """Looking and ending are always allowed. No rule or grant covers input, because later input is unknown."""
     if fact.action in {"list", "poll", "log"}:
         return allow(fact.action, "process.look", "looking at what runs changes nothing")
     if fact.action != "write":
@@ -172,18 +166,16 @@ def _judge_mcp_tool(name: str, fact: ForeignFact, rules: PolicyConfig) -> list[P
     subject = f"{fact.tool} ({fact.server})"
     if rules.restriction is not None:
         return [deny(subject, "restricted.tool", "the restricted profile calls no other server")]
-    verdicts = [_apply_grant(name, _judge_mcp_effect(subject, fact, rules), rules)]
+    if is_read_only_tool(fact, rules.servers):
+        verdict = allow(subject, "tool.vouched", f"the settings vouch that it only looks ({fact.server})")
+    else:
+        why = f"it runs on the server {fact.server}, and undo does not cover what it does"
+        verdict = judge_by_mode(subject, "tool.mcp", "foreign", rules.mode, undo=False, why=why)
+    verdicts = [_apply_grant(name, verdict, rules)]
     if fact.changed:
         why = f"{fact.server} describes this tool otherwise than when it was last approved"
         verdicts.append(ask(subject, "tool.changed", why).with_grant(name))
     return verdicts
-
-
-def _judge_mcp_effect(subject: str, fact: ForeignFact, rules: PolicyConfig) -> PartVerdict:
-    if is_read_only_tool(fact, rules.servers):
-        return allow(subject, "tool.vouched", f"the settings vouch that it only looks ({fact.server})")
-    why = f"it runs on the server {fact.server}, and undo does not cover what it does"
-    return judge_by_mode(subject, "tool.mcp", "foreign", rules.mode, undo=False, why=why)
 
 
 def _apply_grant(name: str, verdict: PartVerdict, rules: PolicyConfig) -> PartVerdict:
@@ -196,12 +188,9 @@ def _apply_grant(name: str, verdict: PartVerdict, rules: PolicyConfig) -> PartVe
 
 
 def is_read_only_tool(fact: ForeignFact, servers: tuple[TrustedServer, ...]) -> bool:
-    return any(_vouches(server, fact) for server in servers if server.server == fact.server)
-
-
-def _vouches(server: TrustedServer, fact: ForeignFact) -> bool:
-    is_listed = any(fnmatchcase(fact.tool, pattern) for pattern in server.read_only)
-    return is_listed or (server.hints and fact.read_only)
+    vouching = [server for server in servers if server.server == fact.server]
+    is_listed = any(fnmatchcase(fact.tool, pattern) for server in vouching for pattern in server.read_only)
+    return is_listed or (fact.read_only and any(server.hints for server in vouching))
 
 
 _UNPROVEN: tuple[Permission, ...] = ("fs.write", "fs.delete", "git.write")

@@ -16,8 +16,6 @@ _INCLUDED = re.compile(r"path[ \t]*=[ \t]*(.*)", re.IGNORECASE)
 
 
 class GitSetting(NamedTuple):
-    """One setting of a configuration."""
-
     section: str
     part: str | None
     """`origin` of `[remote "origin"]`."""
@@ -37,8 +35,6 @@ class GitSetting(NamedTuple):
 
 
 class GitConfig(NamedTuple):
-    """The settings of a file, in order."""
-
     settings: tuple[GitSetting, ...]
     is_understood: bool
     """Whether git surely reads the same settings: each line is a plain header, a setting, a comment or empty."""
@@ -110,10 +106,7 @@ _HARMLESS_IN_CLONE = {
 
 
 def find_unsafe_git_settings(text: str, *, clone: bool = False) -> tuple[GitSetting, ...] | None:
-    """Settings that may run a program or redirect git, in order. None if the text is not understood.
-
-    `clone`: the repository is new, so it may name its origin.
-    """
+    """Settings that may run a program or redirect git. None: not understood. `clone`: they may name an origin."""
     config = parse_git_config(text)
     harmless = _HARMLESS_IN_CLONE if clone else _HARMLESS
     if not config.is_understood:
@@ -127,10 +120,7 @@ def _is_harmless(setting: GitSetting, harmless: dict[str, str]) -> bool:
 
 
 def compare_git_settings(old: str, new: str) -> tuple[str, ...] | None:
-    """Names of unsafe settings that were added, removed, changed or reordered. The last of two equal names holds.
-
-    None if a text is not understood.
-    """
+    """Names of unsafe settings that differ, also by order: the last of two holds. None: a text is not understood."""
     before, after = find_unsafe_git_settings(old), find_unsafe_git_settings(new)
     if before is None or after is None:
         return () if old == new else None

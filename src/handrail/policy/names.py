@@ -6,22 +6,24 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, lru_cache
 from typing import Literal
 
-from handrail.policy.name_tables import (
+from handrail.policy.credential_names import (
     CREDENTIAL_ENDINGS,
     CREDENTIAL_FILES,
     CREDENTIAL_FOLDERS,
     CREDENTIAL_PLACES,
-    GIT_INTERNALS,
-    PACKAGE_FOLDERS,
     PLAIN_ENDINGS,
     PLAIN_FILES,
+    PUBLIC_ENDINGS,
+    TEMPLATES,
+    VARIANTS,
+)
+from handrail.policy.protected_names import (
+    GIT_INTERNALS,
+    PACKAGE_FOLDERS,
     PROTECTED_FILES,
     PROTECTED_FOLDERS,
     PROTECTED_PLACES,
-    PUBLIC_ENDINGS,
     REPOSITORY_PARTS,
-    TEMPLATES,
-    VARIANTS,
 )
 
 _Protection = Literal["credential", "protected"]
@@ -68,10 +70,7 @@ def is_packaged(path: str) -> bool:
 
 
 def list_possible_repositories(path: str) -> tuple[tuple[str, str], ...]:
-    """Folders on a path that may be git repositories of another name than `.git`, each with the name that follows.
-
-    Repositories have that name. The caller must check whether the folder is a repository.
-    """
+    """Folders on a path that may be repositories not called `.git`, each with the name that follows. Callers check."""
     names = [part for part in path.split("/") if part != "."]
     possible = [n for n, name in enumerate(names) if _normalize_part(name) in REPOSITORY_PARTS]
     positions = [n for n in possible if not n or not _normalize_part(names[n - 1]).endswith(".git")]
@@ -215,20 +214,14 @@ _Token = str
 
 @lru_cache(maxsize=1024)
 def may_name_credential(pattern: str) -> bool:
-    """Whether a shell glob targets a credential by its fixed text: `.env*`, `*.pem`, `id_r?a`.
-
-    A glob for all files, or for all files of an ordinary kind, targets none: `*`, `*.py`, `*.json`.
-    """
+    """Whether the fixed text of a shell glob targets a credential: `.env*`, `*.pem`, `id_r?a`, but not `*.json`."""
     parts = pattern.split("/")
     return find_protection(pattern) == "credential" or any(is_credential_glob(normalize_name(part)) for part in parts)
 
 
 @lru_cache(maxsize=1024)
 def is_credential_glob(component: str, *, hidden: bool = False) -> bool:
-    """Whether a glob of one normalized name fixes enough of a credential's name.
-
-    `hidden`: a wildcard may match a leading dot, as in git and unlike in the shell.
-    """
+    """Whether a glob fixes enough of a credential's name. `hidden`: a wildcard may match a leading dot, as in git."""
     if not any(sign in component for sign in "*?["):
         return False
     if len(component) > _MAX_GLOB_CHARS:

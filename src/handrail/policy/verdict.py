@@ -51,7 +51,6 @@ _REASONS: dict[tuple[PartKind, Verdict], str] = {
     ("foreign", "deny"): "plan mode calls no other server, but for tools that the settings vouch for",
     ("foreign", "confirm"): "what another server does asks",
 }
-_NOT_COVERED = "undo would not cover it, so it asks"
 
 
 class PartVerdict(msgspec.Struct, frozen=True):
@@ -166,7 +165,8 @@ def judge_by_mode(
 def _apply_mode(kind: PartKind, mode: Mode, *, undo: bool) -> tuple[Verdict, str]:
     cell = TABLE[kind][mode]
     if cell == "undoable":
-        return ("allow", f"{mode} mode allows what undo covers") if undo else ("confirm", _NOT_COVERED)
+        covered: Verdict = "allow" if undo else "confirm"
+        return covered, f"{mode} mode allows what undo covers" if undo else "undo would not cover it, so it asks"
     return cell, _REASONS.get((kind, cell)) or ("it only reads" if kind == "proven" else f"{mode} mode allows it")
 
 
@@ -234,16 +234,13 @@ def restrict_path(
     if verdict.part.decision == "deny":
         return verdict
     names = () if fact.real is None else (fact.real, fact.named or fact.real)
-    if not names or not all(_is_in_profile(name, restriction) for name in names):
+    roots = [folder.strip("/") for folder in restriction.folders]
+    if not names or not all(any(is_in_folder(name, root) for root in roots) for name in names):
         folders = ", ".join(restriction.folders)
         return deny(subject, "restricted.path", f"the restricted profile uses files in {folders} only")
     if fact.access != "read" and (rules.mode == "plan" or find_protection(names[0]) is not None):
         return deny(subject, "restricted.path", "the restricted profile does not change this file")
     return allow(subject, "restricted.path", "the restricted profile uses files in this folder")
-
-
-def _is_in_profile(path: str, restriction: RestrictedProfile) -> bool:
-    return any(is_in_folder(path, folder.strip("/")) for folder in restriction.folders)
 
 
 def build_change_refusal(decision: Decision, outcome: str, changes: str = "what it changed") -> ToolError:

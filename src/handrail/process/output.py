@@ -55,7 +55,12 @@ class Pipes:
         self.writing: list[int] = []
         try:
             for _ in range(count):
-                self._add()
+                reading, writing = os.pipe()
+                self.reading.append(reading)
+                self.writing.append(writing)
+                os.set_blocking(reading, False)
+                with contextlib.suppress(OSError):  # the user's pipes have used up the memory for pipes
+                    fcntl.fcntl(reading, _SET_CAPACITY, PIPE_CAPACITY_BYTES)
         except BaseException:
             self.close()
             raise
@@ -73,14 +78,6 @@ class Pipes:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    def _add(self) -> None:
-        reading, writing = os.pipe()
-        self.reading.append(reading)
-        self.writing.append(writing)
-        os.set_blocking(reading, False)
-        with contextlib.suppress(OSError):  # the user's pipes have used up the memory for pipes
-            fcntl.fcntl(reading, _SET_CAPACITY, PIPE_CAPACITY_BYTES)
 
 
 def _close_all(descriptors: list[int]) -> None:

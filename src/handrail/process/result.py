@@ -54,30 +54,6 @@ _PYTEST = {
     4: "pytest was called wrongly.",
     5: "No tests were collected.",
 }
-_CURL = {
-    3: "The URL is malformed.",
-    6: "The host's name could not be resolved.",
-    7: "The host could not be reached.",
-    22: "The server answered with an HTTP error.",
-    23: "What was received could not be written.",
-    28: "It took too long.",
-    35: "The TLS connection failed.",
-    52: "The server answered nothing.",
-    56: "Receiving failed.",
-    60: "The server's certificate could not be verified.",
-}
-_WGET = {
-    3: "A file could not be read or written.",
-    4: "The network failed.",
-    5: "The server's certificate could not be verified.",
-    8: "The server answered with an error.",
-}
-_RSYNC = {
-    11: "A file could not be read or written.",
-    12: "The connection broke.",
-    23: "Some files were not transferred.",
-    24: "Some files vanished meanwhile.",
-}
 
 _MEANINGS: Mapping[str, Mapping[int, str]] = {
     **dict.fromkeys(("grep", "egrep", "fgrep", "zgrep", "rg", "ag", "ack"), _SEARCH),
@@ -90,13 +66,19 @@ _MEANINGS: Mapping[str, Mapping[int, str]] = {
     "find": {1: "Some folders or files could not be looked at."},
     **dict.fromkeys(("fd", "fdfind", "pgrep", "pidof"), _FIND),
     **dict.fromkeys(("which", "type", "command", "hash"), _LOOK_UP),
-    "curl": _CURL,
-    "wget": _WGET,
+    "curl": {3: "The URL is malformed.", 6: "The host's name could not be resolved.",
+             7: "The host could not be reached.", 22: "The server answered with an HTTP error.",
+             23: "What was received could not be written.", 28: "It took too long.",
+             35: "The TLS connection failed.", 52: "The server answered nothing.", 56: "Receiving failed.",
+             60: "The server's certificate could not be verified."},
+    "wget": {3: "A file could not be read or written.", 4: "The network failed.",
+             5: "The server's certificate could not be verified.", 8: "The server answered with an error."},
     "make": {1: "Something is not up to date (asked with -q).", 2: "A recipe failed, or the makefile is wrong."},
     "timeout": {124: "It took too long and was ended.", 125: "timeout itself failed."},
     "expr": {1: "The result is empty or 0.", 2: "The expression is not valid."},
     **dict.fromkeys(("ssh", "scp", "sftp"), _SSH),
-    "rsync": _RSYNC,
+    "rsync": {11: "A file could not be read or written.", 12: "The connection broke.",
+              23: "Some files were not transferred.", 24: "Some files vanished meanwhile."},
     "ls": {1: "Some entries could not be looked at.", 2: "What was named could not be looked at."},
     "jq": {1: "The last result is false or null.", 2: "A file could not be read.", 3: "The filter is not valid.",
            4: "There was no result.", 5: "An error in the filter or its input."},

@@ -139,7 +139,6 @@ class _RunLoop:
 
 
 def open_pipes(launch: Launch, count: int) -> Pipes:
-    """Pipes for the output of a launch."""
     try:
         return Pipes(count)
     except OSError as error:

@@ -44,8 +44,6 @@ class TreeLimits(Protocol):
 
 
 class UsageMonitor:
-    """Compares the usage of a tree with its limits, now and then."""
-
     def __init__(
         self, limits: TreeLimits, *, program: int, own_processes: bool, clock: Callable[[], float] = time.monotonic
     ) -> None:

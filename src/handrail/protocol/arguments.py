@@ -88,7 +88,6 @@ def explain_conversion_error(spec: ToolSpec, arguments: object, error: Exception
 
 
 def build_argument_error(spec: ToolSpec, problems: tuple[Problem, ...]) -> ToolError:
-    """The error that lists the problems."""
     texts = tuple(problem.problem for problem in problems)
     message = spec.format_error(texts) if spec.format_error else f"{spec.name}: {'. '.join(texts)}. Nothing was run."
     return ToolError("INVALID_ARGUMENT", message, details=[msgspec.to_builtins(problem) for problem in problems])
@@ -198,7 +197,6 @@ def _get_value_at(value: Any, place: str) -> object:
 
 
 def _get_kind_at(kind: Any, place: str) -> Any:
-    """The type of a place."""
     for key in re.findall(r"\.(\w+)", place):
         kind = next((field.type for field in _list_fields(kind) if field.encode_name == key), Any)
     return kind

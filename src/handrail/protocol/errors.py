@@ -1,12 +1,4 @@
-"""Every way a call can fail.
-
-Exception
-├── ToolError            for the model: becomes the error of a result, never leaves the runtime
-└── HandrailError        for the developer or operator: raised to the caller
-    ├── UsageError       the library was called wrongly (a bad workspace, a second base tool)
-    ├── StoreError       the state folder cannot be read or written: nothing can be recorded, so nothing runs
-    └── SettingsError    a setting is unreadable or invalid (handrail.settings)
-"""
+"""Every way a call can fail."""
 
 import errno
 import sys
@@ -110,7 +102,7 @@ class Problem(Wire, frozen=True, omit_defaults=False):
 
 
 class ToolError(Exception):
-    """A failure for the model to read: what happened, the value, what to do next."""
+    """A failure for the model to read: what happened, the value, what to do next. It never leaves the runtime."""
 
     def __init__(self, code: ErrorCode, message: str, *, details: Json = None, warnings: tuple[str, ...] = ()) -> None:
         super().__init__(message)
@@ -194,7 +186,6 @@ def list_frames(error: BaseException) -> list[str]:
 
 
 def build_install_command(extra: str) -> str:
-    """The shell command that installs one of handrail's extras."""
     return build_pip_command(f"handrail[{extra}]")
 
 

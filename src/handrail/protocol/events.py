@@ -288,7 +288,6 @@ KINDS: tuple[type[Event], ...] = get_args(AnyEvent)
 
 
 def get_event_kind(event: type[Event] | Event) -> str:
-    """The name of the event on the wire."""
     return str(event.__struct_config__.tag)
 
 

@@ -1,7 +1,4 @@
-"""JSON-RPC 2.0 messages, one a line.
-
-MCP over stdio, ACP and the pipes of MCP servers share this framing. Reading and writing is up to them.
-"""
+"""JSON-RPC 2.0 messages, one a line."""
 
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal, NamedTuple, TypeGuard, cast
@@ -11,7 +8,7 @@ import msgspec
 from handrail.protocol.wire import get_json_decoder
 
 # Numbers of the standard.
-PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL_ERROR = -32700, -32600, -32601, -32602, -32603
+_PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL_ERROR = -32700, -32600, -32601, -32602, -32603
 
 RequestId = str | int
 _MAX_ID_CHARS = 1_000
@@ -30,7 +27,6 @@ class ProtocolError(Exception):
         self.data = data
 
     def to_wire(self) -> dict[str, Any]:
-        """The `error` of a response."""
         error: dict[str, Any] = {"code": self.code, "message": self.message}
         return error if self.data is None else {**error, "data": self.data}
 
@@ -61,10 +57,6 @@ class JsonRpcReply(NamedTuple):
     result: dict[str, Any] | None
 
 
-class OversizedLine:
-    """Stands for a line above the bound. Its content is dropped."""
-
-
 class LineSplitter:
     """Splits a stream of bytes into lines of bounded length."""
 
@@ -73,12 +65,12 @@ class LineSplitter:
         self._parts: list[bytes] = []
         self._size = 0
 
-    def feed(self, data: bytes) -> Iterator[bytes | OversizedLine]:
-        """The lines that these bytes complete."""
+    def feed(self, data: bytes) -> Iterator[bytes | None]:
+        """The lines that these bytes complete. None for a line above the bound, whose content is dropped."""
         *ends, rest = data.split(b"\n")
         for end in ends:
             self._add(end)
-            yield OversizedLine() if self.is_oversized else self.remainder
+            yield None if self.is_oversized else self.remainder
             self._parts, self._size = [], 0
         self._add(rest)
 
@@ -121,9 +113,9 @@ def decode_fields(line: bytes) -> dict[str, Any]:
     try:
         message = _decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise MalformedMessage(PARSE_ERROR, f"the line is no JSON: {error}") from None
+        raise MalformedMessage(_PARSE_ERROR, f"the line is no JSON: {error}") from None
     except RecursionError:
-        raise MalformedMessage(PARSE_ERROR, "the line is JSON in too many brackets") from None
+        raise MalformedMessage(_PARSE_ERROR, "the line is JSON in too many brackets") from None
     if isinstance(message, list):
         raise MalformedMessage(INVALID_REQUEST, "messages come one by one: this protocol has no batches")
     if not isinstance(message, dict):

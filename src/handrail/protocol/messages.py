@@ -81,12 +81,10 @@ class AssistantMessage(_Message, frozen=True, kw_only=True, tag="assistant"):
 
     @property
     def calls(self) -> tuple[CallPart, ...]:
-        """Its tool calls, in order."""
         return tuple(part for part in self.parts if isinstance(part, CallPart))
 
     @property
     def text(self) -> str:
-        """Its text for the user."""
         return "".join(part.text for part in self.parts if isinstance(part, TextPart))
 
 

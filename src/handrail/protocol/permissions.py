@@ -188,20 +188,17 @@ class Question(Wire, frozen=True):
         """The reply with its options in order and its text stripped. UsageError says which replies are possible."""
         given = said if isinstance(said, Reply) else _parse_reply(self, said)
         text = escape_surrogates(given.text).strip() if given.text else ""
+        possible = _describe_possible_replies(self)
         unknown = [one for one in given.chosen if one not in self.options]
         if unknown:
-            raise UsageError(
-                f"{render_value(unknown[0])} is no option of the question. {_describe_possible_replies(self)}"
-            )
+            raise UsageError(f"{render_value(unknown[0])} is no option of the question. {possible}")
         if text and not self.custom:
-            raise UsageError(
-                f"the question takes no reply in other words: {render_value(text)}. {_describe_possible_replies(self)}"
-            )
+            raise UsageError(f"the question takes no reply in other words: {render_value(text)}. {possible}")
         chosen = tuple(option for option in self.options if option in given.chosen)
         if len(chosen) > 1 and not self.multiple:
-            raise UsageError(f"only one option may be chosen, not {len(chosen)}. {_describe_possible_replies(self)}")
+            raise UsageError(f"only one option may be chosen, not {len(chosen)}. {possible}")
         if not chosen and not text:
-            raise UsageError(f"the reply says nothing. {_describe_possible_replies(self)}")
+            raise UsageError(f"the reply says nothing. {possible}")
         if len(text) > _MAX_REPLY_CHARS:
             raise UsageError(f"a reply has at most {_MAX_REPLY_CHARS:,} characters; this one has {len(text):,}")
         return Reply(chosen=chosen, text=text or None)

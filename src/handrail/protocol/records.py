@@ -84,7 +84,6 @@ class ProcessRecord(Wire, frozen=True):
         return f"exit code {self.exit_code}{by}"
 
     def describe_dropped(self) -> str:
-        """A sentence about a log that dropped bytes."""
         return f"{self.dropped:,} bytes are not kept: the log is the first 64 KB and the last 64 MB"
 
     def format_run_time(self, now: datetime) -> str:
@@ -255,13 +254,10 @@ def _shorten(part: str, others: list[str]) -> str:
     return part[:length]
 
 
-_AGE_UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"))
-
-
 def format_age(age: timedelta) -> str:
     """An age in its largest unit: `7 s`, `5 min`, `2 h`, `3 d`. A negative age is `0 s`."""
     seconds = max(0, int(age.total_seconds()))
-    for size, unit in _AGE_UNITS:
+    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
         if seconds >= size:
             return f"{seconds // size} {unit}"
     return f"{seconds} s"

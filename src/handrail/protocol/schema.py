@@ -48,7 +48,6 @@ WIRE_TYPES: dict[str, Any] = MESSAGES | EVENTS
 
 
 def build_wire_schemas() -> dict[str, dict[str, Any]]:
-    """The schema of every wire type by name."""
     return {name: {"$schema": DIALECT, "title": name, **build_flat_schema(shape)} for name, shape in WIRE_TYPES.items()}
 
 
@@ -58,7 +57,6 @@ def read_wire_samples() -> dict[str, Any]:
 
 
 def describe(spec: ToolSpec) -> ToolDescription:
-    """The spec with its schemas."""
     foreign = spec.foreign
     return ToolDescription(
         name=spec.name,
@@ -81,13 +79,11 @@ def get_input_schema(spec: ToolSpec) -> dict[str, Json]:
 
 
 def to_openai_tool(spec: ToolSpec) -> dict[str, Any]:
-    """The entry of an OpenAI tool list."""
     function = {"name": spec.name, "description": spec.description, "parameters": describe(spec).input_schema}
     return {"type": "function", "function": function}
 
 
 def to_anthropic_tool(spec: ToolSpec) -> dict[str, Any]:
-    """The entry of an Anthropic tool list."""
     return {"name": spec.name, "description": spec.description, "input_schema": describe(spec).input_schema}
 
 
@@ -110,13 +106,8 @@ def to_mcp_tool(spec: ToolSpec) -> dict[str, Any]:
 def _build_mcp_hints(spec: ToolSpec) -> dict[str, Any]:
     """Hints about a tool as the MCP specification defines them.
 
-    readOnlyHint: it has no effects at all. A tool that only shows or asks something changes the conversation.
-    destructiveHint: false means that it "performs only additive updates". Overwriting a file is more than that, even if
-        it can be undone: undo is a person's act, and no client can count on it. The transcript only grows; notes can be
-        deleted.
-    idempotentHint: as the spec says. A tool without effects can always be called again.
-    openWorldHint: it may reach the outside. A command has the network that a person opened in the settings or by an
-        approval, also while it runs in the background. File tools and searches have none.
+    Overwriting a file is destructive even if it can be undone: undo is a person's act, and no client can count on it.
+    The transcript only grows. Commands reach the outside, since a person may open the network to them.
     """
     effects = set(spec.side_effects)
     return {

@@ -109,11 +109,9 @@ def wrap(text: str, width: int | None, indent: str = "") -> Iterator[str]:
             before, room = indent, max(1, width - measure_width(indent))
 
 
-def truncate_to_width(text: str, width: int, end: str = "…") -> str:
-    """The text, or its beginning and `end`, in at most `width` columns."""
-    if measure_width(text) <= width:
-        return text
-    return text[: _count_fitting(text, max(1, width - measure_width(end)))] + end
+def truncate_to_width(text: str, width: int) -> str:
+    """The text, or its beginning and an ellipsis, in at most `width` columns."""
+    return text if measure_width(text) <= width else f"{text[: _count_fitting(text, max(1, width - 1))]}…"
 
 
 def pad(text: str, width: int) -> str:

@@ -87,7 +87,6 @@ class ToolSpec(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def own_name(self) -> str:
-        """The name of the tool on its server."""
         return self.name if self.foreign is None else self.foreign.name
 
     @property

@@ -43,7 +43,6 @@ def get_json_decoder(kind: type[_Kind]) -> msgspec.json.Decoder[_Kind]: ...
 @overload
 def get_json_decoder(kind: Any) -> msgspec.json.Decoder[Any]: ...
 def get_json_decoder(kind: Any) -> msgspec.json.Decoder[Any]:
-    """The decoder of a type."""
     try:
         decoder = _json_decoders.get(kind)
     except TypeError:  # `Annotated` with metadata that has no hash: no cache
@@ -55,12 +54,7 @@ def get_json_decoder(kind: Any) -> msgspec.json.Decoder[Any]:
     return decoder
 
 
-@overload
-def get_msgpack_decoder(kind: type[_Kind]) -> msgspec.msgpack.Decoder[_Kind]: ...
-@overload
-def get_msgpack_decoder(kind: Any) -> msgspec.msgpack.Decoder[Any]: ...
-def get_msgpack_decoder(kind: Any) -> msgspec.msgpack.Decoder[Any]:
-    """The decoder of a type."""
+def get_msgpack_decoder(kind: type[_Kind]) -> msgspec.msgpack.Decoder[_Kind]:
     decoder = _msgpack_decoders.get(kind)
     if decoder is None:
         with _LOCK:

@@ -2,7 +2,6 @@
 
 import os
 import re
-from collections.abc import Iterable
 from typing import Any, cast
 
 import msgspec
@@ -85,13 +84,11 @@ class ReplayStart(msgspec.Struct, frozen=True):
     workspace: str
     state: str
     taken_back: tuple[int, ...]
-    """Numbers of the change sets that were undone."""
     outside: tuple[str, ...]
     """Files that are not as the session saw them."""
     meanwhile: tuple[str, ...]
     """Those that others changed between two calls of the session."""
     left_out: tuple[str, ...]
-    """Paths that could not be copied."""
 
 
 def make_start(
@@ -165,14 +162,12 @@ def _undo_separately(rail: Handrail, session_id: str) -> tuple[tuple[int, ...], 
 
 
 def _list_conflicts(refused: ToolResult[Any]) -> tuple[str, ...]:
-    """The files that prevent an undo."""
     details: Any = refused.error.details if refused.error else None
     return tuple(sorted({str(one["path"]) for one in details.get("conflicts", ())})) if details else ()
 
 
 BY_PERSON = "undo"
 _CUT_OFF = frozenset({"INTERRUPTED", "CANCELLED", "TIMEOUT"})
-_OWN_NOTES, _ASKS = "memory", "question"
 
 
 def _isolate_settings(settings: LoadedSettings, recording: Recording) -> LoadedSettings:
@@ -185,7 +180,6 @@ def _isolate_settings(settings: LoadedSettings, recording: Recording) -> LoadedS
 
 
 def _has_offered_tool(one: RecordedCall) -> bool:
-    """Whether the tool existed when the call was recorded."""
     result = one.result
     return (
         result is not None and result.version != "0" and (result.error is None or result.error.code != "UNKNOWN_TOOL")
@@ -197,11 +191,11 @@ def find_skip_reason(one: RecordedCall) -> str:  # noqa: PLR0911  one a reason
     result = one.result
     if result is None:
         return "it has no result"
-    if one.call.name == _ASKS:
+    if one.call.name == "question":
         return ""  # a question without a reply was closed, which can be repeated
     if result.error is not None and result.error.code in _CUT_OFF:
         return "it was cut off"
-    if one.call.name == _OWN_NOTES:
+    if one.call.name == "memory":
         return "the notes of now are not those of then"
     if one.call.name == "process" or one.args.get("background") or one.args.get("yieldMs"):
         return "what goes on by itself is not the same twice"
@@ -215,26 +209,14 @@ def _is_fact_outside(fact: PathFact, result: Any) -> bool:
 
 
 _MAX_NAMED_PATHS = 3
-_READS_ANYTHING = "exec"
 
 
-class _UnknownFiles:
-    """Files that are not as they were. A difference about them means nothing."""
-
-    def __init__(self, paths: Iterable[str]) -> None:
-        self._paths = set(paths)
-
-    def add(self, paths: Iterable[str]) -> None:
-        """Adds the files that a skipped call would have changed."""
-        self._paths.update(paths)
-
-    def list_used_by(self, one: RecordedCall) -> tuple[str, ...]:
-        """The first of those that a call uses. A command may have read any file."""
-        result = one.result
-        named = {fact.real for fact in one.facts.paths if fact.real is not None}
-        named |= set(result.artifacts.files_changed) if result is not None else set()
-        found = [path for path in sorted(self._paths) if one.call.name == _READS_ANYTHING or _is_among(path, named)]
-        return tuple(found[:_MAX_NAMED_PATHS])
+def _list_used(one: RecordedCall, paths: set[str]) -> list[str]:
+    """The first of the paths that a call uses. A command may have read any file."""
+    result = one.result
+    named = {fact.real for fact in one.facts.paths if fact.real is not None}
+    named |= set(result.artifacts.files_changed) if result is not None else set()
+    return [path for path in sorted(paths) if one.call.name == "exec" or _is_among(path, named)][:_MAX_NAMED_PATHS]
 
 
 def _is_among(path: str, named: set[str]) -> bool:
@@ -243,7 +225,6 @@ def _is_among(path: str, named: set[str]) -> bool:
 
 
 _REFUSED = frozenset({"PERMISSION_DENIED", "POLICY_DENIED"})
-"""Codes of a refused call."""
 
 
 class SessionReplay(msgspec.Struct, frozen=True):
@@ -290,7 +271,8 @@ def _leave_parked(_: PermissionRequest) -> None:
 class _Player:
     def __init__(self, rail: Handrail, start: ReplayStart, mapping: ReplayMapping) -> None:
         self._rail, self._mapping = rail, mapping
-        self._unknown = _UnknownFiles(start.outside)
+        self._unknown = set(start.outside)
+        """Files that are not as they were. A difference about them means nothing."""
         self._custom = {spec.name for spec in rail.specs() if spec.category != "builtin" and spec.side_effects}
         """Custom tools with effects: nothing confines them to the copy."""
         self._numbers: dict[int, int] = {}
@@ -358,14 +340,14 @@ class _Player:
             self._numbers[then.meta.undo] = now.meta.undo
             self._mapping.numbers[now.meta.undo] = then.meta.undo
         found = compare_results(then, now, self._mapping)
-        if found.verdict == "differs" and (files := self._unknown.list_used_by(one)):
+        if found.verdict == "differs" and (files := _list_used(one, self._unknown)):
             return replace(found, verdict="outside", reason=f"not as then: {', '.join(files)}")
         return found
 
     def _skip(self, one: RecordedCall, reason: str) -> CallComparison:
         title = one.result.title if one.result else one.call.name
         if one.result is not None:
-            self._unknown.add(one.result.artifacts.files_changed)
+            self._unknown.update(one.result.artifacts.files_changed)
         return CallComparison(
             tool_call_id=one.call.tool_call_id, name=one.call.name, title=title, verdict="left-out", reason=reason
         )

@@ -33,9 +33,7 @@ class FileObservations(msgspec.Struct, frozen=True):
     first: dict[str, str | None]
     """The hash of each file before the session changed it. None: it did not exist."""
     meanwhile: tuple[str, ...]
-    """Files that others changed during the session."""
     begun: datetime
-    """The time of the first observation."""
 
 
 def collect_observations(events: Iterable[Event | BrokenEvent]) -> FileObservations:
@@ -86,11 +84,9 @@ class RecordedCall(msgspec.Struct, frozen=True):
     result: ToolResult[Any] | None
     """None if it cannot be read."""
     facts: Facts = Facts()
-    """The facts of its decision."""
 
     @property
     def args(self) -> dict[str, Any]:
-        """The arguments, if they are an object."""
         args = self.call.args
         return cast("dict[str, Any]", args) if isinstance(args, dict) else {}
 
@@ -103,13 +99,11 @@ class Recording(msgspec.Struct, frozen=True):
     unreadable: int = 0
 
     def batches(self) -> Iterator[tuple[RecordedCall, ...]]:
-        """The calls of each batch."""
         for _, calls in groupby(self.calls, lambda one: one.batch_id):
             yield tuple(calls)
 
 
 def read_recording(folder: str) -> Recording:
-    """Reads the journal of a session folder."""
     results: dict[str, ToolResult[Any]] = {}
     answers: dict[str, Answer] = {}
     with open_journal(folder) as journal:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 from msgspec.structs import replace
 
@@ -35,6 +35,7 @@ from handrail.runtime.session import Session
 from handrail.store.approvals import save_answer
 from handrail.store.inbox import StoredRequest, find_answer, find_pending_question
 from handrail.store.journal import DuplicateCallError
+from handrail.tools.companions.question import build_no_reply_error, build_reply_output
 
 OnPermission = Callable[[PermissionRequest], Answer | AnswerKind | None] | Literal["park"]
 """Is asked about each request. None leaves it for later, `"park"` leaves every request for later."""
@@ -93,19 +94,13 @@ def ask_in_turn(session: Session, parked: Parked, approver: Approver) -> Done | 
     outcome: Done | Parked = parked
     while isinstance(outcome, Parked) and outcome.requests and approver.is_available():
         reply = approver.ask(outcome.requests[0], *locate_request(parked, outcome))
-        if reply.answer is None and is_pending(session, reply.subject):
+        settled = settle_reply(session, reply)
+        if settled is None:
             break
-        answered = try_answer(session, reply)
         if reply.answer is not None:
-            approver.report(reply, answered)
-        outcome = answered if isinstance(answered, Done) else _load_rest(session, parked)
+            approver.report(reply, settled.answered)
+        outcome = settled.rest
     return outcome
-
-
-def _load_rest(session: Session, parked: Parked) -> Done | Parked:
-    """What is still pending in a batch. If nothing is, another process runs the batch."""
-    rest = load_parked(session, parked.batch_id)
-    return rest if rest.requests or rest.questions else Done(results=())
 
 
 def locate_request(first: Parked, now: Parked) -> tuple[int, int]:
@@ -114,18 +109,33 @@ def locate_request(first: Parked, now: Parked) -> tuple[int, int]:
     return max(1, total - len(now.requests) + 1), total
 
 
-def try_answer(session: Session, reply: ApproverReply) -> Done | Parked | None:
-    """Gives the answer of an approver. None if it was answered or retried elsewhere before."""
-    subject, answer = reply.subject, reply.answer
+class SettledReply(NamedTuple):
+    """What became of a batch by the reply of an approver."""
+
+    answered: Done | Parked | None
+    """The outcome of the answer. None if there was none, or it was answered or retried elsewhere before."""
+    rest: Done | Parked
+    """What is left to ask about. A `Done` without results if another process runs the batch."""
+
+
+def settle_reply(session: Session, reply: ApproverReply) -> SettledReply | None:
+    """Gives the answer of an approver. None if there is no answer and its subject stays pending."""
+    subject, answer, answered = reply.subject, reply.answer, None
+    if answer is None and is_pending(session, subject):
+        return None
     try:
-        if isinstance(subject, Question):
-            return answer_question(session, subject.tool_call_id, answer if isinstance(answer, Reply) else None)
-        if isinstance(answer, Answer):
-            return answer_request(session, subject.id, bind_answer(subject, answer))
+        if isinstance(subject, PermissionRequest) and isinstance(answer, Answer):
+            answered = answer_request(session, subject.id, bind_answer(subject, answer))
+        elif isinstance(subject, Question) and answer is not None:
+            answered = answer_question(session, subject.tool_call_id, answer if isinstance(answer, Reply) else None)
     except UsageError:
         if is_pending(session, subject):
             raise
-    return None
+    if isinstance(answered, Done):
+        return SettledReply(answered, answered)
+    entry = session.journal.entry(subject.tool_call_id)
+    rest = load_parked(session, entry.batch_id if entry is not None else subject.tool_call_id)
+    return SettledReply(answered, rest if rest.requests or rest.questions else Done(results=()))
 
 
 # Batches that killed processes left
@@ -242,13 +252,11 @@ def answer_question(session: Session, call_id: str, reply: Reply | str | None) -
         if entry is not None and isinstance(session.journal.event(entry.start_seq + 1), ToolCallQuestionRequired):
             return None
         raise UsageError(f"this session asks no question {call_id[:80]!r}")
-    from handrail.tools.companions import question as tool  # noqa: PLC0415  few calls ask something
-
     pending = load_call(session.journal, session.offer, entry, session.characters)
     if reply is None:
-        pending.fail(tool.build_no_reply_error())
+        pending.fail(build_no_reply_error())
     else:
-        pending.output = tool.build_reply_output(question, question.normalize_reply(reply))
+        pending.output = build_reply_output(question, question.normalize_reply(reply))
         take_steps(session, pending, (build_result,))
     return _finish(session, pending)
 

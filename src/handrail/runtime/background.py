@@ -12,7 +12,10 @@ from handrail.protocol.errors import StoreError, ToolError
 from handrail.protocol.events import Network, Process
 from handrail.protocol.records import ProcessRecord
 from handrail.settings.model import Limits
+from handrail.settings.units import parse_seconds
 from handrail.store.journal import SessionJournal
+from handrail.store.runner import is_dead
+from handrail.store.state_dir import save_workspace_path
 
 if TYPE_CHECKING:
     from handrail.process.sessions.sessions import ProcessSession, ProcessSessions
@@ -27,9 +30,7 @@ _EMITTED = b"told\n"
 _MAX_ENDED_SESSIONS = 64
 """Ended process sessions that are kept. Older ones are removed when another one starts."""
 _MAX_BATCH_ATTEMPTS = 1_000
-"""Network events that are written together."""
 _PAUSE_SECONDS = 0.25
-"""Seconds between two checks for ended processes."""
 _MAX_PAUSE_SECONDS = 30.0
 """Seconds between two attempts to settle a process."""
 _LOCK_SECONDS = 1.0
@@ -74,8 +75,6 @@ class BackgroundWork:
     @property
     def idle_seconds(self) -> float:
         """Seconds after which a silent process ends that nobody asks about."""
-        from handrail.settings.units import parse_seconds  # noqa: PLC0415  few sessions have processes
-
         return parse_seconds(self._limits.idle)
 
     @property
@@ -115,8 +114,6 @@ class BackgroundWork:
 
     def announce_start(self, process: "ProcessSession") -> None:
         """Emits the start of a process that no call waits for any more, and watches it."""
-        from handrail.store.state_dir import save_workspace_path  # noqa: PLC0415  few sessions have processes
-
         if self._workspace is not None:
             save_workspace_path(os.path.dirname(self._session_folder), self._workspace)
         with suppress(FileNotFoundError):
@@ -195,8 +192,6 @@ class BackgroundWork:
 
     def _is_awaited(self, process: "ProcessSession") -> bool:
         """Whether a call waits or waited for a process. If the handrail of that call is dead, the process is ended."""
-        from handrail.store.runner import is_dead  # noqa: PLC0415  few sessions have processes
-
         try:
             with open(os.path.join(process.folder, _AWAITED), encoding="ascii") as file:
                 runner = file.read()
@@ -209,7 +204,6 @@ class BackgroundWork:
         return True
 
     def _watch(self) -> None:
-        """Starts the watcher thread unless it runs."""
         with self._lock:
             if self._closed.is_set() or (self._watcher is not None and self._watcher.is_alive()):
                 return

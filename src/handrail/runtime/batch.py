@@ -33,7 +33,6 @@ MAX_PARALLEL_CALLS = 8
 """Threads of one batch, with the caller's own."""
 _MIN_BUDGET_CHARS = 2_000
 _KnownResults = dict[str, ToolResult[Any]]
-"""Results that calls had before, by call id."""
 
 
 def run_batch(session: Session, calls: tuple[ToolCall, ...], fresh: bool) -> Done | Parked:

@@ -33,7 +33,6 @@ class Instructions(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     text: str
     left_out: int = 0
-    """Bytes after the text."""
 
 
 class Conversation:
@@ -58,7 +57,6 @@ class Conversation:
 
     @property
     def cancelled(self) -> bool:
-        """Whether the session refuses calls for now."""
         return self._session.cancelled.is_set()
 
     def refuse(self, calls: tuple[ToolCall, ...], error: ToolError) -> Done | Parked:
@@ -66,7 +64,6 @@ class Conversation:
         return self._enter(refuse_batch, self._session, calls, error)
 
     def tell(self, *drafts: PendingEvent) -> None:
-        """Writes events."""
         self._enter(self._session.journal.append, *drafts)
 
     def add(self, messages: Iterable[Message], *drafts: PendingEvent) -> None:
@@ -78,7 +75,6 @@ class Conversation:
         return self._enter(self._messages.list_after, after)
 
     def last_turn_event(self) -> User | End | Error | None:
-        """The last event that began, ended or failed a turn."""
         event = self._enter(self._session.journal.find_last, "user", "end", "error")
         return event if isinstance(event, User | End | Error) else None
 

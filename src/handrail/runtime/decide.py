@@ -183,7 +183,6 @@ def _is_approved(pending: PendingCall, rules: PolicyConfig) -> bool:
 
 
 def collect_touched_facts(workspace: Workspace, touched: Touches) -> Facts:
-    """The facts about the paths that a call declares."""
     locate_error = touched.locate_error
     look = (
         partial(_build_located_fact, workspace, locate_error) if locate_error else partial(build_path_fact, workspace)
@@ -229,7 +228,6 @@ def _collect_process_facts(session: Session, use: ProcessUse) -> Facts:
 
 
 def render_refusal(pending: PendingCall, decision: Decision, code: ErrorCode) -> str:
-    """The message of a denied call, for the model."""
     subject, action = clip_path(decision.subject), _name_action(pending, decision.subject)
     if code == "OUTSIDE_WORKSPACE":
         why = _find_closed_reason(pending, decision.subject)

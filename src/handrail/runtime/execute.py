@@ -18,7 +18,7 @@ from handrail.protocol.wire import escape_surrogates, sanitize_json
 from handrail.runtime import results
 from handrail.runtime.decide import Step, decide_without_undo, judge_call_changes, recheck_server, recheck_skills
 from handrail.runtime.locks import Lock
-from handrail.runtime.pending_call import PendingCall, forget_preview
+from handrail.runtime.pending_call import PendingCall, drop_preview
 from handrail.runtime.results import build_event_fields, describe_interrupted, record_state
 from handrail.runtime.session import Session
 from handrail.store.grants import hash_variables
@@ -69,11 +69,10 @@ def take_steps(session: Session, pending: PendingCall, steps: tuple[Step, ...]) 
 
 
 def close_call(session: Session, pending: PendingCall) -> None:
-    """Gives the call its result and records it."""
     if pending.result is None:
         results.build_error_result(pending)
     results.finish(session, pending)
-    forget_preview(session, pending)
+    drop_preview(session, pending.preview_id)
 
 
 def fail_unrecorded(session: Session, pending: PendingCall, error: StoreError) -> None:
@@ -228,7 +227,6 @@ def _check_surroundings(session: Session, pending: PendingCall, request: Permiss
 
 
 def digest_environment(session: Session) -> str:
-    """A digest of the variables that a command would get now."""
     return hash_variables(session.commands.variables(session.workspace.roots))
 
 
@@ -349,7 +347,7 @@ def _close_interrupted(session: Session, pending: PendingCall) -> None:
         except DuplicateCallError:
             pass  # the result was recorded just before the interrupt, or the call is not ours
     results.restore_audit_record(session, pending)
-    forget_preview(session, pending)
+    drop_preview(session, pending.preview_id)
 
 
 def _is_parked(session: Session, pending: PendingCall) -> bool:

@@ -16,14 +16,21 @@ from handrail.policy.config import MCP_PREFIX, PolicyConfig, Rule, describe_rule
 from handrail.policy.decide import decide
 from handrail.policy.programs.registry import build_registry, find_example_refusal
 from handrail.policy.rules.lint import list_failing_examples
+from handrail.process.sessions.sessions import ProcessSessions
 from handrail.protocol.arguments import build_argument_error
 from handrail.protocol.decisions import Decision, Facts, ForeignFact, Mode, Verdict
 from handrail.protocol.errors import Problem, StoreError, ToolError
+from handrail.protocol.events import BrokenEvent
 from handrail.protocol.tool_spec import ToolSpec
 from handrail.protocol.wire import Wire, escape_surrogates, sanitize_json
+from handrail.runtime.decide import collect_touched_facts
+from handrail.runtime.facts import collect_command_facts, collect_process_facts
+from handrail.runtime.foreign.source import split_tool_name
 from handrail.runtime.registry import ToolSet, parse_arguments
+from handrail.runtime.session import build_opened_roots
 from handrail.sandbox.profile import HostLookup
 from handrail.settings import Settings
+from handrail.state import list_past_calls
 from handrail.store.grants import GrantedFolders
 from handrail.store.state_dir import StateFolder
 from handrail.tools.exec.spec import EXEC, ExecArguments
@@ -43,8 +50,6 @@ def open_roots(workspace: str, settings: Settings, rules: PolicyConfig, state: S
     """The workspace as a session has it, without the folders of that session."""
     opened = Workspace(workspace, *open_extra_roots(settings.paths.read_only, settings.paths.writable))
     if rules.outside == "ask":
-        from handrail.runtime.session import build_opened_roots  # noqa: PLC0415  few settings open folders
-
         folders = GrantedFolders(state.opened_folders(os.path.realpath(workspace)))
         build_opened_roots(opened, {"workspace": folders}, "", state, rules)
     return opened
@@ -63,24 +68,18 @@ class Explainer:
     ) -> None:
         self._workspace, self._offer, self._tier, self._host = workspace, offer, tier, host
         self._processes = processes
-        """The folder of process sessions."""
 
     def close(self) -> None:
         self._workspace.close()
 
-    def explain(self, name: str, arguments: object, rules: PolicyConfig) -> Decision:
-        """The decision with all its parts. ToolError if the call is invalid."""
-        return self.explain_with_facts(name, arguments, rules)[0]
-
-    def explain_with_facts(self, name: str, arguments: object, rules: PolicyConfig) -> tuple[Decision, Facts]:
-        """The decision, and the facts that it depends on."""
+    def explain(self, name: str, arguments: object, rules: PolicyConfig) -> tuple[Decision, Facts]:
+        """The decision with all its parts, and the facts that it depends on. ToolError if the call is invalid."""
         spec, collect = (EXEC, self._collect_command_facts) if name == EXEC.name else self._find_tool(name)
         facts = collect(_check_arguments(spec, arguments))
-        return _fill_parts(decide(spec, None, facts, rules)), facts
+        decision = decide(spec, None, facts, rules)
+        return msgspec.structs.replace(decision, parts=decision.parts or (decision.to_part(),)), facts
 
     def _collect_command_facts(self, arguments: ExecArguments) -> Facts:
-        from handrail.runtime.facts import collect_command_facts  # noqa: PLC0415  tables that only commands need
-
         return collect_command_facts(
             self._workspace,
             arguments.command,
@@ -96,20 +95,15 @@ class Explainer:
         tool = offer.get(name)
         if tool is not None:
             return tool.spec, partial(self._collect_tool_facts, tool)
-        if name.startswith(MCP_PREFIX):
-            from handrail.runtime.foreign.source import split_tool_name  # noqa: PLC0415  few have other servers
-
-            if (parts := split_tool_name(name)) is not None:
-                fact = ForeignFact(server=parts[0], tool=parts[1])
-                return _build_foreign_spec(fact), lambda _: Facts(foreign=fact)
+        if name.startswith(MCP_PREFIX) and (parts := split_tool_name(name)) is not None:
+            fact = ForeignFact(server=parts[0], tool=parts[1])
+            return _build_foreign_spec(fact), lambda _: Facts(foreign=fact)
         message = f"Unknown Agent tool: {escape_surrogates(name)[:200]}"
         if reason := offer.why_off(name):
             message = f"{message} ({reason})"
         raise ToolError("UNKNOWN_TOOL", message, details=list(offer.names))
 
     def _collect_tool_facts(self, tool: Tool, arguments: Any) -> Facts:
-        from handrail.runtime.decide import collect_touched_facts  # noqa: PLC0415  commands need no journals
-
         touches = tool.touches(arguments)
         if touches.process is not None:
             return self._collect_process_facts(touches.process)
@@ -119,15 +113,7 @@ class Explainer:
             self._workspace.drop_cached()
 
     def _collect_process_facts(self, use: ProcessUse) -> Facts:
-        from handrail.process.sessions.sessions import ProcessSessions  # noqa: PLC0415  few ask about processes
-        from handrail.runtime.facts import collect_process_facts  # noqa: PLC0415  few ask about processes
-
         return collect_process_facts(use, lambda: ProcessSessions(self._processes), self._tier)
-
-
-def _fill_parts(decision: Decision) -> Decision:
-    """The decision with at least one part: itself."""
-    return decision if decision.parts else msgspec.structs.replace(decision, parts=(decision.to_part(),))
 
 
 def _check_arguments(spec: ToolSpec, arguments: object) -> Any:
@@ -164,7 +150,7 @@ def run_rule_examples(rules: PolicyConfig, explainer: Explainer) -> Iterator[Exa
             problem = "; ".join(list_failing_examples(one))
             decision = ""
             if problem and rule.tool == EXEC.name:
-                made = explainer.explain(EXEC.name, {"command": example}, rules)
+                made, _ = explainer.explain(EXEC.name, {"command": example}, rules)
                 decision = f"{made.decision} by {made.rule}: {made.reason}"
             yield Example(rule=describe_rule(rule), example=example, problem=problem, came_out=decision)
 
@@ -182,7 +168,6 @@ def run_table_examples() -> Iterator[Example]:
 
 
 def _split_examples(rule: Rule) -> Iterator[Rule]:
-    """The rule with one example at a time."""
     for example in rule.match:
         yield msgspec.structs.replace(rule, match=(example,), no_match=())
     for example in rule.no_match:
@@ -233,9 +218,6 @@ def replay(
 
     Answers of people are not compared.
     """
-    from handrail.state import list_past_calls  # noqa: PLC0415  explaining needs no journal
-    from handrail.store.journal import BrokenEvent  # noqa: PLC0415  explaining needs no journal
-
     changes, gone, unreadable = list[DecisionChange](), Counter[str](), list[str]()
     calls = unjudged = broken = 0
     for folder in folders:

@@ -299,7 +299,6 @@ class _Client(NamedTuple):
     program: str
     """It lies in `bin` of a prefix, which holds the client's own files."""
     defaults: tuple[str, ...]
-    """The client's own files, below the prefix."""
     default: re.Pattern[str]
     variables: tuple[str, ...] = ()
     files: tuple[str, ...] = ()

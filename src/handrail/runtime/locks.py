@@ -11,7 +11,6 @@ from collections.abc import Callable
 from handrail.protocol.errors import StoreError
 
 ROOT = "root-"
-"""The prefix of the lock files of roots."""
 Release = Callable[[], None]
 _POLL_SECONDS = 0.02
 """How often a thread that waits in the queue checks whether it was cancelled."""

@@ -13,7 +13,7 @@ from handrail.protocol.events import ToolCallPermissionRequired, ToolCallQuestio
 from handrail.protocol.permissions import PermissionRequest, Question
 from handrail.runtime.decide import DECIDING
 from handrail.runtime.execute import close_call, take_steps
-from handrail.runtime.pending_call import Approval, PendingCall, forget_preview, load_answer
+from handrail.runtime.pending_call import Approval, PendingCall, drop_preview, load_answer
 from handrail.runtime.permission_request import (
     bind_files,
     build_request,
@@ -25,7 +25,9 @@ from handrail.runtime.recovery import recover
 from handrail.runtime.results import build_event_fields, build_start_event
 from handrail.runtime.session import Session
 from handrail.store.approvals import CallToPark, claim_ready, save_parked
+from handrail.store.grants import has_variables, save_variables
 from handrail.store.inbox import list_pending_questions, list_pending_requests
+from handrail.store.state_dir import save_workspace_path
 from handrail.tools.tool import ApprovalNeededError
 
 # Parking
@@ -80,7 +82,7 @@ def park(session: Session, batch: Sequence[PendingCall], asking: Sequence[Pendin
         save_parked(session.journal, batch_id, calls, tuple(one.call.tool_call_id for one in batch), requests)
     except Exception:  # not after an interrupt: the calls may be parked already
         for pending in asking:
-            forget_preview(session, pending)
+            drop_preview(session, pending.preview_id)
         raise
     finally:
         session.workspace.drop_cached()
@@ -108,9 +110,6 @@ def _to_park(pending: PendingCall, *, asks: bool) -> CallToPark:
 def _save_surroundings(session: Session, requests: tuple[PermissionRequest, ...]) -> None:
     """Saves what another process needs to resume the batch, before it can answer: the workspace, and the environment
     of commands."""
-    from handrail.store.grants import has_variables, save_variables  # noqa: PLC0415  only if a call is parked
-    from handrail.store.state_dir import save_workspace_path  # noqa: PLC0415
-
     save_workspace_path(os.path.dirname(session.folder), session.workspace.main.path)
     digests = {request.environment for request in requests if request.environment is not None}
     if not all(has_variables(session.folder, digest) for digest in digests):

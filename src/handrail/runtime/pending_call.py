@@ -70,10 +70,8 @@ class PendingCall(Struct, eq=False):
     # decide
     tool: Tool = NO_TOOL
     arguments: Any = None
-    """The parsed arguments."""
     facts: Facts = _NO_FACTS
     rules: PolicyConfig | None = None
-    """The rules of the decision."""
     decision: Decision = _UNDECIDED
     outcome_decision: Decision | None = None
     """The decision about what the call changed, unless that was simply allowed."""
@@ -100,7 +98,6 @@ class PendingCall(Struct, eq=False):
     # result
     error: ErrorInfo | None = None
     warnings: tuple[str, ...] = ()
-    """Warnings beside the error."""
     result: ToolResult[Any] | None = None
 
     # journal
@@ -192,7 +189,6 @@ def load_call(journal: SessionJournal, offer: ToolSet, entry: CallEntry, budget:
 
 
 def build_call(event: ToolCallStart) -> ToolCall:
-    """The call that an event recorded."""
     return ToolCall(
         tool_call_id=event.tool_call_id,
         name=event.tool_call_name,
@@ -217,7 +213,6 @@ def replace_command(call: ToolCall, command: str) -> ToolCall:
 
 
 def load_answer(session: Session, pending: PendingCall) -> None:
-    """Loads the answer to the last request about a call, if there is one."""
     from handrail.store.inbox import find_answer  # noqa: PLC0415  most calls need no approval
 
     found = find_answer(session.journal.database, pending.call.tool_call_id)
@@ -227,11 +222,6 @@ def load_answer(session: Session, pending: PendingCall) -> None:
 
 
 # Stored previews
-
-
-def forget_preview(session: Session, pending: PendingCall) -> None:
-    """Deletes the stored preview of a call, if it has one: the call has its result."""
-    drop_preview(session, pending.preview_id)
 
 
 def drop_preview(session: Session, preview_id: str | None) -> None:

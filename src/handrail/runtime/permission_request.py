@@ -5,11 +5,15 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec.structs import replace
 
+from handrail.changes.model import OverlayChanges
+from handrail.changes.overlay.commit import is_unchanged_since, list_stale_paths
+from handrail.changes.overlay.previews import load_preview
 from handrail.policy.decide import list_permissions
+from handrail.policy.parse import parse_command
 from handrail.protocol.changes import PREVIEW_GONE, Preview
 from handrail.protocol.decisions import CommandFact, DecisionPart, ForeignFact
 from handrail.protocol.errors import StoreError, ToolError, UsageError
@@ -20,15 +24,13 @@ from handrail.runtime.decide import DECIDING
 from handrail.runtime.execute import digest_environment, take_steps
 from handrail.runtime.grants import collect_requested_folders, to_folder_request
 from handrail.runtime.pending_call import Approval, PendingCall, drop_preview, load_answer, load_call, replace_command
+from handrail.runtime.preview import build_missing_preview, build_preview, judge_preview
 from handrail.runtime.results import build_event_fields
 from handrail.runtime.session import Session
 from handrail.store.approvals import CallToPark, list_batch_calls, replace_request
 from handrail.store.inbox import StoredRequest, find_last_request, find_stored_request, list_batch_requests
 from handrail.store.state_dir import make_id
 from handrail.workspace.facts import build_command_fact
-
-if TYPE_CHECKING:
-    from handrail.changes.model import OverlayChanges
 
 FRESH_FOR = timedelta(minutes=5)
 """An older preview is not fresh: a command also reads files outside the workspace, which nothing watches."""
@@ -45,8 +47,6 @@ _MAX_NAMED_PATHS = 1_000
 
 def request_approval(session: Session, pending: PendingCall, earlier: Sequence[PendingCall] = ()) -> None:
     """A step: previews the call and builds the request about it. `earlier`: the calls before it in its batch."""
-    from handrail.runtime.preview import build_missing_preview, build_preview, judge_preview  # noqa: PLC0415
-
     command = pending.facts.command
     # Neither a preview nor a refusal shows the content of a folder that is not open yet.
     if folders := collect_requested_folders(pending.facts):
@@ -180,8 +180,6 @@ def bind_files(session: Session, pending: PendingCall) -> tuple[FileBinding, ...
 
 def _bind_named_files(session: Session, command: CommandFact) -> list[FileBinding]:
     """The files that a command names: the scripts that it runs, and the input of its programs."""
-    from handrail.policy.parse import parse_command  # noqa: PLC0415  tables that only commands need
-
     bindings: list[FileBinding] = []
     for path in parse_command(command.text, command.cwd).word_paths(command.seen)[:_MAX_NAMED_PATHS]:
         try:
@@ -224,8 +222,6 @@ def is_fresh(session: Session, request: PermissionRequest) -> bool:
     last = None if history.is_empty else next(history.log.latest(), None)
     if last is not None and last.time >= preview.time:
         return False
-    from handrail.changes.overlay.commit import is_unchanged_since  # noqa: PLC0415  few commands have a preview
-
     return is_unchanged_since(session.workspace, _load_changes(session, preview.id).started)
 
 
@@ -247,8 +243,6 @@ def _is_base_pending(session: Session, request: PermissionRequest) -> bool:
 def _list_stale_paths(session: Session, request: PermissionRequest, preview_id: str) -> tuple[str, ...]:
     """The changed files among those that a preview, or a preview below it, would change. If an earlier call changes a
     file first, that call's request tells whether it is outdated."""
-    from handrail.changes.overlay.commit import list_stale_paths  # noqa: PLC0415  few commands have a preview
-
     base, paths = request.base_previews, list[str]()
     for other, _ in list_batch_requests(session.journal.database, request.batch_id) if base else ():
         if other.tool_call_id in base:
@@ -261,9 +255,7 @@ def _list_stale_paths(session: Session, request: PermissionRequest, preview_id: 
     return tuple(dict.fromkeys(paths))
 
 
-def _load_changes(session: Session, preview_id: str) -> "OverlayChanges":
-    from handrail.changes.overlay.previews import load_preview  # noqa: PLC0415  few commands have a preview
-
+def _load_changes(session: Session, preview_id: str) -> OverlayChanges:
     return load_preview(session.recorder.history, preview_id).examined
 
 

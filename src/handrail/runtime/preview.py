@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from handrail.changes.model import OverlayChanges
 from handrail.changes.overlay.changes import read_preview_configs
 from handrail.changes.overlay.previews import load_preview
+from handrail.policy.parse import parse_command, parse_fact
 from handrail.policy.verdict import build_change_refusal
 from handrail.protocol.changes import Preview
 from handrail.protocol.decisions import CommandFact, Decision, DecisionPart, Mode
@@ -75,7 +76,6 @@ def _find_obstacle(session: Session, pending: PendingCall, command: CommandFact)
 def _find_network_part(command: CommandFact, decision: Decision) -> str:
     """The part of the command that needs the network. If that is unknown, the hosts."""
     from handrail.policy.network.needs import NetworkNeeds, find_network_needs  # noqa: PLC0415  few commands need it
-    from handrail.policy.parse import parse_command  # noqa: PLC0415  tables that only commands need
 
     for part in decision.parts or (decision,):
         if find_network_needs(parse_command(part.subject, command.cwd)) != NetworkNeeds():
@@ -155,8 +155,6 @@ def _can_change_files(pending: PendingCall) -> bool:
     command = pending.facts.command
     if command is None:
         return pending.facts.process is None
-    from handrail.policy.parse import parse_fact  # noqa: PLC0415  tables that only commands need
-
     return not parse_fact(command).is_read_only
 
 

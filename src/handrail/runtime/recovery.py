@@ -11,6 +11,8 @@ from handrail.runtime.pending_call import load_call
 from handrail.runtime.registry import ToolSet
 from handrail.runtime.results import build_audit_record, describe_interrupted
 from handrail.runtime.session import Session
+from handrail.runtime.undo import settle_dead_changes
+from handrail.state import open_journal
 from handrail.store.audit import AuditChain, forget_runner, list_unaudited
 from handrail.store.inbox import list_open_answers
 from handrail.store.journal import CallEntry, SessionJournal
@@ -46,8 +48,6 @@ def recover_workspace(session: Session) -> None:
     others = history.others_at_work()
     if not others:
         return
-    from handrail.runtime.undo import settle_dead_changes  # noqa: PLC0415  rarely needed
-
     home = os.path.dirname(session.folder)
     with suppress(StoreError):  # an unreadable change log stops changes only
         settle_dead_changes(session)
@@ -56,14 +56,9 @@ def recover_workspace(session: Session) -> None:
                 history.forget_work(runner)
 
 
-def list_unsettled_sessions(state: StateFolder) -> list[str]:
-    """The folders of sessions that a killed process left, and that were not opened since."""
-    return [folder for folder in state.sessions() if list_dead_runners(folder)]
-
-
 def restore_audit(state: StateFolder, offer: ToolSet) -> int:
     """Adds the audit records that killed processes left out, without opening their sessions. Returns their number."""
-    folders = list_unsettled_sessions(state)
+    folders = [folder for folder in state.sessions() if list_dead_runners(folder)]
     if not folders:
         return 0
     chain, locks, restored = AuditChain(state.audit), Locks(state.locks()), 0
@@ -116,8 +111,6 @@ def _restore_session(folder: str, chain: AuditChain, locks: Locks, offer: ToolSe
     try:
         if not lock.take(_LOCK_SECONDS):
             return 0  # another process opens the session just now
-        from handrail.state import open_journal  # noqa: PLC0415  only for `audit verify`
-
         with open_journal(folder) as journal:
             return sum(_restore_records(journal, chain, offer, runner) for runner in list_dead_runners(folder))
     finally:

@@ -143,7 +143,6 @@ def parse_arguments(spec: ToolSpec, arguments: object) -> msgspec.Struct:
 
 
 def find_nearest_name(name: str, names: Iterable[str]) -> str | None:
-    """The name that was probably meant."""
     from difflib import get_close_matches
 
     near = get_close_matches(name[:128].lower(), list(names), n=1, cutoff=0.75)
@@ -230,7 +229,6 @@ class ToolServices(msgspec.Struct, kw_only=True, dict=True):
     background: Background
     settings: Settings
     notes: str
-    """The folder of the notes about the workspace."""
     skills: "SkillBook"
     unattended: bool = False
 

@@ -146,7 +146,6 @@ def build_start_event(pending: PendingCall) -> PendingEvent:
 
 
 def build_event_fields(pending: PendingCall) -> dict[str, Any]:
-    """The fields by which an event names its call."""
     return {
         "tool_call_id": pending.call.tool_call_id,
         "tool_call_name": pending.name,
@@ -277,7 +276,6 @@ def _fit_content(session: Session, pending: PendingCall, output: Output) -> tupl
 
 
 def _store_offloaded(session: Session, call_id: str, output: Output) -> dict[str, Any]:
-    """Stores the output that the tool truncated by itself."""
     meta: dict[str, Any] = {}
     with suppress(StoreError):  # the call ran, and its result counts more than its full output
         if output.kept is not None:

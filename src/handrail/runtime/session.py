@@ -71,7 +71,6 @@ class SessionResources(msgspec.Struct, frozen=True, kw_only=True):
     root: str
     """The real path of the workspace."""
     folder: str
-    """The session's own folder."""
     workspace: Workspace
     database: Database
     chain: AuditChain
@@ -144,12 +143,10 @@ class Session(msgspec.Struct, kw_only=True, eq=False):
     notes: str
     """The folder of the notes about the workspace."""
     crashes: Callable[[], str]
-    """The folder of crash reports."""
     characters: int = 30_000
     batch_characters: int = 100_000
     repair: str | None = None
     preview_enabled: bool = True
-    """Whether commands that need approval are previewed."""
     lock_seconds: float = 5.0
     """How long a call waits for a file that another session has locked."""
     queue_seconds: float = 660.0
@@ -165,7 +162,6 @@ class Session(msgspec.Struct, kw_only=True, eq=False):
     """Set while all calls are cancelled."""
     cancel_tokens: CancelTokens = msgspec.field(default_factory=CancelTokens)
     foreign: "ForeignCatalog | None" = None
-    """The tools of other servers, if the session has servers."""
     turn: str = ""
     """The turn that changes belong to. If empty, each batch is a turn."""
     ends_background: bool
@@ -181,7 +177,6 @@ class Session(msgspec.Struct, kw_only=True, eq=False):
             foreign.refresh(lambda: self.skills.renew(lambda offer: offer.with_foreign(foreign.extend_registry)))
 
     def is_cancelled(self, call_id: str) -> bool:
-        """Whether this call or the whole session was cancelled."""
         return self.cancelled.is_set() or call_id in self.cancel_tokens.requested
 
     def flush_audit(self) -> None:

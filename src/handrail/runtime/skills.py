@@ -1,17 +1,16 @@
 """The skills that exist for a session, with the active ones."""
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from handrail.protocol.decisions import Narrowing
 from handrail.protocol.errors import ToolError
 from handrail.protocol.records import SkillEntry
-from handrail.runtime.registry import ToolSet, build_tool_set
-from handrail.settings import Settings
+from handrail.runtime.registry import ToolSet
 from handrail.store.transcript import ActiveSkill, ActiveSkills
 from handrail.workspace.facts import build_command_fact
-from handrail.workspace.roots import Boundary, Root, is_inside, open_extra_roots, open_root
+from handrail.workspace.roots import Boundary, Root, is_inside, open_root
 from handrail.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -74,7 +73,6 @@ class SessionSkills:
         return find_restriction(tool, self._active)
 
     def found(self) -> "SkillCatalog":
-        """All skills that exist now."""
         from handrail.skills.discovery import find_skills  # noqa: PLC0415  few sessions use skills
 
         known = () if self._base is None else self._base.registered
@@ -89,6 +87,8 @@ class SessionSkills:
 
     def entries(self) -> tuple[SkillEntry, ...]:
         """All skills by name, also active ones whose file is gone."""
+        from handrail.skills.discovery import build_skill_entry  # noqa: PLC0415  few sessions use skills
+
         self.refresh()
         skills = self.found().skills
         active = {skill.name: skill for skill in self._active}
@@ -172,43 +172,6 @@ class SessionSkills:
         return root
 
 
-def load_skills(workspace: str, settings: Settings, environ: Mapping[str, str]) -> "SkillCatalog":
-    """The skills that a session would find. No session is opened."""
-    with _open_workspace(workspace, settings) as opened:
-        return _find_skills(opened, settings, environ)
-
-
-def find_skill(workspace: str, settings: Settings, environ: Mapping[str, str], name: str) -> "Skill | None":
-    """A skill with its other files. No session is opened."""
-    from handrail.skills.discovery import add_files  # noqa: PLC0415  sessions load this module
-
-    with _open_workspace(workspace, settings) as opened:
-        skill = _find_skills(opened, settings, environ).get(name)
-        return None if skill is None else add_files(opened, skill)
-
-
-def has_usable_skill(workspace: str, settings: Settings, environ: Mapping[str, str]) -> bool:
-    """Whether a skill can be activated, so that it is worth while to offer the tools for it."""
-    return any(not skill.problem for skill in load_skills(workspace, settings, environ).skills)
-
-
-def build_skill_entry(skill: "Skill", *, active: bool) -> SkillEntry:
-    from handrail.skills.allowed_tools import format_allowed_tools  # noqa: PLC0415  few sessions use skills
-
-    return SkillEntry(
-        name=skill.name,
-        description=skill.description,
-        source=skill.origin,
-        path=skill.shown,
-        active=active,
-        usable=not skill.problem,
-        problem=skill.problem or None,
-        by_name_only=skill.by_name_only,
-        allowed_tools=format_allowed_tools(skill.tools, skill.patterns),
-        warnings=skill.warnings,
-    )
-
-
 def _build_gone_entry(active: ActiveSkill) -> SkillEntry:
     from handrail.skills.allowed_tools import format_allowed_tools  # noqa: PLC0415  few sessions use skills
 
@@ -224,14 +187,3 @@ def _build_gone_entry(active: ActiveSkill) -> SkillEntry:
         allowed_tools=format_allowed_tools(active.tools, active.patterns),
         warnings=(),
     )
-
-
-def _open_workspace(workspace: str, settings: Settings) -> Workspace:
-    return Workspace(workspace, *open_extra_roots(settings.paths.read_only, settings.paths.writable))
-
-
-def _find_skills(workspace: Workspace, settings: Settings, environ: Mapping[str, str]) -> "SkillCatalog":
-    from handrail.skills.discovery import find_skills, list_skill_folders  # noqa: PLC0415  sessions load this module
-
-    known = build_tool_set(settings).registered
-    return find_skills(workspace, list_skill_folders(settings, environ), disabled=settings.skills.disable, known=known)

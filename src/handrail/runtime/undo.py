@@ -62,7 +62,6 @@ def _select_last_turn(log: ChangeLog, within: Within) -> tuple[int, ...]:
 
 
 def _select_session(log: ChangeLog, session: str, within: Within) -> tuple[int, ...]:
-    """Every change of a session that is in effect, the latest first."""
     found = tuple(entry.number for entry in _list_changes(log, within) if entry.session == session)
     if not found:
         raise ToolError("NO_CHANGE", _NO_CHANGES.format(session))
@@ -101,7 +100,6 @@ def select_with_later(log: ChangeLog, numbers: tuple[int, ...]) -> tuple[int, ..
 
 
 def _list_changes(log: ChangeLog, within: Within) -> Iterator[LoggedChangeSet]:
-    """The changes in effect, the latest first."""
     return (entry for entry in log.latest() if _is_change(entry) and within(entry))
 
 
@@ -127,7 +125,6 @@ _ALLOWED = Decision(decision="allow", rule=BY_PERSON, reason="a person asked for
 
 
 def select_change_sets(number: int | tuple[int, ...] | None, turn: bool, session: str | None) -> Choose:
-    """The function that selects the change sets of an undo."""
     if (number is not None) + turn + (session is not None) > 1:
         raise UsageError("undo takes a number, turn=True or a session: one of them")
     if number is not None:
@@ -169,7 +166,6 @@ def preview(session: Session, choose: Choose, resolve: Resolve | None) -> str:
 
 
 def list_last_changes(session: Session, limit: int) -> list[ChangeRecord]:
-    """The last change sets of the workspace, the latest first."""
     settle_dead_changes(session)
     history = session.recorder.history
     if history.is_empty:

@@ -37,8 +37,6 @@ _SIGNALS_SET_BY_PYTHON = 1 << 12 | 1 << 24
 
 
 class Bubblewrap(NamedTuple):
-    """An installed bwrap."""
-
     path: str
     version: str
     options: frozenset[str]
@@ -87,8 +85,6 @@ class PreparedCommand(NamedTuple):
 
 
 class BubblewrapBackend:
-    """Launches commands by one bwrap, for one host."""
-
     def __init__(self, program: Bubblewrap, host: SandboxHost) -> None:
         self.program = program
         self._host = host
@@ -154,7 +150,6 @@ class BubblewrapBackend:
 
 
 def launch_namespaced(prepared: PreparedCommand, text: str, overlay: Overlay | None = None) -> Launch:
-    """A command that is ready to start, under its overlay if it has one."""
     with DescriptorSet() as opened:
         status, status_writer = opened.open_pipe()
         # Opened for reading too. Otherwise SIGPIPE would kill bubblewrap if handrail dies.

@@ -23,8 +23,6 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
-    """The confinement of commands on this machine."""
-
     tier: int
     means: str
     """The program and its version, or the parts of the kernel."""
@@ -38,8 +36,6 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Diagnosis(NamedTuple):
-    """The reason of a failure, with the command that fixes it."""
-
     reason: str
     fix: str | None
 
@@ -131,7 +127,6 @@ def build_report(
 
 
 def describe_memory_gap(memory_bytes: int) -> str:
-    """The gap of an overlay that is held in memory."""
     fits = f"{max(1, memory_bytes >> 20):,} MB fit in"
     return f"what a command changes is held in memory, and {fits}: the disk of the state folder takes no overlays"
 

@@ -27,7 +27,6 @@ class Launch:
         self.argv = argv
         self.environment = environment
         self.inherited = inherited
-        """Descriptors that the program inherits."""
         self.status = status
         """The end of a pipe to read the status from."""
         self.lifeline = lifeline

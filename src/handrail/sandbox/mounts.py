@@ -100,7 +100,6 @@ def follow_links(path: str) -> tuple[tuple[Mount, ...], str]:
 
 
 def build_empty_mount(path: str) -> Mount:
-    """A mount that covers a file or folder by an empty one."""
     return Mount("no-folder" if os.path.isdir(path) else "no-file", path)
 
 
@@ -153,7 +152,6 @@ class Toolchain(NamedTuple):
     parts: tuple[str, ...] = ()
     """The visible parts. Empty: everything."""
     withheld: tuple[str, ...] = ()
-    """Parts that stay hidden."""
 
 
 TOOLCHAINS = (
@@ -300,13 +298,11 @@ def list_shown_mounts(paths: Iterable[str], host: SandboxHost, roots: tuple[str,
 
 
 def list_refused_toolchains(host: SandboxHost) -> tuple[tuple[str, str], ...]:
-    """The toolchains of the settings that cannot be shown, each with the reason."""
     missing = {path: "it does not exist" for path in host.toolchains if not os.path.lexists(path)}
     return tuple((path, why) for path in host.toolchains if (why := find_objection(path, host) or missing.get(path)))
 
 
 def find_objection(path: str, host: SandboxHost) -> str | None:
-    """Why a path cannot be shown as a toolchain."""
     if not path.startswith("/"):
         return "it is not an absolute path"
     objection = find_toolchain_objection(path, host.home, host.state)

@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
@@ -20,6 +20,7 @@ from handrail.sandbox.profile import ResourceLimits, SandboxHost, SandboxProfile
 from handrail.store.state_dir import make_temporary_folder
 
 LaunchCommand = Callable[[SandboxProfile, SandboxHost, str], Launch]
+_Result = TypeVar("_Result")
 
 _PROBE_SECONDS = 20.0
 _LIMITS = ResourceLimits(file_size=7 << 20)
@@ -65,11 +66,23 @@ class _Stage(NamedTuple):
 def probe_tier(launch: LaunchCommand, host: SandboxHost, *, expected: Mapping[str, str]) -> str | None:
     """The first fault of a tier. `expected` are lines of /proc/self/status in the command."""
     try:
-        with make_temporary_folder("handrail-probe-") as folder, socket.socket() as listener:
-            stage = _set_stage(Path(folder), listener)
-            return next(_find_tier_faults(stage, _run_in_tier(launch, stage, host), expected), None)
+        return retry_timeout(lambda: _find_tier_fault(launch, host, expected))
     except (OSError, ToolError, subprocess.SubprocessError) as error:
         return f"trying it out failed: {error}"
+
+
+def retry_timeout(work: Callable[[], _Result]) -> _Result:
+    """Do the work, once more if it times out: a busy machine is no reason for a weaker tier."""
+    try:
+        return work()
+    except subprocess.TimeoutExpired:
+        return work()
+
+
+def _find_tier_fault(launch: LaunchCommand, host: SandboxHost, expected: Mapping[str, str]) -> str | None:
+    with make_temporary_folder("handrail-probe-") as folder, socket.socket() as listener:
+        stage = _set_stage(Path(folder), listener)
+        return next(_find_tier_faults(stage, _run_in_tier(launch, stage, host), expected), None)
 
 
 def _set_stage(folder: Path, listener: socket.socket) -> _Stage:
@@ -206,7 +219,6 @@ def _find_overlay_faults(overlay: Overlay, mark: str, printed: str) -> Iterator[
 
 
 def extract_mount_error(printed: str) -> str:
-    """The error message of mount or unshare in the output."""
     lines = [line.strip() for line in printed.split("\n")]
     messages = [line for line in lines if line and line != NOT_MOUNTED and not line.startswith("dmesg")]
     return messages[-1][:300] if messages else ""

@@ -30,14 +30,12 @@ from handrail.sandbox.environment import check_text
 from handrail.sandbox.launch import Launch
 from handrail.sandbox.overlay import pool
 from handrail.sandbox.overlay.overlay import NOT_MOUNTED, Overlay
-from handrail.sandbox.overlay.pool import OverlayPool
-from handrail.sandbox.probe import extract_mount_error, probe_tier
+from handrail.sandbox.overlay.pool import SECONDS_TO_BELIEVE, OverlayPool
+from handrail.sandbox.probe import extract_mount_error, probe_tier, retry_timeout
 from handrail.sandbox.profile import SandboxHost, SandboxProfile
 from handrail.sandbox.view import build_base_view
 from handrail.workspace.roots import is_inside
 
-SECONDS_TO_BELIEVE = 60.0
-"""A failure counts as long. The cause may pass: a full disk, a busy machine."""
 _CONFINED = {"NoNewPrivs": "1", "Seccomp": "2"}
 _WITHOUT_CAPABILITIES = {**_CONFINED, "CapEff": "0000000000000000", "CapBnd": "0000000000000000"}
 _DOCTOR = "`handrail doctor` tells the person more."
@@ -99,7 +97,6 @@ class CommandSandbox:
         return obstacle.reason if obstacle else None
 
     def list_overlay_gaps(self, roots: tuple[str, ...]) -> tuple[str, ...]:
-        """What an overlay over these roots does not provide."""
         most = self._overlays.max_bytes(roots)
         return () if most is None else (describe_memory_gap(most),)
 
@@ -108,7 +105,6 @@ class CommandSandbox:
         return self._overlays.in_user_namespace(roots)
 
     def shows(self, path: str, roots: tuple[str, ...]) -> bool:
-        """Whether a command with these roots sees a path."""
         return any(is_inside(path, root) for root in roots) or build_base_view(self._host, roots).shows(path)
 
     def create_overlay(self, roots: tuple[str, ...], below: tuple[Overlay, ...] = ()) -> Overlay:
@@ -220,7 +216,6 @@ _probe_results: dict[Hashable, tuple[str | None, float]] = {}
 
 
 def forget_probes() -> None:
-    """Forget the results of probes in this process."""
     _probe_results.clear()
 
 
@@ -247,7 +242,7 @@ def _find_working_bubblewrap(host: SandboxHost) -> Bubblewrap | Diagnosis:
     if path is None:
         return diagnose_missing_bubblewrap()
     try:
-        program = inspect_bubblewrap(path)
+        program = retry_timeout(lambda: inspect_bubblewrap(path))
     except (OSError, subprocess.SubprocessError) as error:
         return diagnose_bubblewrap_failure(path, str(error))
     # A bwrap under AppArmor, or a set-user-ID one, cannot do it. The seccomp filter refuses the same.

@@ -28,8 +28,6 @@ class _CallGroup(NamedTuple):
 
 
 class Owner(NamedTuple):
-    """The owner of a command's new files."""
-
     user: int
     group: int
 
@@ -40,7 +38,6 @@ def build_filter(origin: CommandOrigin, tier: int) -> bytes:
 
 
 def require_filter(origin: CommandOrigin, tier: int) -> bytes:
-    """The filter of a command that is about to run."""
     try:
         return build_filter(origin, tier)
     except UnknownMachineError as error:
@@ -259,15 +256,12 @@ _PRIORITY_OF_ONE = 0
 _TESTED_WITHOUT_NAMESPACES: Mapping[str, Outcome] = {
     # Limits, priorities and memory of the user's other processes. Of signals, a filter recognizes only the one to all.
     "kill": ChoiceOutcome(0, EVERY_BIT, ((_ALL_PROCESSES, _FORBIDDEN),), ALLOW),
-    "prlimit64": _allow_only(0, _SELF),
     "setpriority": _allow_only(0, _PRIORITY_OF_ONE, then=_allow_only(1, _SELF)),
     "ioprio_set": _allow_only(0, _ONE_PROCESS, then=_allow_only(1, _SELF)),
-    "sched_setaffinity": _allow_only(0, _SELF),
-    "sched_setscheduler": _allow_only(0, _SELF),
-    "sched_setparam": _allow_only(0, _SELF),
-    "sched_setattr": _allow_only(0, _SELF),
-    "migrate_pages": _allow_only(0, _SELF),
-    "move_pages": _allow_only(0, _SELF),
+    **dict.fromkeys(("prlimit64", "migrate_pages", "move_pages"), _allow_only(0, _SELF)),
+    **dict.fromkeys(
+        ("sched_setaffinity", "sched_setscheduler", "sched_setparam", "sched_setattr"), _allow_only(0, _SELF)
+    ),
     # A file can get the user's other groups here.
     **_withhold_mode_bits(_SETUID | _SETGID),
     "ioctl": _IOCTL_READ_ONLY,

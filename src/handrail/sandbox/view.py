@@ -63,14 +63,8 @@ SECRETS = (
     *("/etc/openvpn", "/etc/ipsec.secrets", "/etc/ipsec.d/private", "/etc/swanctl/private", "/etc/ppp/*-secrets"),
     *("/etc/apt/auth.conf", "/etc/apt/auth.conf.d/*", "/etc/cups/ssl", "/etc/cups/passwd*", "/etc/cups/printers.conf*"),
     *("/etc/docker/key.json", "/etc/kubernetes", "/etc/rancher", "/etc/cni/net.d/*kubeconfig", "/etc/vault.d"),
-    *(
-        "/etc/consul.d",
-        "/etc/nomad.d",
-        "/etc/gitlab*",
-        "/etc/cloudflared",
-        "/etc/rsyncd.secrets",
-        "/etc/davfs2/secrets",
-    ),
+    *("/etc/consul.d", "/etc/nomad.d", "/etc/gitlab*", "/etc/cloudflared", "/etc/rsyncd.secrets"),
+    "/etc/davfs2/secrets",
     *("/etc/*credentials*", "/etc/*.secret", "/etc/*.secrets", "/etc/msmtprc", "/etc/exim4/passwd.client", "/etc/sssd"),
     *("/etc/postfix/sasl_passwd*", "/etc/mysql/debian.cnf", "/etc/samba/*passwd*", "/etc/boto.cfg", "/etc/npmrc"),
 )

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import cache
+from itertools import zip_longest
 from typing import Any, Literal, get_args, get_origin
 
 import msgspec
@@ -85,10 +86,11 @@ class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     def __post_init__(self) -> None:
         """ValueError: a time or size is out of its range."""
-        fields = list_fields(type(self))
-        for name in self.__struct_fields__:
-            if name in fields and (amount := fields[name].amount):
-                amount.parse(getattr(self, name))
+        # The last fields have the defaults.
+        for name, default in zip_longest(reversed(self.__struct_fields__), reversed(self.__struct_defaults__)):
+            value = getattr(self, name)
+            if value is not default and (field := list_fields(type(self)).get(name)) and field.amount:
+                field.amount.parse(value)
 
 
 @cache

@@ -8,7 +8,9 @@ import msgspec
 
 from handrail.protocol.errors import HandrailError
 from handrail.protocol.text import truncate
-from handrail.settings.model import REFERENCE, Settings
+from handrail.protocol.wire import convert
+from handrail.settings.declaration import Section
+from handrail.settings.model import DEFAULTS, Settings, list_settings
 
 ADVICE = "Nothing was run. Correct them, then try again."
 MAX_SHOWN_CHARACTERS = 80
@@ -16,8 +18,8 @@ MAX_SHOWN_CHARACTERS = 80
 _MAX_PROBLEMS = 20  # a generated file can hold thousands of problems; a person reads the first few
 _MAX_HINTS = 3
 _SERVERS = "mcp.servers"  # tables of their own, so no setting
-_SECTIONS = tuple(dict.fromkeys(key.partition(".")[0] for key in REFERENCE if "." in key))
-_BY_LEAF = {key.rpartition(".")[2]: key for key in REFERENCE}
+_SECTIONS = tuple(dict.fromkeys(key.partition(".")[0] for key in DEFAULTS if "." in key))
+_BY_LEAF = {key.rpartition(".")[2]: key for key in DEFAULTS}
 
 
 class SettingsError(HandrailError):
@@ -30,14 +32,17 @@ class SettingsError(HandrailError):
 
 def find_invalid_values(values: Mapping[str, object]) -> dict[str, object]:
     """The values whose key is unknown or which their key does not allow."""
-    return {key: value for key, value in values.items() if not _is_valid(key, value)}
+    return {
+        key: value
+        for key, value in values.items()
+        if key not in DEFAULTS or not is_convertible(Settings.nest_values({key: value}), Settings)
+    }
 
 
-def _is_valid(key: str, value: object) -> bool:
-    if key not in REFERENCE:
-        return False
+def is_convertible(values: Mapping[str, object], section: type[Section]) -> bool:
+    """Whether a section allows these values."""
     try:
-        Settings.from_values({key: value})
+        convert(values, section)
     except (msgspec.ValidationError, ValueError):  # ValueError: text that is not Unicode, from an argument
         return False
     return True
@@ -59,7 +64,6 @@ def list_first_problems(problems: Iterable[str]) -> list[str]:
 
 
 def format_line(line: int | None) -> str:
-    """The beginning of a message about a line."""
     return f"line {line}: " if line else ""
 
 
@@ -88,15 +92,14 @@ def suggest_key(key: str, names: Iterable[str]) -> str:
 
 
 def find_similar(name: str, names: Iterable[str]) -> str | None:
-    """The name that was probably meant."""
     from difflib import get_close_matches  # noqa: PLC0415  only a mistake needs it
 
     return next(iter(get_close_matches(truncate(name, MAX_SHOWN_CHARACTERS), list(names), n=1)), None)
 
 
 def _describe_value(key: str, value: object) -> str:
-    if key in REFERENCE:
-        return f"{key} is {truncate_repr(value)}; allowed: {REFERENCE[key].allowed}{_describe_hint(key, value)}"
+    if key in DEFAULTS:
+        return f"{key} is {truncate_repr(value)}; allowed: {list_settings()[key].allowed}{_describe_hint(key, value)}"
     if key in _SECTIONS:
         return f"{key} is {truncate_repr(value)}; allowed: a table, written [{key}]"
     name = "[[rule]]" if find_similar(key, ("rule",)) else None
@@ -110,12 +113,12 @@ def _find_setting(key: str) -> str | None:
     leaf = key.rpartition(".")[2]
     if leaf in _BY_LEAF:
         return _BY_LEAF[leaf]
-    return find_similar(key, REFERENCE) or _BY_LEAF.get(find_similar(leaf, _BY_LEAF) or "")
+    return find_similar(key, DEFAULTS) or _BY_LEAF.get(find_similar(leaf, _BY_LEAF) or "")
 
 
 def _list_neighbours(key: str) -> list[str]:
     section = key.partition(".")[0]
-    return [name for name in (*REFERENCE, _SERVERS) if section not in _SECTIONS or name.startswith(f"{section}.")]
+    return [name for name in (*DEFAULTS, _SERVERS) if section not in _SECTIONS or name.startswith(f"{section}.")]
 
 
 def _describe_hint(key: str, value: object) -> str:
@@ -126,7 +129,7 @@ def _describe_hint(key: str, value: object) -> str:
         return _describe_hosts(_list_items(value))
     if key == "tools.deny":
         return _describe_permissions(value)
-    amount = REFERENCE[key].amount
+    amount = list_settings()[key].amount
     suggestion = amount.suggest(value) if amount else None
     return f'; did you mean "{suggestion}"?' if suggestion else ""
 

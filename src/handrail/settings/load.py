@@ -15,7 +15,7 @@ from handrail.settings.errors import (
     truncate_repr,
 )
 from handrail.settings.merge import Layer, LoadedSettings, Merge
-from handrail.settings.model import DEFAULTS, REFERENCE, Settings
+from handrail.settings.model import DEFAULTS, Settings, list_settings
 from handrail.settings.paths import (
     MANAGED_FILE,
     PROJECT_FILE,
@@ -64,7 +64,7 @@ def load(
     `state` is the folder that records trust, if not the environment's. `trusted` overrides that record for the project
     file. Without `review` the rules are not checked.
     """
-    top = _read_managed_layer(managed)
+    top = _read_file(managed, "managed")[0] if exists(managed) else Layer(kind="managed", source="managed file")
     project_layer, project = _read_project_layer(workspace, environ, state, trusted)
     layers = [_read_user_layer(environ, workspace), project_layer, _build_session_layer(session or {})]
     layers += [*_build_environment_layers(environ), _build_flag_layer(flags)]
@@ -108,11 +108,6 @@ def _read_file(path: str, kind: Literal["managed", "user", "project"]) -> tuple[
     from handrail.settings.toml_file import read_layer
 
     return read_layer(path, kind)
-
-
-def _read_managed_layer(path: str) -> Layer:
-    """The file of the administrator. If it exists and cannot be used, nothing runs."""
-    return _read_file(path, "managed")[0] if exists(path) else Layer(kind="managed", source="managed file")
 
 
 def _read_user_layer(environ: Mapping[str, str], workspace: str | None) -> Layer:
@@ -164,7 +159,7 @@ def _build_environment_layers(environ: Mapping[str, str]) -> list[Layer]:
         if find_invalid_values({key: value}):
             raise SettingsError(
                 "The environment cannot be used",
-                [f"{name} is {truncate_repr(value)}; allowed: {REFERENCE[key].allowed}"],
+                [f"{name} is {truncate_repr(value)}; allowed: {list_settings()[key].allowed}"],
                 f"Nothing was run. Set {name} to {'one of these' if key == 'mode' else 'such a name'}, or unset it.",
             )
     return [
@@ -183,7 +178,7 @@ def _build_flag_layer(flags: Mapping[str, object]) -> Layer:
 
 def _expand_home(values: Mapping[str, Any], environ: Mapping[str, str]) -> dict[str, Any]:
     return {
-        key: tuple(expand_home(path, environ) for path in value) if REFERENCE[key].has_home else value
+        key: tuple(expand_home(path, environ) for path in value) if list_settings()[key].has_home else value
         for key, value in values.items()
     }
 
@@ -215,7 +210,7 @@ def find_toolchain_objection(path: str, home: str, state: str) -> ToolchainObjec
     """Why commands should not see a path as a toolchain."""
     from handrail.policy.names import find_protection
 
-    paths, homes, states = map(_list_spellings, (path, home, state))
+    paths, homes, states = ({os.path.normpath(each), os.path.realpath(each)} for each in (path, home, state))
     if _is_in(homes, paths):
         return "home"
     if _is_in(states, paths):
@@ -227,10 +222,6 @@ def find_toolchain_objection(path: str, home: str, state: str) -> ToolchainObjec
     if paths & _WIDE_FOLDERS:
         return "machine"
     return "in state" if _is_in(paths, states) else None
-
-
-def _list_spellings(path: str) -> set[str]:
-    return {os.path.normpath(path), os.path.realpath(path)}
 
 
 def _is_in(paths: set[str], folders: set[str]) -> bool:

@@ -115,7 +115,7 @@ def _locate_error(content: bytes) -> str | None:
     except json.JSONDecodeError as error:
         return f"line {error.lineno}, column {error.colno}: {error.msg}"
     except (ValueError, RecursionError):
-        return None
+        pass
     return None
 
 
@@ -210,16 +210,13 @@ class ConfiguredServers(msgspec.Struct, frozen=True, kw_only=True):
     unusable: Mapping[str, str] = {}
     """The reasons why servers cannot be used, by name."""
     notes: tuple[str, ...] = ()
-    """Sentences for a person."""
     fixes: Mapping[str, str] = {}
     """The commands that help, by the reason or the note."""
 
 
-def resolve_servers(
-    loaded: LoadedSettings, workspace: str, environ: Mapping[str, str], state: str | None = None
-) -> ConfiguredServers:
+def resolve_servers(loaded: LoadedSettings, workspace: str, environ: Mapping[str, str]) -> ConfiguredServers:
     """The servers of a session in this workspace. A server that cannot be used does not stop the others."""
-    brought = None if loaded.servers_fixed else load_mcp_json(workspace, state or resolve_state_folder(environ))
+    brought = None if loaded.servers_fixed else load_mcp_json(workspace, resolve_state_folder(environ))
     tables, unusable = _join_tables(loaded.servers, brought)
     usable: list[ConfiguredServer] = []
     fixes: dict[str, str] = {}

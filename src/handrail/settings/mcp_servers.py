@@ -14,7 +14,14 @@ from handrail.protocol.text import escape_unprintable
 from handrail.protocol.tool_spec import OWN_SERVER
 from handrail.protocol.wire import convert
 from handrail.settings.declaration import Field, Section, declare_time, list_fields
-from handrail.settings.errors import format_line, list_first_problems, quote_key, suggest_key, truncate_repr
+from handrail.settings.errors import (
+    format_line,
+    is_convertible,
+    list_first_problems,
+    quote_key,
+    suggest_key,
+    truncate_repr,
+)
 from handrail.settings.model import Variable
 from handrail.settings.units import Time
 
@@ -100,14 +107,10 @@ class ServerTable(Section, frozen=True, kw_only=True):
 
 
 SERVER = list_fields(ServerTable)
-"""The declaration of every key of a server."""
 
 
 def is_server_name(name: str) -> bool:
-    """Whether a server may have this name.
-
-    Names of its tools begin with it and `__`. The tools of a server called handrail would pass for ours.
-    """
+    """Whether a server may have this name. Tools of a server called handrail would pass for ours."""
     return _NAME.fullmatch(name) is not None and name.casefold() != OWN_SERVER
 
 
@@ -140,7 +143,6 @@ def list_server_problems(name: str, table: object) -> Iterator[str]:
 
 
 def find_name_problem(name: str) -> str | None:
-    """Why a server may not have this name."""
     return None if is_server_name(name) else f"a server is called {truncate_repr(name)}; allowed: {_ALLOWED_NAMES}"
 
 
@@ -149,7 +151,7 @@ def list_table_problems(table: Mapping[str, object]) -> Iterator[tuple[str, str]
     for key, value in table.items():
         if key not in SERVER:
             yield quote_key(key), f"is not a setting; {suggest_key(key, SERVER)}"
-        elif not _is_valid(key, value):
+        elif not is_convertible({key: value}, ServerTable):
             shown = "cannot be used" if key in _SECRET_KEYS else f"is {truncate_repr(value)}"
             yield key, f"{shown}; allowed: {SERVER[key].allowed}"
     if "command" in table and "url" in table:
@@ -160,14 +162,6 @@ def list_table_problems(table: Mapping[str, object]) -> Iterator[tuple[str, str]
     for key in ("network", "writable"):
         if "url" in table and key in table:
             yield key, "is for a server that is started here; a url runs elsewhere"
-
-
-def _is_valid(key: str, value: object) -> bool:
-    try:
-        convert({key: value}, ServerTable)
-    except (msgspec.ValidationError, ValueError):
-        return False
-    return True
 
 
 def describe_server(table: ServerTable) -> str:
@@ -246,5 +240,4 @@ def _render_words(words: tuple[str, ...]) -> Iterator[str]:
 
 
 def is_secret(word: str) -> bool:
-    """Whether a value looks like a secret."""
     return is_secret_value(word) or is_random_value(word)

@@ -8,7 +8,7 @@ import msgspec
 from handrail.protocol.text import escape_unprintable, truncate
 from handrail.settings.declaration import FILE_SOURCES, LayerKind
 from handrail.settings.errors import MAX_SHOWN_CHARACTERS
-from handrail.settings.model import DEFAULTS, REFERENCE, Settings
+from handrail.settings.model import DEFAULTS, Settings, list_settings
 from handrail.settings.trust import Project
 
 if TYPE_CHECKING:
@@ -26,13 +26,11 @@ class Layer(msgspec.Struct, frozen=True, kw_only=True):
     servers: "Mapping[str, ServerTable] | None" = None
     """Other MCP servers by name. None: the layer does not mention them."""
     lines: Mapping[str, int] = {}
-    """The lines of keys in a file."""
     trusted: bool = True
     """Whether it may loosen anything at all."""
 
     @property
     def is_empty(self) -> bool:
-        """Whether it says nothing."""
         return not self.values and not self.rules and self.servers is None
 
 
@@ -50,19 +48,15 @@ class IgnoredSetting(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LoadedSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """The settings in force."""
-
     settings: Settings
     sources: dict[str, str]
     """The source of every dotted key."""
     rules: "tuple[Rule, ...]" = ()
-    """The rules of all layers that count."""
     servers: "Mapping[str, ServerTable]" = {}
     """Other MCP servers that the settings files name. `.mcp.json` may add to them (`mcp_json`)."""
     servers_fixed: bool = False
     """Whether the managed file lists the servers. Then there are no others."""
     notes: tuple[str, ...] = ()
-    """Sentences for a person."""
     ignored: tuple[IgnoredSetting, ...] = ()
     """Each is among the notes, too."""
     managed: Mapping[str, object] = {}
@@ -91,7 +85,7 @@ class Merge:
         """Add the managed layer. Values of other layers count only if they are stricter."""
         for key, raw in layer.values.items():
             value, chosen, source = _to_tuple(raw), self.values[key], self.sources[key]
-            held = value if source == "default" else REFERENCE[key].merge(value, chosen)
+            held = value if source == "default" else list_settings()[key].merge(value, chosen)
             if source != "default" and not _is_same(held, chosen):
                 self._override(
                     f"{key} = {_render_value(chosen)}",
@@ -111,14 +105,13 @@ class Merge:
             self.servers = dict(layer.servers)
 
     def _override(self, written: str, reason: str) -> None:
-        note = written + reason
-        self.ignored.append(IgnoredSetting(kind="managed", value=written, line=None, note=note))
+        self.ignored.append(IgnoredSetting(kind="managed", value=written, line=None, note=written + reason))
 
     def _put_values(self, layer: Layer) -> Iterator[IgnoredSetting]:
         for key, raw in layer.values.items():
             value, below, source = _to_tuple(raw), self.values[key], self.sources[key]
-            loosens = layer.trusted and REFERENCE[key].can_be_loosened(layer.kind, value)
-            held = value if loosens else REFERENCE[key].merge(below, value)
+            loosens = layer.trusted and list_settings()[key].can_be_loosened(layer.kind, value)
+            held = value if loosens else list_settings()[key].merge(below, value)
             if not _is_same(held, value):
                 yield _build_ignored_value(layer, key, value, held, below, source)
             if _is_same(held, value) or held != below:
@@ -158,7 +151,7 @@ def _build_ignored_value(
 ) -> IgnoredSetting:
     """A value that counts only as `held`. `below` is the value of the layers before, `source` its source."""
     written, line = f"{key} = {_render_value(value)}", layer.lines.get(key)
-    curable = layer.kind == "project" and not layer.trusted and REFERENCE[key].can_be_loosened("project", value)
+    curable = layer.kind == "project" and not layer.trusted and list_settings()[key].can_be_loosened("project", value)
     if layer.kind == "environment":
         note = (
             f"HANDRAIL_MODE={value} is ignored: the mode is {below} ({source}), and the environment can make it"
@@ -202,5 +195,5 @@ def _describe_reason(layer: Layer, key: str, *, curable: bool) -> str:
         return " until you trust this project: handrail trust"
     if layer.kind == "user":
         return ": the file lies in the workspace, where an agent could write it"
-    where = "the user file" if REFERENCE[key].loosened_by == FILE_SOURCES else "the user file or a flag"
+    where = "the user file" if list_settings()[key].loosened_by == FILE_SOURCES else "the user file or a flag"
     return f": {where} can say so, a {layer.kind} cannot"

@@ -49,8 +49,6 @@ _ModelName = Annotated[str, Meta(pattern=r"\A[!-~]{1,200}\Z")]
 
 
 class Tools(Section, frozen=True, kw_only=True):
-    """Which tools a session offers."""
-
     enable: Annotated[_ToolNames, Field("Tools offered besides those that are on by default.", intersect)] = ()
     disable: Annotated[
         _ToolNames, Field("Tools not offered; base tools too, and of other servers by mcp__NAME or a glob.", unite)
@@ -66,8 +64,6 @@ class Tools(Section, frozen=True, kw_only=True):
 
 
 class _Skills(Section, frozen=True, kw_only=True):
-    """Which skills are found."""
-
     enabled: Annotated[_Switch, Field("Whether skills (folders with a SKILL.md) are looked for.")] = True
     # The model takes these skills for the user's own.
     folders: Annotated[
@@ -77,8 +73,6 @@ class _Skills(Section, frozen=True, kw_only=True):
 
 
 class _Read(Section, frozen=True, kw_only=True):
-    """What `read` returns."""
-
     # An image costs tokens and can carry a prompt injection.
     images: Annotated[_Switch, Field("Whether read returns images as attachments.")] = True
 
@@ -91,8 +85,6 @@ class Results(Section, frozen=True, kw_only=True):
 
 
 class _Journal(Section, frozen=True, kw_only=True):
-    """How safe a recorded event is."""
-
     durability: Annotated[
         Literal["crash", "power"],
         Field("What a recorded event survives; power flushes the disk at each commit.", pick_first("power", "crash")),
@@ -100,15 +92,11 @@ class _Journal(Section, frozen=True, kw_only=True):
 
 
 class _Store(Section, frozen=True, kw_only=True):
-    """How long the state folder keeps sessions."""
-
     # The state folder is the user's, so no project decides this.
     keep: Annotated[_Days, Field("How long a session is kept after its last use.", loosened_by=USER_SOURCES)] = "365d"
 
 
 class _Events(Section, frozen=True, kw_only=True):
-    """Copies of the event stream."""
-
     # It writes everything that was said into the workspace, without asking.
     jsonl: Annotated[
         _WorkspaceFolder | None,
@@ -145,8 +133,6 @@ class Bulk(Section, frozen=True, kw_only=True):
 
 
 class Restricted(Section, frozen=True, kw_only=True):
-    """What the restricted profile allows."""
-
     commands: Annotated[
         tuple[str, ...],
         Field("Commands, by their first words, that the restricted profile runs.", intersect, "a list of commands"),
@@ -159,8 +145,6 @@ class Restricted(Section, frozen=True, kw_only=True):
 
 
 class Search(Section, frozen=True, kw_only=True):
-    """What `find`, `grep` and `ls` look at."""
-
     # An ignored file can still be read by its name.
     ignore: Annotated[
         tuple[str, ...], Field("Patterns skipped besides the built-in ignore list.", unite, "a list of patterns")
@@ -173,8 +157,6 @@ class Search(Section, frozen=True, kw_only=True):
 
 
 class _Undo(Section, frozen=True, kw_only=True):
-    """How long changes can be undone."""
-
     # The state folder is the user's, so no project decides this.
     days: Annotated[
         int, Meta(ge=1, le=3_650), Field("Days for which a change can be undone.", loosened_by=USER_SOURCES)
@@ -182,8 +164,6 @@ class _Undo(Section, frozen=True, kw_only=True):
 
 
 class Sandbox(Section, frozen=True, kw_only=True):
-    """How commands are confined."""
-
     tier: Annotated[_Tier, Field("The best sandbox that is used: 3 overlay, 2 namespaces, 1 Landlock, 0 none.")] = 3
     least: Annotated[_Tier, Field("The weakest sandbox that a command still runs in; below it none runs.")] = 0
     toolchains: Annotated[
@@ -243,6 +223,7 @@ class _Mcp(Section, frozen=True, kw_only=True):
     wait: Annotated[Time, declare_time(_WAIT, "100 ms", "10 min", '"5s"')] = "5s"
 
 
+_EXEC = "How long a command may take whose call names no time."
 _OUTPUT = "How much of what a command prints is kept at hand; more goes to a file."
 _WAITING = "How much all previews of a workspace may take that wait for an answer."
 _IDLE = "How long a process session goes on that prints nothing and that nobody asks about."
@@ -251,12 +232,7 @@ _IDLE = "How long a process session goes on that prints nothing and that nobody 
 class Limits(Section, frozen=True, kw_only=True):
     """How much one command may use, and how many may run in the background for how long."""
 
-    exec: Annotated[
-        Time,
-        declare_time(
-            "How long a command may take whose call names no time.", "100 ms", "10 min", '"120s" or "1.5 min"'
-        ),
-    ] = "120s"
+    exec: Annotated[Time, declare_time(_EXEC, "100 ms", "10 min", '"120s" or "1.5 min"')] = "120s"
     output: Annotated[Size, declare_size(_OUTPUT, "64 KB", "64 MB", "4 MB")] = "4 MB"
     memory: Annotated[
         Size, declare_size("How much memory a command may use with all it starts.", "16 MB", "64 TB", "1.5 GB")
@@ -278,8 +254,6 @@ class Limits(Section, frozen=True, kw_only=True):
 
 
 class _Agent(Section, frozen=True, kw_only=True):
-    """How much one turn of a model may use."""
-
     calls: Annotated[int, Meta(ge=1, le=1_000_000), Field("How many tool calls one turn may make.", min)] = 200
     tokens: Annotated[
         Annotated[int, Meta(ge=1, le=1_000_000_000)] | None,
@@ -307,8 +281,6 @@ class _Agent(Section, frozen=True, kw_only=True):
 
 
 class Settings(Section, frozen=True, kw_only=True):
-    """All settings of one session, merged."""
-
     mode: Annotated[
         Mode,
         Field("How much runs unasked; the environment can only make it stricter.", pick_first(*MODES)),
@@ -351,11 +323,16 @@ class Settings(Section, frozen=True, kw_only=True):
     @classmethod
     def from_values(cls, values: Mapping[str, object]) -> Self:
         """The settings with these values by dotted key, and defaults. msgspec.ValidationError: one is not allowed."""
+        return convert(cls.nest_values(values), cls)
+
+    @staticmethod
+    def nest_values(values: Mapping[str, object]) -> dict[str, Any]:
+        """The tables of a settings file with these values by dotted key."""
         tables: dict[str, Any] = {}
         for key, value in values.items():
             section, _, leaf = key.rpartition(".")
             (tables.setdefault(section, {}) if section else tables)[leaf] = value
-        return convert(tables, cls)
+        return tables
 
     def flatten(self) -> dict[str, object]:
         """Every value by its dotted key, in the order of the model."""
@@ -369,6 +346,9 @@ class Settings(Section, frozen=True, kw_only=True):
         return values
 
 
-REFERENCE = list_fields(Settings)
-"""The declaration of every setting by its dotted key."""
 DEFAULTS = Settings().flatten()
+
+
+def list_settings() -> dict[str, Field]:
+    """The declaration of every setting by its dotted key."""
+    return list_fields(Settings)

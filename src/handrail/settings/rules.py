@@ -64,7 +64,6 @@ def find_managed_mode(loaded: LoadedSettings) -> Mode:
 
 
 def pick_stricter_mode(one: Mode, other: Mode) -> Mode:
-    """The stricter of two modes."""
     return one if MODES.index(one) <= MODES.index(other) else other
 
 

@@ -22,6 +22,7 @@ from handrail.settings.errors import (
     describe_refused,
     find_invalid_values,
     format_line,
+    is_convertible,
     list_first_problems,
     quote_key,
     quote_path,
@@ -68,7 +69,7 @@ def read_layer(path: str, kind: _FileLayerKind) -> tuple[Layer, str]:
     lines = _find_key_lines(text)
     rules, rule_problems = parse_rules(tables.pop("rule", []), kind, text)
     rule_lines = [keys.get("") for keys in find_table_lines(text, "rule", len(rules))]
-    server_lines = _find_lines_below(text, "mcp.servers")
+    server_lines = _find_server_lines(text)
     servers, server_problems = _take_servers(tables, server_lines)
     values = _flatten(tables)
     if problems := [*describe_refused(find_invalid_values(values), lines), *rule_problems, *server_problems]:
@@ -121,7 +122,6 @@ def _escape_key(name: str) -> str:
 
 
 def _refuse(file: SettingsFile, *problems: str) -> NoReturn:
-    """Raise the SettingsError for a file that cannot be used."""
     headline = f"The {file.kind if file.kind != 'user' else 'settings'} file {quote_path(file.path)} cannot be used"
     raise SettingsError(headline, problems, f"Nothing was run. {_ADVICE[file.kind]}")
 
@@ -141,7 +141,8 @@ def read_bytes(file: SettingsFile) -> bytes:
     except (OSError, ValueError) as error:
         if flags & os.O_NOFOLLOW and os.path.islink(file.path):
             _refuse(file, "it is a link; a project's settings are read from a regular file only")
-        _refuse(file, f"it cannot be read: {_describe_cause(error)}")
+        reason = error.strerror if isinstance(error, OSError) else None  # without the path, which is in the headline
+        _refuse(file, f"it cannot be read: {reason or truncate(str(error), MAX_SHOWN_CHARACTERS)}")
 
 
 def _read_descriptor(file: SettingsFile, descriptor: int) -> bytes:
@@ -152,11 +153,6 @@ def _read_descriptor(file: SettingsFile, descriptor: int) -> bytes:
     if len(content) > _MAX_FILE_BYTES:
         _refuse(file, "it is larger than 1 MiB")
     return content
-
-
-def _describe_cause(error: OSError | ValueError) -> str:
-    """Without the path, which is in the headline."""
-    return (error.strerror if isinstance(error, OSError) else None) or truncate(str(error), MAX_SHOWN_CHARACTERS)
 
 
 def _decode(file: SettingsFile, content: bytes) -> str:
@@ -187,8 +183,6 @@ def _locate(message: str, text: str) -> str:
     column = location[3] or len(text) - text.rfind("\n")
     return f"line {line}, column {column}: not TOML: {truncate(location[1], MAX_SHOWN_CHARACTERS)}"
 
-
-# The rules of a file.
 
 _MAX_RULES = 200  # each is compared with every other one at load
 _VERDICTS: dict[str, Verdict] = {"allow": "allow", "ask": "confirm", "deny": "deny"}
@@ -225,7 +219,6 @@ class RuleTable(Section, frozen=True, kw_only=True):
 
 
 RULE = list_fields(RuleTable)
-"""The declaration of every key of a rule."""
 
 
 def parse_rules(tables: object, layer: RuleLayer, text: str) -> tuple[tuple[Rule, ...], list[str]]:
@@ -277,12 +270,9 @@ def _list_problems(located: _LocatedTables) -> Iterator[str]:
 def _find_problem(key: str, value: object) -> str | None:
     if key not in RULE:
         return f"{quote_key(key)} is no part of a rule; {suggest_key(key, RULE)}"
-    sample: dict[str, object] = {"id": "a", key: value}
-    try:
-        convert(sample, RuleTable)
-    except (msgspec.ValidationError, ValueError):
-        return f"{key} is {truncate_repr(value)}; allowed: {RULE[key].allowed}"
-    return None
+    if is_convertible({"id": "a", key: value}, RuleTable):
+        return None
+    return f"{key} is {truncate_repr(value)}; allowed: {RULE[key].allowed}"
 
 
 def _list_repeated_ids(located: _LocatedTables) -> Iterator[str]:
@@ -325,12 +315,12 @@ def find_table_lines(text: str, array: str, count: int) -> list[dict[str, int]]:
     return [{"": line} if line else {} for _ in range(count)]
 
 
-def _find_lines_below(text: str, table: str) -> dict[str, int]:
-    """For each name right below a dotted name, its first line."""
+def _find_server_lines(text: str) -> dict[str, int]:
+    """The first line of each server."""
     lines: dict[str, int] = {}
     for number, name in _list_places(text):
-        if name.startswith(f"{table}."):
-            lines.setdefault(name.removeprefix(f"{table}.").partition(".")[0], number)
+        if name.startswith("mcp.servers."):
+            lines.setdefault(name.split(".")[2], number)
     return lines
 
 

@@ -60,7 +60,6 @@ def read_file_trust(state: str, workspace: str, file: str, digest: str) -> tuple
 
 
 def build_trust_path(state: str) -> str:
-    """The path of the trust file in the state folder."""
     return os.path.join(state, "trust.json")
 
 

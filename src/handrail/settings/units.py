@@ -47,8 +47,6 @@ def suggest_size(written: str) -> str | None:
 
 
 class AmountRange(msgspec.Struct, frozen=True):
-    """The range of a time or a size."""
-
     noun: str
     """`time` or `size`."""
     least: str
@@ -57,7 +55,6 @@ class AmountRange(msgspec.Struct, frozen=True):
 
     @property
     def allowed(self) -> str:
-        """The allowed values in words."""
         unit = "seconds" if self.noun == "time" else "bytes"
         return (
             f'a {self.noun} from "{self.least}" to "{self.most}", such as {self.examples}, or a whole number of {unit}'

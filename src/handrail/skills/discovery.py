@@ -7,9 +7,10 @@ import msgspec
 from msgspec.structs import replace
 
 from handrail.protocol.errors import ToolError, UsageError
+from handrail.protocol.records import SkillEntry
 from handrail.settings.model import Settings
 from handrail.settings.paths import expand_home, is_located_in, resolve_user_file
-from handrail.skills.allowed_tools import is_foreign
+from handrail.skills.allowed_tools import format_allowed_tools, is_foreign
 from handrail.skills.parser import FILE, read_skill
 from handrail.skills.skill import Skill, SkillFolder
 from handrail.workspace.directory import list_files, list_names
@@ -161,3 +162,18 @@ def _warn_of_unknown_tools(skill: Skill, known: Collection[str]) -> list[str]:
 
 def _abbreviate(path: str, home: str) -> str:
     return f"~{path[len(home) :]}" if path.startswith(f"{home}/") else path
+
+
+def build_skill_entry(skill: Skill, *, active: bool) -> SkillEntry:
+    return SkillEntry(
+        name=skill.name,
+        description=skill.description,
+        source=skill.origin,
+        path=skill.shown,
+        active=active,
+        usable=not skill.problem,
+        problem=skill.problem or None,
+        by_name_only=skill.by_name_only,
+        allowed_tools=format_allowed_tools(skill.tools, skill.patterns),
+        warnings=skill.warnings,
+    )

@@ -31,6 +31,8 @@ from handrail.store.runner import is_dead
 from handrail.store.state_dir import StateFolder
 
 _INSERT_BATCH = "INSERT INTO batch VALUES (?, 'parked', ?) ON CONFLICT (id) DO UPDATE SET state = 'parked'"
+"""A batch that is parked once more keeps its calls."""
+_DEFER = "INSERT OR IGNORE INTO left_call VALUES (?, ?, ?)"
 _TAKE_BATCH = "UPDATE batch SET state = 'taken' WHERE id = ? AND state = 'parked'"
 
 
@@ -46,9 +48,6 @@ class CallToPark(msgspec.Struct, frozen=True):
 
 class _AnsweredError(Exception):
     """A request was answered or replaced meanwhile."""
-
-
-# Parking
 
 
 def save_parked(
@@ -70,29 +69,13 @@ def save_parked(
                 raise DuplicateCallError
             journal.set_context(call.id, call.decided)
             first += len(call.pending_events)
-        _insert_batch(journal, batch_id, call_ids, requests)
-        _insert_deferred(journal, calls)
+            if call.id in journal.digests and (digest := journal.digests[call.id]()):
+                journal.database.execute(_DEFER, (call.id, digest, journal.runner))
+        journal.database.execute(_INSERT_BATCH, (batch_id, " ".join(call_ids)))
+        for request in requests:
+            insert_request(journal.database, request)
 
     journal.write(tuple(event for call in calls for event in call.pending_events), update)
-
-
-def _insert_batch(
-    journal: SessionJournal, batch_id: str, calls: tuple[str, ...], requests: tuple[PermissionRequest, ...]
-) -> None:
-    """A batch that is parked once more keeps its calls."""
-    journal.database.execute(_INSERT_BATCH, (batch_id, " ".join(calls)))
-    for request in requests:
-        insert_request(journal.database, request)
-
-
-def _insert_deferred(journal: SessionJournal, calls: tuple[CallToPark, ...]) -> None:
-    for call in calls:
-        if call.id in journal.digests and (digest := journal.digests[call.id]()):
-            row = (call.id, digest, journal.runner)
-            journal.database.execute("INSERT OR IGNORE INTO left_call VALUES (?, ?, ?)", row)
-
-
-# Answers
 
 
 def replace_request(journal: SessionJournal, stored: StoredRequest, new: PermissionRequest, call: CallToPark) -> bool:
@@ -137,9 +120,6 @@ def _claim_answered(journal: SessionJournal, batch_id: str) -> list[str]:
         return []
     journal.claim_calls(batch_id, "parked")
     return list_batch_calls(database, batch_id)
-
-
-# Claims
 
 
 def list_batch_calls(database: Database, batch_id: str) -> list[str]:
@@ -196,7 +176,8 @@ class DeferredCalls:
 
     def shorten_id(self, subject_id: str) -> str:
         """The id of a request or question, as short as is unambiguous among all that wait."""
-        return shorten_ids((subject_id, *Inbox.find(self.folder).list_pending_ids()))[subject_id]
+        inbox = Inbox(StateFolder.find(self.folder), None)
+        return shorten_ids((subject_id, *inbox.list_pending_ids()))[subject_id]
 
     def load_key(self, name: str) -> tuple[bytes, str]:
         """A key of the state folder for signatures, and the path of the session in that folder."""

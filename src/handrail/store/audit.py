@@ -30,7 +30,6 @@ _SEAL = b',"hash":"'
 _MAX_PLAIN_CHARS = 200
 _MAX_NAME_CHARS = 40
 _MAX_NAMED_CALLS = 10
-_NUMBERS = (bool, int, float)
 
 
 class ChainedRecord(AuditRecord, frozen=True, kw_only=True):
@@ -238,7 +237,7 @@ def _redact_name(name: object) -> str:
 
 
 def _redact_value(name: object, value: Json, plain: tuple[str, ...]) -> Json:
-    if value is None or isinstance(value, _NUMBERS):
+    if value is None or isinstance(value, bool | int | float):
         return value
     is_plain = name in plain and isinstance(value, str) and len(value) <= _MAX_PLAIN_CHARS
     return value if is_plain else _mask(value)
@@ -248,9 +247,6 @@ def _mask(value: Json) -> str:
     if isinstance(value, str):
         return f"<{len(value)} characters>"
     return f"<{type(value).__name__}>"
-
-
-# Verification
 
 
 _Outcome = tuple[object, ...] | None

@@ -22,8 +22,6 @@ _BATCH_BYTES = 4 << 20
 """Bytes of small contents that are written in one transaction."""
 _PACKED = ".z"
 _ASIDE = ".aside"
-_GATHERED = ".gathered"
-_ADOPTED = ".adopted"
 _MAX_SMALL_BYTES = 1 << 16
 _MIN_DATABASE_CONTENTS = 8
 """For fewer contents, such as those of a preview, no database is made."""
@@ -40,8 +38,6 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 
 
 class Blobs:
-    """A folder of contents that never change."""
-
     def __init__(self, folder: str, durability: Durability = "power") -> None:
         self.folder = folder
         self._durable = durability == "power"
@@ -92,14 +88,14 @@ class Blobs:
                 digest.update(piece)
                 yield piece
 
-        gathered = self._path(f"{os.urandom(32).hex()}{_GATHERED}")
+        gathered = self._path(f"{os.urandom(32).hex()}.gathered")
         self._store(gathered, hash_pieces())
         os.replace(gathered, self._path(digest.hexdigest()))
         return digest.hexdigest()
 
     def adopt(self, path: str) -> str:
         """Moves a file here without reading it. Returns the name to find it by, which is not a hash."""
-        name = f"{os.urandom(32).hex()}{_ADOPTED}"
+        name = f"{os.urandom(32).hex()}.adopted"
         try:
             os.makedirs(self.folder, mode=0o700, exist_ok=True)
             os.replace(path, self._path(name))
@@ -182,7 +178,6 @@ class Blobs:
                 os.rename(aside, path)
 
     def close(self) -> None:
-        """Closes the database. The next use opens it again."""
         self._small.close()
 
     def _pack_small(self, contents: list[tuple[str, bytes]], *, replace: bool = False) -> None:
@@ -310,16 +305,14 @@ class _SmallContents:
         pack, start, size = row
         group = self._group
         if group[0] != pack:
-            group = self._group = pack, self._read_group(pack)
+            found = self._open().row("SELECT data FROM pack WHERE id = ?", (pack,))
+            group = self._group = pack, decompress_group(found[0] if found else b"")
         return group[1][start : start + size]
 
     def has(self, digest: str) -> bool:
-        if self._find(digest) is not None:
-            return True
-        return self._old_files is not None and self._old_files.has(digest)
+        return self._find(digest) is not None or (self._old_files is not None and self._old_files.has(digest))
 
     def sweep(self, used: set[str], seconds: float) -> None:
-        """Removes unused contents that were not added within `seconds`."""
         if self._old_files is not None:
             self._old_files.sweep(used, seconds)
         if self._database is None and not os.path.exists(self._path):
@@ -362,10 +355,6 @@ class _SmallContents:
             row = self._open().row(_FIND, (bytes.fromhex(digest),))
             return (row[0], row[1], row[2]) if row else None
         return None
-
-    def _read_group(self, pack: int) -> bytes:
-        row = self._open().row("SELECT data FROM pack WHERE id = ?", (pack,))
-        return decompress_group(row[0] if row else b"")
 
 
 def _split_groups(contents: list[tuple[bytes, bytes]]) -> Iterator[list[tuple[bytes, bytes]]]:

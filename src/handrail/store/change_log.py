@@ -18,8 +18,6 @@ from handrail.store.database import Database, Row
 
 
 class Step(msgspec.Struct, frozen=True):
-    """The change of one path from one state to another."""
-
     path: bytes
     """Relative in the workspace, absolute in an extra root."""
     before: State | None
@@ -85,7 +83,6 @@ _encode = msgspec.msgpack.Encoder().encode
 _decode = get_msgpack_decoder(ChangeSetRecord).decode
 _decode_diffs = get_msgpack_decoder(tuple[str, ...]).decode
 _UNREADABLE = ChangeSetRecord("unknown", "(this change cannot be read)", (), (), undoable=False)
-_LAST = 1 << 62
 _COLUMNS = "number, session, call_id, turn, runner, state, time, undone_by, data"
 _SELECT = f"SELECT {_COLUMNS} FROM change_set"  # noqa: S608  a constant
 
@@ -104,9 +101,8 @@ class ChangeLog:
         now = datetime.now(UTC).isoformat()
         with self._database.lock, self._database.transaction:
             insert = "INSERT INTO change_set VALUES (NULL, ?, ?, ?, ?, 'begun', ?, NULL, ?, ?)"
-            number = (
-                execute(insert, (session, call_id, turn, runner, now, _encode(body), _pack_diffs(diffs))).lastrowid or 0
-            )
+            row = (session, call_id, turn, runner, now, _encode(body), _pack_diffs(diffs))
+            number = execute(insert, row).lastrowid or 0
             for path in {step.path for step in body.steps}:
                 execute("INSERT INTO touched VALUES (?, ?)", (path, number))
         return number
@@ -160,9 +156,9 @@ class ChangeLog:
         row = self._database.row(f"{_SELECT} {where}", (session, call_id))
         return _read_entry(row) if row else None
 
-    def latest(self, before: int | None = None) -> Iterator[LoggedChangeSet]:
+    def latest(self) -> Iterator[LoggedChangeSet]:
         query = f"{_SELECT} WHERE number < ? ORDER BY number DESC LIMIT 100"
-        return map(_read_entry, self._database.pages(query, _LAST if before is None else before))
+        return map(_read_entry, self._database.pages(query, 1 << 62))
 
     def list_begun(self) -> list[LoggedChangeSet]:
         return [_read_entry(row) for row in self._database.rows(f"{_SELECT} WHERE state = 'begun' ORDER BY number")]

@@ -172,9 +172,8 @@ class Database:
         """Reads every page. StoreError if one is damaged."""
         found = self.rows("PRAGMA integrity_check(1)")
         if found != [("ok",)]:
-            raise StoreError(
-                f"the {self._name} is damaged: {found[0][0].splitlines()[-1] if found else 'it has no pages'}"
-            )
+            damage = found[0][0].splitlines()[-1] if found else "it has no pages"
+            raise StoreError(f"the {self._name} is damaged: {damage}")
         [(size,), (count,)] = self.rows("PRAGMA page_size") + self.rows("PRAGMA page_count")
         if count == 0 or os.stat(self.path).st_size % size:
             raise StoreError(f"the {self._name} is damaged: {'its last page is cut' if count else 'it is empty'}")
@@ -338,9 +337,8 @@ def _read_size_and_time(path: str) -> tuple[int, int]:
 
 def _connect_uri(path: str, options: str) -> sqlite3.Connection:
     name = path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
-    connection = sqlite3.connect(
-        f"file:{name}?{options}", _BUSY_SECONDS, isolation_level=None, check_same_thread=False, uri=True
-    )
+    uri = f"file:{name}?{options}"
+    connection = sqlite3.connect(uri, _BUSY_SECONDS, isolation_level=None, check_same_thread=False, uri=True)
     try:
         connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     except sqlite3.Error:

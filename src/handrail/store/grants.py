@@ -38,12 +38,9 @@ class SmallFiles(Generic[Kind]):
         return os.path.join(self._path, name)
 
     def names(self) -> frozenset[str]:
-        try:
+        with self._report_errors(), suppress(FileNotFoundError):
             return frozenset(name for name in os.listdir(self._path) if not name.endswith(_UNFINISHED))
-        except FileNotFoundError:
-            return frozenset()
-        except OSError as error:
-            raise self._build_error(error) from error
+        return frozenset()
 
     def read(self, name: str) -> Kind | None:
         """The content of a file. None if it cannot be read."""
@@ -59,30 +56,27 @@ class SmallFiles(Generic[Kind]):
         return [content for name, content in contents if content is not None and name_of(content) == name]
 
     def write(self, name: str, content: Kind) -> None:
-        try:
+        with self._report_errors():
             make_private(self._path)
             write_private(self.path_of(name), encode(content), _UNFINISHED)
-        except OSError as error:
-            raise self._build_error(error) from error
 
     def mark(self, name: str) -> None:
-        try:
+        with self._report_errors():
             os.close(open_private(self.path_of(name), os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC))
-        except OSError as error:
-            raise self._build_error(error) from error
 
     def drop(self, name: str) -> bool:
         """Removes a file. Returns whether it was there."""
-        try:
+        with self._report_errors(), suppress(FileNotFoundError):
             os.unlink(self.path_of(name))
-        except FileNotFoundError:
-            return False
-        except OSError as error:
-            raise self._build_error(error) from error
-        return True
+            return True
+        return False
 
-    def _build_error(self, error: OSError) -> StoreError:
-        return StoreError(f"the {self._title} in {self._path} cannot be kept: {error.strerror}")
+    @contextmanager
+    def _report_errors(self) -> Generator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise StoreError(f"the {self._title} in {self._path} cannot be kept: {error.strerror}") from error
 
 
 class GrantFiles:
@@ -173,10 +167,6 @@ def _open_variable_files(session: str) -> SmallFiles[dict[str, str]]:
 # Trust in projects, each by the exact bytes of its files
 
 
-def list_trusted_projects(state: StateFolder) -> dict[str, Trust]:
-    return read_trust(state.path)
-
-
 def give_trust(state: StateFolder, workspace: str, digest: str, servers: str = "") -> Trust:
     """Trusts a project as long as its settings file and its .mcp.json have these SHA-256 digests."""
     trust = Trust(digest, datetime.now(UTC), servers)
@@ -247,10 +237,9 @@ class KnownTools:
 
     def keep(self, server: str, tools: dict[str, KnownTool]) -> bool:
         """Adds or replaces tools. Returns whether they could be written."""
+        record = _KnownServer(server=server, tools={**self.list_tools(server), **tools})
         try:
-            self._files.write(
-                _name_server(server), _KnownServer(server=server, tools={**self.list_tools(server), **tools})
-            )
+            self._files.write(_name_server(server), record)
         except StoreError:
             return False
         return True

@@ -1,13 +1,10 @@
-"""The inbox: permission requests or questions that wait for people, of one session or of all.
-
-Journals are opened read-only, also while another process writes to them.
-"""
+"""The inbox: permission requests or questions that wait for people, of one session or of all."""
 
 import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
-from typing import NamedTuple, Self, TypeVar
+from typing import NamedTuple, TypeVar
 
 from handrail.protocol.errors import StoreError
 from handrail.protocol.events import KIND_NAMES, BrokenEvent, ToolCallQuestionRequired, ToolCallStart
@@ -158,11 +155,6 @@ class Inbox:
         self.unreadable: dict[str, str] = {}
         """The session folders whose journals cannot be read, with the reasons."""
 
-    @classmethod
-    def find(cls, session_folder: str) -> Self:
-        """The inbox of the state folder that a session is in."""
-        return cls(StateFolder.find(session_folder), None)
-
     def list_requests(self) -> list[InboxRequest]:
         requests = [request for folder in self._folders() for request in self._read_session(folder)]
         return sorted(requests, key=lambda request: request.request.id)
@@ -215,13 +207,11 @@ class Inbox:
         stamp = read_stamp(os.path.join(folder, "journal.db"))
         cached = self._cache.get(folder)
         if cached is None or cached[0] != stamp or _is_fresh(stamp) or any(request.answer for request in cached[1]):
-            cached = self._cache[folder] = (stamp, self._read_requests(folder))
+            self.unreadable.pop(folder, None)
+            workspace = self._find_workspace(os.path.dirname(folder))
+            requests = self._read(folder, lambda journal: list(_list_waiting(journal, folder, workspace)), [])
+            cached = self._cache[folder] = (stamp, requests)
         return cached[1]
-
-    def _read_requests(self, folder: str) -> list[InboxRequest]:
-        self.unreadable.pop(folder, None)
-        workspace = self._find_workspace(os.path.dirname(folder))
-        return self._read(folder, lambda journal: list(_list_waiting(journal, folder, workspace)), [])
 
     def _read(self, folder: str, read: Callable[[SessionJournal], _Content], missing: _Content) -> _Content:
         try:

@@ -111,8 +111,6 @@ _LOST_CONTEXT = CallContext(batch_id="", facts=Facts(), decision=_LOST)
 
 
 class SessionJournal:
-    """Appends to the journal of one session and reads it."""
-
     def __init__(self, database: Database, session_id: str, runner: str) -> None:
         self.database = database
         self.session_id = session_id
@@ -323,7 +321,6 @@ class SessionJournal:
         return [_read_event(*row) for row in self.database.rows(query, (after, call_id, *kinds))]
 
     def entry(self, call_id: str) -> CallEntry | None:
-        """One call, open or finished."""
         # The start first: a call that begins between the two queries is unknown then, and not finished.
         start = self._find_start(call_id)
         if start is None:

@@ -59,9 +59,8 @@ class Memories:
         others = [other for other in self.list_notes() if other.id != note.id]
         used = sum(map(_count_characters, others))
         if len(others) >= MAX_MEMORIES:
-            raise ToolError(
-                "LIMIT_EXCEEDED", f"There are {MAX_MEMORIES} notes, which is all there is room for. {_MAKE_ROOM}"
-            )
+            full = f"There are {MAX_MEMORIES} notes, which is all there is room for."
+            raise ToolError("LIMIT_EXCEEDED", f"{full} {_MAKE_ROOM}")
         if used + _count_characters(note) > MAX_MEMORY_CHARACTERS:
             full = f"The notes may have {MAX_MEMORY_CHARACTERS:,} characters together; {used:,} are taken."
             raise ToolError("LIMIT_EXCEEDED", f"{full} {_MAKE_ROOM}")

@@ -64,7 +64,6 @@ class PackFiles:
         return group[1][position.start : position.start + position.size]
 
     def sweep(self, used: set[str], seconds: float) -> None:
-        """Removes the files without used contents."""
         used_paths = {position.path for digest, position in self._load_index().items() if digest in used}
         for path in self._list_paths():
             with suppress(FileNotFoundError):

@@ -64,7 +64,6 @@ class Runner(_LockFile):
 
 
 def list_dead_runners(folder: str) -> list[str]:
-    """The runners whose process was killed."""
     try:
         names = sorted(name for name in os.listdir(folder) if name.endswith(_NAME))
     except OSError as error:  # maybe the session was just removed

@@ -31,7 +31,6 @@ class StateFolder:
 
     @classmethod
     def find(cls, session_folder: str) -> Self:
-        """The state folder that a session folder is in."""
         return cls(os.path.join(session_folder, "..", "..", ".."))
 
     @property
@@ -301,7 +300,6 @@ def make_id(kind: str) -> str:
 
 
 def write_report(error: BaseException, folder: str) -> str:
-    """Writes a report of a defect. Returns its path."""
     report = os.path.join(folder, f"{make_id('crash')}.txt")
     # Without the text of the exception: it may quote a file or an argument.
     with open(report, "w", encoding="utf-8", opener=open_private) as out:

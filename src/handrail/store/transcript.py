@@ -3,7 +3,6 @@
 import os
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from functools import cache
 
 import msgspec
 
@@ -11,7 +10,7 @@ from handrail.protocol.errors import StoreError, UsageError
 from handrail.protocol.events import Notice, ToolCallEnd
 from handrail.protocol.messages import AssistantMessage, CallResult, Message, ResultsMessage, UserMessage
 from handrail.protocol.records import TodoItem
-from handrail.protocol.wire import UNREADABLE, convert, decode_json, encode, get_json_decoder
+from handrail.protocol.wire import UNREADABLE, convert, decode_json, encode
 from handrail.store.database import Database, Row
 from handrail.store.journal import SKILL_MARKER, PendingEvent, SessionJournal, copy_marks
 from handrail.store.state_dir import open_private
@@ -47,9 +46,8 @@ class Messages:
         return message.text if isinstance(message, UserMessage) else None
 
     def list_after(self, number: int = 0) -> list[NumberedMessage]:
-        rows = self.journal.database.rows(
-            "SELECT number, data FROM message WHERE number > ? ORDER BY number", (number,)
-        )
+        query = "SELECT number, data FROM message WHERE number > ? ORDER BY number"
+        rows = self.journal.database.rows(query, (number,))
         return [NumberedMessage(row[0], self._read(*row)) for row in rows]
 
     def _find(self, condition: str) -> Message | None:
@@ -58,14 +56,9 @@ class Messages:
 
     def _read(self, number: int, data: bytes) -> Message:
         try:
-            return _get_message_decoder().decode(data)
+            return decode_json(data, Message)
         except UNREADABLE as error:
             raise StoreError(f"message {number} of session {self.journal.session_id} cannot be read: {error}") from None
-
-
-@cache
-def _get_message_decoder() -> msgspec.json.Decoder[Message]:
-    return get_json_decoder(Message)
 
 
 # The todo list is the result of the last call of the tool `todo`.
@@ -84,9 +77,6 @@ def read_last_todo(journal: SessionJournal) -> tuple[TodoItem, ...]:
             with suppress(*UNREADABLE):
                 return convert(event.result.data, _TodoData).items
     return ()
-
-
-# Skills
 
 
 class ActiveSkill(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -165,8 +155,6 @@ def list_outputs(database: Database) -> list[str]:
     return [str(row[0]) for row in database.rows("SELECT blob FROM output")]
 
 
-# Forks
-
 _NOT_HERE = "This session was forked before this call had a result; in this session it was not made."
 
 
@@ -194,8 +182,12 @@ def _fill_fork(source: SessionJournal, path: str, session_id: str, mark_skills: 
     target = Database(path, "crash")
     try:
         with target.lock, target.transaction:
-            _copy_transcript(source.database, target, last)
-            if _copy_skills(source.database, target):
+            if transcript:
+                query = "SELECT number, kind, data FROM message WHERE number <= ? ORDER BY number"
+                _copy_rows(source.database, target, _INSERT_MESSAGE, query, last)
+                _copy_rows(source.database, target, _INSERT_OUTPUT, "SELECT call_id, blob FROM output")
+                copy_marks(source.database, target)
+            if _copy_rows(source.database, target, _INSERT_SKILL, "SELECT name, data FROM skill"):
                 mark_skills()
             if transcript and (open_calls := _close_calls(transcript[-1].message)):
                 # In the same transaction: without the results the fork would run the calls.
@@ -207,21 +199,11 @@ def _fill_fork(source: SessionJournal, path: str, session_id: str, mark_skills: 
         target.close()
 
 
-def _copy_transcript(source: Database, target: Database, last: int) -> None:
-    """Copies the messages up to a number, with the stored outputs and marks they refer to."""
-    if last == 0:
-        return
-    for row in source.rows("SELECT number, kind, data FROM message WHERE number <= ? ORDER BY number", (last,)):
-        target.execute(_INSERT_MESSAGE, row)
-    for row in source.rows("SELECT call_id, blob FROM output"):
-        target.execute(_INSERT_OUTPUT, row)
-    copy_marks(source, target)
-
-
-def _copy_skills(source: Database, target: Database) -> bool:
-    rows = source.rows("SELECT name, data FROM skill")
+def _copy_rows(source: Database, target: Database, insert: str, query: str, *values: int) -> bool:
+    """Returns whether there were any rows."""
+    rows = source.rows(query, values)
     for row in rows:
-        target.execute(_INSERT_SKILL, row)
+        target.execute(insert, row)
     return bool(rows)
 
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 from handrail.policy.changeset import find_repository
-from handrail.protocol.changes import PREVIEW_GONE, Action, Change, PreviewRun
+from handrail.protocol.changes import PREVIEW_GONE, Action, Change, ChangeSet, PreviewRun
 from handrail.protocol.permissions import PermissionRequest
 from handrail.protocol.records import format_age
 from handrail.protocol.results import OVERLAY_TIER
@@ -17,7 +17,7 @@ from handrail.protocol.text import (
     truncate,
     wrap,
 )
-from handrail.tools.exec.result import describe_git_files
+from handrail.tools.exec.result import describe_changes, describe_exit, describe_git_files
 
 MAX_FILE_ROWS = 10
 """Rows of the list of files, unless all are asked for."""
@@ -117,6 +117,11 @@ def describe_outdated(paths: tuple[str, ...], again: str = AGAIN) -> str:
     more = f" and {len(paths) - _MAX_NAMED_PATHS} more" if len(paths) > _MAX_NAMED_PATHS else ""
     named = ", ".join(map(escape_exact_line, paths[:_MAX_NAMED_PATHS]))
     return f"Out of date: {named}{more} changed since. {again}."
+
+
+def describe_command_end(exit_code: int | None, meaning: str | None, made: ChangeSet) -> str:
+    """The end of a command, and what it changed: `exit code 0; changed 2 files`."""
+    return f"{describe_exit(exit_code, meaning)}; {describe_changes(made.changes)}"
 
 
 def describe_preview_age(request: PermissionRequest) -> str:

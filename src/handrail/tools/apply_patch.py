@@ -2,29 +2,27 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from msgspec import Meta
 
+from handrail.changes.recorder import Recorder
+from handrail.edit.patch.envelope import parse_patch
 from handrail.protocol.changes import Action, Change
 from handrail.protocol.tool_spec import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
+from handrail.tools.file_commit import CommitResult, FileChange, FilePlan
 from handrail.tools.file_tool import FileView, build_file_tool
+from handrail.tools.patch_plan import PlannedFile, add_position_by_path, check_nested_paths, plan_patch
 from handrail.tools.text import MAX_TEXT_BYTES, format_count
+from handrail.tools.text_edit import describe_tolerance
 from handrail.tools.tool import Output, ReadMarks, Tool, Touches
 from handrail.workspace.roots import clip_path
-
-if TYPE_CHECKING:
-    from handrail.changes.recorder import Recorder
-    from handrail.tools.file_commit import CommitResult, FileChange, FilePlan
-    from handrail.tools.patch_plan import PlannedFile
 
 _LETTERS = {"created": "A", "modified": "M", "deleted": "D", "renamed": "R", "mode": "M", "link": "M"}
 _MAX_LISTED_FILES = 100
 _MAX_NUMBERED_HUNKS = 5
-"""Hunks that a note numbers."""
 _MAX_DIFF_CHARS = 200_000
-"""Characters of all diffs together."""
 
 
 class ApplyPatchArguments(Arguments, frozen=True):
@@ -85,14 +83,11 @@ APPLY_PATCH = ToolSpec(
 )
 
 
-def build_apply_patch_tool(seen: ReadMarks, records: "Recorder") -> Tool:
-    return build_file_tool(APPLY_PATCH, _plan, _declare_touches, seen, records, doing="patching")
+def build_apply_patch_tool(seen: ReadMarks, records: Recorder) -> Tool:
+    return build_file_tool(APPLY_PATCH, _plan, seen, records, doing="patching", touches=_declare_touches)
 
 
 def _declare_touches(arguments: ApplyPatchArguments) -> Touches:
-    from handrail.edit.patch.envelope import parse_patch  # noqa: PLC0415  engine room
-    from handrail.tools.patch_plan import add_position_by_path, check_nested_paths  # noqa: PLC0415  engine room
-
     files = parse_patch(arguments.patch)
     check_nested_paths(files)
     return Touches(
@@ -107,11 +102,7 @@ def _drop_repeated(paths: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(paths))
 
 
-def _plan(view: FileView, arguments: ApplyPatchArguments) -> "FilePlan":
-    from handrail.edit.patch.envelope import parse_patch  # noqa: PLC0415  engine room
-    from handrail.tools.file_commit import FilePlan  # noqa: PLC0415  engine room
-    from handrail.tools.patch_plan import plan_patch  # noqa: PLC0415  engine room
-
+def _plan(view: FileView, arguments: ApplyPatchArguments) -> FilePlan:
     planned = plan_patch(view, parse_patch(arguments.patch))
     shown = [file for file in planned if not file.moves_away]
     diff, is_truncated = _join_diffs([file.change for file in shown])
@@ -126,7 +117,7 @@ def _plan(view: FileView, arguments: ApplyPatchArguments) -> "FilePlan":
     )
 
 
-def _join_diffs(changes: "Sequence[FileChange]") -> tuple[str, bool]:
+def _join_diffs(changes: Sequence[FileChange]) -> tuple[str, bool]:
     """The diffs of all files up to a length, and whether something is cut off."""
     text = "".join(change.diff.text or _describe_without_diff(change) for change in changes)
     if len(text) <= _MAX_DIFF_CHARS:
@@ -135,12 +126,12 @@ def _join_diffs(changes: "Sequence[FileChange]") -> tuple[str, bool]:
     return f"{text[:cut]}… {len(text) - cut} more characters\n", True
 
 
-def _describe_without_diff(change: "FileChange") -> str:
+def _describe_without_diff(change: FileChange) -> str:
     noun = "the link " if change.target.is_link else ""
     return f"({noun}{change.target.real} {'goes' if change.data is None else 'is new, and empty or binary'})\n"
 
 
-def _describe(planned: "Sequence[PlannedFile]", subject: str, diff: str, committed: "CommitResult") -> Output:
+def _describe(planned: Sequence[PlannedFile], subject: str, diff: str, committed: CommitResult) -> Output:
     diffs = [file.change.diff for file in planned]
     counts = _render_counts(sum(one.added for one in diffs), sum(one.removed for one in diffs))
     summary = f"Patched {subject}{counts}"
@@ -157,7 +148,7 @@ def _describe(planned: "Sequence[PlannedFile]", subject: str, diff: str, committ
     )
 
 
-def _build_patched_file(change: Change, planned: "PlannedFile") -> PatchedFile:
+def _build_patched_file(change: Change, planned: PlannedFile) -> PatchedFile:
     return PatchedFile(
         path=change.path,
         action=change.action,
@@ -170,7 +161,7 @@ def _build_patched_file(change: Change, planned: "PlannedFile") -> PatchedFile:
     )
 
 
-def _render_file(file: PatchedFile, planned: "PlannedFile") -> str:
+def _render_file(file: PatchedFile, planned: PlannedFile) -> str:
     source = f" from {file.renamed_from}" if file.renamed_from else ""
     counts = _render_counts(file.added, file.removed)
     notes = "; ".join(_list_notes(file, planned))
@@ -181,9 +172,7 @@ def _render_counts(added: int, removed: int) -> str:
     return f" +{added} −{removed}" if added or removed else ""
 
 
-def _list_notes(file: PatchedFile, planned: "PlannedFile") -> Iterator[str]:
-    from handrail.tools.text_edit import describe_tolerance  # noqa: PLC0415  engine room
-
+def _list_notes(file: PatchedFile, planned: PlannedFile) -> Iterator[str]:
     if planned.change.target.is_link:
         yield "was a link"
     if planned.shown_mode is not None:

@@ -87,7 +87,6 @@ def check_spec(spec: ToolSpec) -> ToolSpec:
 
 
 def to_output(value: Any, name: str) -> Output:
-    """The output for the value that a custom tool returned."""
     if isinstance(value, Output):
         return value
     try:

@@ -1,19 +1,17 @@
 """The tool delete."""
 
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 from msgspec import Meta
 
+from handrail.changes.recorder import Recorder
 from handrail.protocol.tool_spec import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
+from handrail.tools.file_commit import CommitResult, FileChange, FilePlan, build_removal
 from handrail.tools.file_tool import FileView, build_file_tool
 from handrail.tools.tool import Output, ReadMarks, Tool, Touches
 from handrail.workspace.roots import clip_path
-
-if TYPE_CHECKING:
-    from handrail.changes.recorder import Recorder
-    from handrail.tools.file_commit import CommitResult, FileChange, FilePlan
 
 
 class DeleteArguments(Arguments, frozen=True):
@@ -49,15 +47,15 @@ DELETE = ToolSpec(
 )
 
 
-def build_delete_tool(seen: ReadMarks, records: "Recorder") -> Tool:
-    return build_file_tool(
-        DELETE, _plan, lambda arguments: Touches(deletes=(arguments.path,)), seen, records, doing="deleting"
-    )
+def build_delete_tool(seen: ReadMarks, records: Recorder) -> Tool:
+    return build_file_tool(DELETE, _plan, seen, records, doing="deleting", touches=_declare_touches)
 
 
-def _plan(view: FileView, arguments: DeleteArguments) -> "FilePlan":
-    from handrail.tools.file_commit import FilePlan, build_removal  # noqa: PLC0415  engine room
+def _declare_touches(arguments: DeleteArguments) -> Touches:
+    return Touches(deletes=(arguments.path,))
 
+
+def _plan(view: FileView, arguments: DeleteArguments) -> FilePlan:
     target = view.look_to_remove(arguments.path)
     removal = build_removal(target)
     noun = "the link " if target.is_link else ""
@@ -71,7 +69,7 @@ def _plan(view: FileView, arguments: DeleteArguments) -> "FilePlan":
     )
 
 
-def _describe(removal: "FileChange", noun: str, _: "CommitResult") -> Output:
+def _describe(removal: FileChange, noun: str, _: CommitResult) -> Output:
     target, state, diff = removal.target, removal.target.state, removal.diff
     lines = f" −{diff.removed}" if diff.removed else ""
     summary = f"Deleted {noun}{clip_path(target.path)}{lines}"

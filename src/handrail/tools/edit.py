@@ -11,7 +11,7 @@ from handrail.protocol.tool_spec import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
 from handrail.tools.file_tool import FileTarget, FileView, build_file_tool
 from handrail.tools.text import MAX_TEXT_BYTES
-from handrail.tools.tool import Output, ReadMarks, Tool, Touches
+from handrail.tools.tool import Output, ReadMarks, Tool
 from handrail.workspace.roots import clip_path
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from handrail.tools.text_edit import TextReplacement
 
 _MAX_LISTED_PLACES = 100
-"""Places whose lines the result names."""
 
 
 class EditArguments(Arguments, frozen=True):
@@ -70,9 +69,7 @@ EDIT = ToolSpec(
 
 
 def build_edit_tool(seen: ReadMarks, records: "Recorder") -> Tool:
-    return build_file_tool(
-        EDIT, _plan, lambda arguments: Touches(writes=(arguments.path,)), seen, records, doing="editing"
-    )
+    return build_file_tool(EDIT, _plan, seen, records, doing="editing")
 
 
 def _plan(view: FileView, arguments: EditArguments) -> "FilePlan":

@@ -276,7 +276,7 @@ class _SingleWrite(NamedTuple):
             written = replace(
                 folders.innermost, self.parent.name, new, target.snapshot, temporary=temporary, path=target.path
             )
-            if self.recorder.durable:
+            if self.recorder.history.durable:
                 sync_folder(folders.innermost)
             folders.keep()
         finally:
@@ -331,7 +331,6 @@ def _store(recorder: Recorder, workspace: Workspace, change: FileChange, state: 
 
 
 def _add_mode(workspace: Workspace, step: Step) -> Step:
-    """The step with the mode that a new file or folder got."""
     if step.before is not None or step.after is None or step.after.mode is not None:
         return step
     with workspace.open_parent(step.path) as parent:

@@ -277,7 +277,6 @@ class SimulatedFiles:
         self._new_marks: dict[str, bytes] = {}
         self._contents: dict[str, bytes] = {}
         self.states: dict[bytes, State | None] = {}
-        """By exact path."""
 
     def add(self, changes: "OverlayChanges", *, is_file_tool: bool) -> None:
         """Adds what one call would change. A session knows the bytes that its file tools write."""
@@ -365,13 +364,9 @@ class Plan(Protocol):
     @property
     def is_truncated(self) -> bool: ...
 
-    def commit(self, context: Context, marks: ReadMarks, recorder: "Recorder", tool: str) -> Output:
-        """Makes all changes as one change set, or none."""
-        ...
+    def commit(self, context: Context, marks: ReadMarks, recorder: "Recorder", tool: str) -> Output: ...
 
-    def simulate(self, context: Context) -> "OverlayChanges":
-        """The changes, for a command that is tried after the call."""
-        ...
+    def simulate(self, context: Context) -> "OverlayChanges": ...
 
 
 class FileTool(Tool, frozen=True, kw_only=True):
@@ -384,11 +379,11 @@ class FileTool(Tool, frozen=True, kw_only=True):
 def build_file_tool(
     spec: ToolSpec,
     make_plan: Callable[[FileView, Any], Plan],
-    touches: Callable[[Any], Touches],
     marks: ReadMarks,
     recorder: "Recorder",
     *,
     doing: str,
+    touches: Callable[[Any], Touches] = lambda arguments: Touches(writes=(arguments.path,)),
 ) -> FileTool:
     """The tool whose calls are planned by `make_plan`. `doing` names the work in messages: writing, editing."""
 

@@ -12,15 +12,16 @@ from handrail.protocol.wire import Wire
 from handrail.tools.search import (
     SessionSearch,
     build_path_namer,
+    build_search_meta,
     describe_omissions,
     describe_search_scope,
-    list_fired_limits,
     render_hidden_count,
     render_no_results,
 )
 from handrail.tools.text import format_count
 from handrail.tools.tool import Context, Output, Tool, Touches
 from handrail.workspace.errors import to_tool_error
+from handrail.workspace.search.engine import SearchScope
 from handrail.workspace.workspace import OpenPath
 
 if TYPE_CHECKING:
@@ -78,7 +79,6 @@ def build_find_tool(searching: SessionSearch) -> Tool:
 
 
 def _find(searching: SessionSearch, context: Context, arguments: FindArguments) -> Output:
-    from handrail.workspace.search.engine import SearchScope  # noqa: PLC0415  engine room
     from handrail.workspace.search.search import find_files  # noqa: PLC0415  engine room
 
     engines = searching.engines(context.workspace)
@@ -91,7 +91,9 @@ def _find(searching: SessionSearch, context: Context, arguments: FindArguments) 
             arguments.pattern,
             arguments.exclude,
             searching.ignore,
-            list_protected=partial(context.workspace.list_protected_names, opened),
+            list_protected=partial(
+                context.workspace.sensitive_paths.list_protected_names, opened.root, opened.relative
+            ),
         )
         try:
             found = find_files(engines, scope, arguments.max_results, context.cancelled)
@@ -114,21 +116,12 @@ def _build_output(
         data=FindData(path=opened.real, files=tuple(shown)),
         whole=_list_all(found, shown, name),
         truncated=more,
-        meta={
-            "returned": len(shown),
-            "total": found.total if found.exact else max(found.total, len(shown)),
-            "total_is_lower_bound": not found.exact,
-            "files": len(shown),
-            "protected": found.protected,
-            "engine": engines.whole.name,
-            "limits": list_fired_limits(found),
-        },
+        meta=build_search_meta(found, engines, len(shown), len(shown)),
         warnings=describe_omissions(found, engines, len(shown), "files", "path, pattern or exclude"),
     )
 
 
 def _list_all(found: "SearchResult[bytes]", shown: list[str], name: Callable[[bytes], str]) -> str | None:
-    """All files, if all are known and not all are shown."""
     if not found.exact or found.total <= len(shown):
         return None
     return "".join(f"{path}\n" for path in (*shown, *map(name, found.items[len(shown) :])))

@@ -16,20 +16,20 @@ from handrail.protocol.wire import Wire
 from handrail.tools.search import (
     SessionSearch,
     build_path_namer,
+    build_search_meta,
     describe_omissions,
     describe_search_scope,
-    list_fired_limits,
     render_hidden_count,
     render_no_results,
 )
 from handrail.tools.text import OUTPUT, format_count
 from handrail.tools.tool import Context, Output, Outputs, Tool, Touches
 from handrail.workspace.errors import to_tool_error
+from handrail.workspace.search.engine import MAX_RESULT_BYTES, FileHits, HitLine, Pattern, SearchScope
 from handrail.workspace.text import decode_page, detect_encoding
 from handrail.workspace.workspace import OpenPath
 
 if TYPE_CHECKING:
-    from handrail.workspace.search.engine import FileHits, HitLine, Pattern
     from handrail.workspace.search.search import Engines, SearchResult
 
 _PathNamer = Callable[[bytes], str]
@@ -116,8 +116,7 @@ def _grep(searching: SessionSearch, outputs: Outputs, context: Context, argument
         return _grep_stream(engines, file.descriptor, pattern, context, arguments, file.real)
 
 
-def _build_pattern(arguments: GrepArguments) -> "Pattern":
-    from handrail.workspace.search.engine import Pattern  # noqa: PLC0415  engine room
+def _build_pattern(arguments: GrepArguments) -> Pattern:
     from handrail.workspace.search.ripgrep import build_line_break_error  # noqa: PLC0415  engine room
 
     text = arguments.pattern
@@ -148,11 +147,10 @@ def _grep_folder(
     searching: SessionSearch,
     engines: "Engines",
     opened: OpenPath,
-    pattern: "Pattern",
+    pattern: Pattern,
     context: Context,
     arguments: GrepArguments,
 ) -> Output:
-    from handrail.workspace.search.engine import SearchScope  # noqa: PLC0415  engine room
     from handrail.workspace.search.search import find_hits  # noqa: PLC0415  engine room
 
     scope = SearchScope(
@@ -162,7 +160,7 @@ def _grep_folder(
         context.workspace.kernel,
         include=arguments.file_pattern,
         ignore=searching.ignore,
-        list_protected=partial(context.workspace.list_protected_names, opened),
+        list_protected=partial(context.workspace.sensitive_paths.list_protected_names, opened.root, opened.relative),
         credential_files=cache(context.workspace.credential_files),
     )
     try:
@@ -174,7 +172,7 @@ def _grep_folder(
 
 
 def _grep_stream(
-    engines: "Engines", descriptor: int, pattern: "Pattern", context: Context, arguments: GrepArguments, real: str
+    engines: "Engines", descriptor: int, pattern: Pattern, context: Context, arguments: GrepArguments, real: str
 ) -> Output:
     """Searches one open file. Its hits need no second check, unlike those in a folder."""
     from handrail.workspace.search.search import STREAM_SECONDS, find_in_stream  # noqa: PLC0415  engine room
@@ -194,8 +192,6 @@ def build_grep_output(
     scope: str,
 ) -> Output:
     """The output of a search in one folder or file. `scope` says where a search without hits looked."""
-    from handrail.workspace.search.engine import MAX_RESULT_BYTES  # noqa: PLC0415  engine room
-
     shown = list(_limit_hits(found.items, arguments.max_results, arguments.context_lines))
     returned = sum(hits.count_hits() for hits in shown)
     more = found.total > returned or not found.exact
@@ -206,15 +202,7 @@ def build_grep_output(
         data=GrepData(path=real, matches=tuple(_list_matches(shown, name, arguments.context_lines))),
         whole=_render_all(found, name, MAX_RESULT_BYTES) if found.exact and more else None,
         truncated=more,
-        meta={
-            "returned": returned,
-            "total": found.total if found.exact else max(found.total, returned),
-            "total_is_lower_bound": not found.exact,
-            "files": len(found.items) if found.exact else len(shown),
-            "protected": found.protected,
-            "engine": engines.whole.name,
-            "limits": list_fired_limits(found),
-        },
+        meta=build_search_meta(found, engines, returned, len(found.items) if found.exact else len(shown)),
         warnings=describe_omissions(found, engines, returned, "matches", "path, filePattern or pattern"),
     )
 
@@ -240,10 +228,7 @@ def _render_all(found: "SearchResult[FileHits]", name: _PathNamer, most: int) ->
     return "\n".join(parts)
 
 
-def _limit_hits(items: "list[FileHits]", most: int, context: int) -> "Iterator[FileHits]":
-    """The first matches, each with its context."""
-    from handrail.workspace.search.engine import FileHits  # noqa: PLC0415  engine room
-
+def _limit_hits(items: list[FileHits], most: int, context: int) -> Iterator[FileHits]:
     for hits in items:
         if most <= 0:
             return
@@ -252,7 +237,7 @@ def _limit_hits(items: "list[FileHits]", most: int, context: int) -> "Iterator[F
         most -= count
 
 
-def _limit_lines(lines: "tuple[HitLine, ...]", most: int, context: int) -> "tuple[HitLine, ...]":
+def _limit_lines(lines: tuple[HitLine, ...], most: int, context: int) -> tuple[HitLine, ...]:
     """The lines up to the last match, and its context up to the next match."""
     seen = 0
     for index, line in enumerate(lines):
@@ -263,7 +248,7 @@ def _limit_lines(lines: "tuple[HitLine, ...]", most: int, context: int) -> "tupl
     return lines
 
 
-def _render_hits(hits: "FileHits", name: _PathNamer) -> str:
+def _render_hits(hits: FileHits, name: _PathNamer) -> str:
     """The path has a line of its own, since it may contain colons."""
     rows = [name(hits.path)]
     width = len(str(hits.lines[-1].number))
@@ -277,7 +262,7 @@ def _render_hits(hits: "FileHits", name: _PathNamer) -> str:
     return "\n".join(rows) + "\n"
 
 
-def _list_matches(items: "list[FileHits]", name: _PathNamer, context: int) -> Iterator[GrepMatch]:
+def _list_matches(items: list[FileHits], name: _PathNamer, context: int) -> Iterator[GrepMatch]:
     for hits in items:
         path = name(hits.path)
         texts = {line.number: _render_line(line) for line in hits.lines}
@@ -296,7 +281,7 @@ def _pick_lines(texts: dict[int, str], numbers: range) -> tuple[str, ...]:
     return tuple(texts[number] for number in numbers if number in texts)
 
 
-def _render_line(line: "HitLine") -> str:
+def _render_line(line: HitLine) -> str:
     """The printable text of a line, with an ellipsis where it is cut."""
     text = decode_page(line.data, detect_encoding(line.data) or "utf-8")[0]
     visible = text if text.isprintable() else "".join(c if c == "\t" else escape_unprintable(c) for c in text)

@@ -2,25 +2,25 @@
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 from msgspec import Meta
 
+from handrail.changes.recorder import Recorder
+from handrail.edit.diff import Diff, build_unified_diff
+from handrail.edit.fuzzy.candidates import Wording
 from handrail.edit.lines import normalize_newlines
+from handrail.edit.omission import refuse_omission
 from handrail.protocol.errors import ToolError
 from handrail.protocol.tool_spec import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
+from handrail.tools.file_commit import CommitResult, FileChange, FilePlan, check_hard_links
 from handrail.tools.file_tool import FileTarget, FileView, build_file_tool
 from handrail.tools.text import MAX_TEXT_BYTES, format_count
-from handrail.tools.tool import Output, ReadMarks, Tool, Touches
+from handrail.tools.text_edit import TextReplacement, describe_tolerance, render_diff_body, replace_text
+from handrail.tools.tool import Output, ReadMarks, Tool
 from handrail.workspace.roots import clip_path
 from handrail.workspace.text import decode_text
-
-if TYPE_CHECKING:
-    from handrail.changes.recorder import Recorder
-    from handrail.edit.diff import Diff
-    from handrail.tools.file_commit import CommitResult, FilePlan
-    from handrail.tools.text_edit import TextReplacement
 
 Occurrence = Literal["unique", "first", "all"]
 MAX_EDITS = 1_000
@@ -91,19 +91,13 @@ MULTI_EDIT = ToolSpec(
 )
 
 _MAX_LISTED_EDITS = 20
-"""Edits that the content lists one by one."""
 
 
-def build_multi_edit_tool(seen: ReadMarks, records: "Recorder") -> Tool:
-    return build_file_tool(
-        MULTI_EDIT, _plan, lambda arguments: Touches(writes=(arguments.path,)), seen, records, doing="editing"
-    )
+def build_multi_edit_tool(seen: ReadMarks, records: Recorder) -> Tool:
+    return build_file_tool(MULTI_EDIT, _plan, seen, records, doing="editing")
 
 
-def _plan(view: FileView, arguments: MultiEditArguments) -> "FilePlan":
-    from handrail.edit.diff import build_unified_diff  # noqa: PLC0415  engine room
-    from handrail.tools.file_commit import FileChange, FilePlan, check_hard_links  # noqa: PLC0415  engine room
-
+def _plan(view: FileView, arguments: MultiEditArguments) -> FilePlan:
     path = arguments.path
     target, data = view.open_text(path)
     view.refuse_stale(target)
@@ -123,7 +117,7 @@ def _plan(view: FileView, arguments: MultiEditArguments) -> "FilePlan":
     )
 
 
-def _replace_all(view: FileView, data: bytes, arguments: MultiEditArguments) -> "list[TextReplacement]":
+def _replace_all(view: FileView, data: bytes, arguments: MultiEditArguments) -> list[TextReplacement]:
     """Makes the edits, each in the bytes that the one before left."""
     edits: list[TextReplacement] = []
     for number, one in enumerate(arguments.edits):
@@ -136,11 +130,7 @@ def _replace_all(view: FileView, data: bytes, arguments: MultiEditArguments) -> 
     return edits
 
 
-def _replace_one(data: bytes, one: OneEdit, path: str) -> "TextReplacement":
-    from handrail.edit.fuzzy.candidates import Wording  # noqa: PLC0415  engine room
-    from handrail.edit.omission import refuse_omission  # noqa: PLC0415  engine room
-    from handrail.tools.text_edit import replace_text  # noqa: PLC0415  engine room
-
+def _replace_one(data: bytes, one: OneEdit, path: str) -> TextReplacement:
     old, new = normalize_newlines(one.old_text), normalize_newlines(one.new_text)
     if old == new:
         raise ToolError("NO_CHANGE", "oldText and newText are the same, but for line endings at most.")
@@ -157,9 +147,7 @@ def _add_number(error: ToolError, number: int) -> ToolError:
     return ToolError(error.code, f"{numbered}{newline}{rest}", details={**error.named_details, "edit": number})
 
 
-def _describe(target: FileTarget, made: "Sequence[TextReplacement]", diff: "Diff", committed: "CommitResult") -> Output:
-    from handrail.tools.text_edit import render_diff_body  # noqa: PLC0415  engine room
-
+def _describe(target: FileTarget, made: Sequence[TextReplacement], diff: Diff, committed: CommitResult) -> Output:
     edits = tuple(
         Edited(strategy=edit.strategy, replacements=len(edit.spans), first_line=edit.first_line) for edit in made
     )
@@ -192,8 +180,6 @@ def _list_edits(edits: Sequence[Edited]) -> str:
 
 
 def _render_edit(number: int, edit: Edited) -> str:
-    from handrail.tools.text_edit import describe_tolerance  # noqa: PLC0415  engine room
-
     places = "" if edit.replacements == 1 else f"{edit.replacements} places, the first in "
     tolerance = describe_tolerance(edit.strategy)
     return f"edits[{number}] in {places}line {edit.first_line}{f' ({tolerance})' if tolerance else ''}"

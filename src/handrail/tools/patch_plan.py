@@ -169,7 +169,6 @@ def _find_shown_mode(source: FileTarget, file: "_PatchedFile") -> int | None:
 
 
 def _compare(source: FileTarget, data: bytes, real: str) -> Diff:
-    """The diff between a file on the disk and its new bytes."""
     new = decode_text(data)
     old = decode_text(source.data) if source.data is not None else None
     if new is None or (source.snapshot is not None and old is None):
@@ -181,7 +180,6 @@ class _PatchedFile(msgspec.Struct, frozen=True):
     """A file as the patch has made it so far."""
 
     source: FileTarget
-    """Where the file came from."""
     data: bytes | None
     """None if the file is a link or too large for memory."""
     mode: int | None
@@ -263,7 +261,6 @@ class _PatchTree:
         return file
 
     def list_changed(self) -> _Outcome:
-        """Every path that the patch changes."""
         pairs = ((target, self._files[exact]) for exact, target in self._targets.items())
         return [(target, file) for target, file in pairs if _differs(target, file)]
 

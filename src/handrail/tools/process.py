@@ -24,9 +24,7 @@ _MAX_WRITTEN_BYTES = 100_000
 """Bytes of one write: a person may have to read them."""
 _DEFAULT_LOG_ROWS = 2_000
 _STATE_ROOM_CHARS = 300
-"""Characters of the result that describe the state."""
 _MAX_SHOWN_CHARS = 200
-"""Characters of a command or a last line in a list."""
 
 
 class ProcessArguments(Arguments, frozen=True):
@@ -106,7 +104,6 @@ def _declare_touches(arguments: ProcessArguments) -> Touches:
 
 
 def _find_problems(arguments: ProcessArguments) -> list[Problem]:
-    """All arguments that do not fit the action."""
     action, found = arguments.action, list[Problem]()
     if action == "list" and arguments.session_id is not None:
         found.append(Problem(field="sessionId", problem="sessionId is not for list, which names all"))

@@ -151,7 +151,6 @@ def _read_position(process: ProcessSession) -> int:
 
 
 def _read_new(process: ProcessSession, room: int) -> tuple[NewOutput, bool]:
-    """The new output, and whether the process has ended."""
     has_ended = process.wait(0)  # first, since a process that has ended prints no more
     position = _read_position(process)
     start, data = process.log.read_from(position, room)

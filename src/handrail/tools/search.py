@@ -8,13 +8,13 @@ from handrail.protocol.text import escape_unprintable
 from handrail.settings.model import SearchEngine
 from handrail.tools.text import format_count
 from handrail.workspace.ignore import ALWAYS_IGNORED
+from handrail.workspace.search.engine import MAX_HITS, MAX_LINE_BYTES, MAX_RESULT_BYTES
 from handrail.workspace.workspace import OpenPath, Workspace
 
 if TYPE_CHECKING:
     from handrail.workspace.search.search import Engines, SearchResult
 
 _MAX_NAMED_PATTERNS = 10
-"""Patterns of the settings that a result without hits names."""
 
 
 class SessionSearch:
@@ -34,17 +34,22 @@ class SessionSearch:
         return self._engines
 
 
-def list_fired_limits(found: "SearchResult[Any]") -> tuple[str, ...]:
-    """The limits that ended the search, as `meta` names them."""
-    return tuple(f"search.{limit}" for limit in found.limits)
+def build_search_meta(found: "SearchResult[Any]", engines: "Engines", returned: int, files: int) -> dict[str, Any]:
+    return {
+        "returned": returned,
+        "total": found.total if found.exact else max(found.total, returned),
+        "total_is_lower_bound": not found.exact,
+        "files": files,
+        "protected": found.protected,
+        "engine": engines.whole.name,
+        "limits": tuple(f"search.{limit}" for limit in found.limits),
+    }
 
 
 def describe_omissions(
     found: "SearchResult[Any]", engines: "Engines", shown: int, noun: str, how: str
 ) -> tuple[str, ...]:
     """What is missing from the result, and how to get it."""
-    from handrail.workspace.search.engine import MAX_HITS, MAX_LINE_BYTES, MAX_RESULT_BYTES  # noqa: PLC0415  engine room
-
     ends = {
         "time": f"not through in the {engines.seconds:g} s that it has",
         "hits": f"ended at {MAX_HITS:,} results",
@@ -96,6 +101,5 @@ def describe_search_scope(
 
 
 def build_path_namer(opened: OpenPath) -> Callable[[bytes], str]:
-    """A function that turns paths below a folder into paths of results."""
     prefix = "" if opened.relative == "." else f"{opened.relative}/"
     return lambda path: escape_unprintable(opened.root.display_path(f"{prefix}{os.fsdecode(path)}"))

@@ -29,7 +29,6 @@ Occurrence = Literal["unique", "first", "all"]
 
 _PDF = b"%PDF-"
 _MAX_CHECKED_PLACES = 20
-"""Places that are checked for slips."""
 _MAX_DIFF_CHARS = 3_000
 """Characters of a diff that the model is shown."""
 
@@ -48,9 +47,7 @@ class TextReplacement(FileRewrite, frozen=True, kw_only=True):
     text: str
     """The readable text before, with plain newlines. It may be only the lines that are replaced."""
     lines_before: int = 0
-    """Lines before the text."""
     spans: Sequence[Span]
-    """The places, in order."""
     replacements: Sequence[Replacement]
     """What changes in the places, in order."""
     strategy: str

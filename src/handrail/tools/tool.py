@@ -24,7 +24,6 @@ class CallLimits(msgspec.Struct, frozen=True):
     """What a call may use."""
 
     characters: int = 30_000
-    """Characters of the content of the result."""
     restricted: bool = False
     """The restricted profile: data must parse, commands have little time and space."""
     offloads: bool = True
@@ -74,11 +73,9 @@ class CommandContext(SourceContext, frozen=True, kw_only=True):
     """The context of exec, process and foreign tools: also the decision, the approval and how to judge changes."""
 
     facts: Facts
-    """The facts of the decision."""
     answered: bool
     """Whether a person approved this call."""
     answer: AnswerKind | None
-    """The answer to the permission request, if there was one."""
     preview_id: str | None
     """The stored preview that was approved."""
     earlier_changes: "tuple[OverlayChanges, ...]" = ()
@@ -183,31 +180,21 @@ class Background(Protocol):
     def sessions(self) -> "ProcessSessions": ...
 
     @property
-    def folder(self) -> str:
-        """The folder of the process sessions, readable for its owner only."""
-        ...
+    def folder(self) -> str: ...
 
     @property
-    def idle_seconds(self) -> float:
-        """Seconds without output and without a poll after which a process is ended."""
-        ...
+    def idle_seconds(self) -> float: ...
 
-    def make_room(self) -> None:
-        """Called before a process is started. LIMIT_EXCEEDED if too many run."""
+    def make_room(self) -> None: ...
 
     @property
-    def awaited(self) -> dict[str, str]:
-        """Files for the folder of a process whose call waits for it. They end the process if handrail is killed."""
-        ...
+    def awaited(self) -> dict[str, str]: ...
 
-    def announce_start(self, process: "ProcessSession") -> None:
-        """Emits the event of a process that continues in the background, and later the event of its end."""
+    def announce_start(self, process: "ProcessSession") -> None: ...
 
-    def announce_end(self, process: "ProcessSession") -> None:
-        """Emits the event of an ended process, once."""
+    def announce_end(self, process: "ProcessSession") -> None: ...
 
-    def forget(self, process: "ProcessSession") -> None:
-        """Ends and removes a process, and emits the events."""
+    def forget(self, process: "ProcessSession") -> None: ...
 
 
 class Outputs(Protocol):
@@ -227,7 +214,6 @@ class Tool(msgspec.Struct, frozen=True):
 
     spec: ToolSpec
     run: Callable[[Any, Any], Output]
-    """Gets the context and the arguments."""
     touches: Callable[[Any], Touches] = _declare_nothing
     preview: Callable[[Any, Any], Preview] | None = None
     asks: Callable[[str, Any], Question] | None = None

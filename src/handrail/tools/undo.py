@@ -65,6 +65,5 @@ def build_undo_tool(workspace: Workspace, recorder: Recorder) -> Tool:
 
 
 def preview_undo(workspace: Workspace, recorder: Recorder, arguments: UndoArguments) -> str:
-    """The diff that an undo would make."""
     plan = plan_undo(workspace, recorder.history, arguments.numbers, lines=arguments.lines)
     return "".join(describe_undo(workspace, recorder, plan)[1])

@@ -11,7 +11,7 @@ from handrail.protocol.tool_spec import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
 from handrail.tools.file_tool import FileTarget, FileView, build_file_tool
 from handrail.tools.text import MAX_TEXT_BYTES
-from handrail.tools.tool import Output, ReadMarks, Tool, Touches
+from handrail.tools.tool import Output, ReadMarks, Tool
 from handrail.workspace.roots import clip_path
 from handrail.workspace.text import (
     DecodedText,
@@ -73,9 +73,7 @@ WRITE = ToolSpec(
 
 
 def build_write_tool(seen: ReadMarks, records: "Recorder") -> Tool:
-    return build_file_tool(
-        WRITE, _plan, lambda arguments: Touches(writes=(arguments.path,)), seen, records, doing="writing"
-    )
+    return build_file_tool(WRITE, _plan, seen, records, doing="writing")
 
 
 class _NewContent(msgspec.Struct, frozen=True):

@@ -28,8 +28,6 @@ class ListingEntry(msgspec.Struct, frozen=True):
 
 
 class FolderListing(msgspec.Struct, frozen=True):
-    """Entries in the order of display."""
-
     entries: tuple[ListingEntry, ...]
     total: int
     exact: bool

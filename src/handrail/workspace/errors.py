@@ -41,18 +41,16 @@ def to_tool_error(error: OSError, path: str) -> ToolError:
 
 
 def build_conflict_error(path: str) -> ToolError:
-    return ToolError(
-        "CONFLICT",
-        f"{clip_path(path)} changed while it was being written. Nothing was written. Read it, then call again.",
-    )
+    message = f"{clip_path(path)} changed while it was being written. Nothing was written. Read it, then call again."
+    return ToolError("CONFLICT", message)
 
 
-def list_similar_names(name: str, folder: int, count: int = 3) -> list[str]:
-    """Up to `count` names in an open folder that resemble a missing one."""
+def list_similar_names(name: str, folder: int) -> list[str]:
+    """Up to three names in an open folder that resemble a missing one."""
     from difflib import get_close_matches  # noqa: PLC0415  slow to import, and rarely needed
 
     with os.scandir(folder) as entries:
         names = [entry.name for entry in itertools.islice(entries, _MAX_SEEN_NAMES) if entry.name.isprintable()]
     same = [other for other in names if other.casefold() == name.casefold()]
-    close = get_close_matches(name[:255], names, n=count, cutoff=0.6)
-    return list(dict.fromkeys(same + close))[:count]
+    close = get_close_matches(name[:255], names, n=3, cutoff=0.6)
+    return list(dict.fromkeys(same + close))[:3]

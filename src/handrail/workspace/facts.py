@@ -43,7 +43,9 @@ def build_command_fact(workspace: Workspace, path: str, access: Access, *, past_
     With `past_files`, a path below a file counts as missing: the command may replace the file by a folder.
     """
     fact = _build_inside_fact(workspace, path, "delete" if access == "delete" else "write", past_files=past_files)
-    fact = msgspec.structs.replace(fact, access=access, root=_holds_root(workspace, fact.real or path))
+    folder = os.path.normpath(fact.real or path)
+    holds_root = any(is_inside(root.path, folder) for root in workspace.roots)
+    fact = msgspec.structs.replace(fact, access=access, root=holds_root)
     return fact if access == "read" or fact.real is None else _add_repository(workspace, fact, fact.real)
 
 
@@ -160,12 +162,6 @@ def _build_fact(spelled: SpelledPath, access: Access, root: Root, real: str, sta
 
 def _other_than(real: str, named: str | None) -> str | None:
     return None if named == real else named
-
-
-def _holds_root(workspace: Workspace, path: str) -> bool:
-    """Whether a path is a root or above one, by its spelling."""
-    folder = os.path.normpath(path)
-    return any(is_inside(root.path, folder) for root in workspace.roots)
 
 
 def _add_repository(workspace: Workspace, fact: PathFact, real: str) -> PathFact:

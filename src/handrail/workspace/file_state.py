@@ -42,8 +42,6 @@ class Content(msgspec.Struct, frozen=True):
 
 
 class FileContents(msgspec.Struct, frozen=True):
-    """The bytes of a file."""
-
     digest: str | Callable[[], str]
     """The hash, or a function that waits for it."""
     size: int
@@ -87,8 +85,6 @@ class FileSnapshot(FileContents, frozen=True, kw_only=True):
 
 
 class PathState(msgspec.Struct, frozen=True):
-    """The state of a path now."""
-
     state: State | None
     current: FileSnapshot | None = None
     """Only for a file."""

@@ -1,7 +1,7 @@
 """Matches globs as ripgrep 14 does, its corner cases included, in linear time."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from functools import lru_cache
 from itertools import groupby
 from typing import Literal
@@ -66,12 +66,22 @@ def build_excluder(globs: tuple[str, ...]) -> Callable[[bytes, bool], bool]:
     known: dict[bytes, bool] = {b"": False}
 
     def is_excluded(path: bytes, is_folder: bool) -> bool:
-        outer = path.rpartition(b"/")[0]
-        if outer not in known:
-            known[outer] = is_excluded(outer, True)
-        return known[outer] or any(matches(path) for matches in (folders if is_folder else everything))
+        for folder in list_unknown_folders(path, known):
+            known[folder] = is_excluded(folder, True)
+        matchers = folders if is_folder else everything
+        return known[path.rpartition(b"/")[0]] or any(matches(path) for matches in matchers)
 
     return is_excluded
+
+
+def list_unknown_folders(path: bytes, known: Container[bytes]) -> list[bytes]:
+    """The folders on the way to a path that are not known yet, the outermost first."""
+    unknown: list[bytes] = []
+    folder = path.rpartition(b"/")[0]
+    while folder not in known:
+        unknown.append(folder)
+        folder = folder.rpartition(b"/")[0]
+    return unknown[::-1]
 
 
 @lru_cache(maxsize=64)
@@ -204,7 +214,6 @@ def _spell_out(tokens: _Tokens) -> list[Pieces]:
 
 
 def _combine(ways: list[Pieces], choices: list[Pieces]) -> list[Pieces]:
-    """Every way followed by every choice."""
     _check_size(len(ways) * len(choices), len(choices) * _count_pieces(ways) + len(ways) * _count_pieces(choices))
     return [way + choice for way in ways for choice in choices]
 

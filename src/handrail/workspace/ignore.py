@@ -65,8 +65,9 @@ def read_ignore_rules(root: int, relative: str, patterns: tuple[str, ...] = ()) 
     with closing(enter_folders(root, names)) as folders:
         for name, folder in zip(("", *names), folders, strict=True):
             is_ignored = name != "" and ignore.matches(name, folder=True)
-            ignore = (ignore.without_parents() if is_ignored else ignore).enter(folder, name)
-    return ignore.start_here()
+            outer = msgspec.structs.replace(ignore, levels=_NO_LEVELS) if is_ignored else ignore
+            ignore = outer.enter(folder, name)
+    return msgspec.structs.replace(ignore, start=len(ignore.path))
 
 
 class _IgnoreFiles:
@@ -79,16 +80,12 @@ class _IgnoreFiles:
         self.gap: str | None = None
         """Why some rules are unknown, if so."""
 
-    def read_folder_rules(self, folder: int) -> "list[_IgnoreRules | None]":
-        """The rules in each of FILES in an open folder."""
-        return [self._read(name, folder) for name in FILES]
-
     def read_user_rules(self) -> "_IgnoreRules | None":
         """The rules of git's `core.excludesFile`, or of git's default file."""
         path = _find_excludes_file()
-        return self._read(path, None) if path.startswith("/") else None
+        return self.read(path, None) if path.startswith("/") else None
 
-    def _read(self, path: str, folder: int | None) -> "_IgnoreRules | None":
+    def read(self, path: str, folder: int | None) -> "_IgnoreRules | None":
         if self._cost_left < 0:
             return None
         data = _read_file(path, folder, self._bytes_left + 1)
@@ -129,7 +126,7 @@ class IgnoreStack(msgspec.Struct, frozen=True):
         """The rules of a subfolder that was just opened."""
         name = os.fsencode(name)
         path = b"%b%b/" % (self.path, name) if name else self.path
-        own = self.files.read_folder_rules(folder)
+        own = [self.files.read(name, folder) for name in FILES]
         if not any(own):
             return msgspec.structs.replace(self, path=path)
         levels = tuple(
@@ -150,14 +147,6 @@ class IgnoreStack(msgspec.Struct, frozen=True):
                 if decision is not None:
                     return decision
         return self.user is not None and bool(self.user.decide(path[self.start :], folder=folder))
-
-    def without_parents(self) -> "IgnoreStack":
-        """Only the rules that hold everywhere."""
-        return msgspec.structs.replace(self, levels=_NO_LEVELS)
-
-    def start_here(self) -> "IgnoreStack":
-        """The rules for a walk that begins in this folder."""
-        return msgspec.structs.replace(self, start=len(self.path))
 
 
 def _find_excludes_file() -> str:
@@ -206,16 +195,16 @@ def _parse_rules(data: bytes) -> "_IgnoreRules | None":
         except UnicodeDecodeError:
             break  # ripgrep reads no further
     rules = _IgnoreRules(lines)
-    return rules if rules.is_needed else None
+    return rules if rules.keeps or rules.incomplete else None
 
 
 class _IgnoreRules:
     """The lines of an ignore file. The last line that matches a path decides."""
 
-    __slots__ = ("_files", "_folders", "_keeps", "cost", "incomplete")
+    __slots__ = ("_files", "_folders", "cost", "incomplete", "keeps")
 
     def __init__(self, lines: list[str]) -> None:
-        self._keeps: list[bool] = []
+        self.keeps: list[bool] = []
         """Whether a line takes back what others ignore."""
         self._folders, self._files = _GlobLookup(), _GlobLookup()
         self.incomplete = False
@@ -228,14 +217,10 @@ class _IgnoreRules:
                 self.incomplete = True
                 break
 
-    @property
-    def is_needed(self) -> bool:
-        return bool(self._keeps) or self.incomplete
-
     def decide(self, path: bytes, *, folder: bool) -> bool | None:
         """True: ignored. False: kept. None: no line matches."""
         number = (self._folders if folder else self._files).find_last(path)
-        return None if number < 0 else not self._keeps[number]
+        return None if number < 0 else not self.keeps[number]
 
     def _add(self, line: str) -> None:
         if line.startswith("#"):
@@ -249,13 +234,13 @@ class _IgnoreRules:
         simple = _SIMPLE.fullmatch(glob)
         if simple:
             for lookup in lookups:
-                lookup.add_simple(len(self._keeps), *simple.groups(""))
+                lookup.add_simple(len(self.keeps), *simple.groups(""))
         elif (ways := self._parse_glob(glob)) is not None:
             for lookup in lookups:
-                self.cost += lookup.add(len(self._keeps), ways)
+                self.cost += lookup.add(len(self.keeps), ways)
         else:
             return
-        self._keeps.append(keeps)
+        self.keeps.append(keeps)
 
     def _parse_glob(self, glob: str) -> tuple[Pieces, ...] | None:
         """The ways to match a glob. None if it is invalid or matches nothing."""

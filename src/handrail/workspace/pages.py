@@ -27,8 +27,6 @@ _Identity = tuple[int, int, int, int]
 
 
 class TextPage(msgspec.Struct, frozen=True):
-    """Whole lines of a text."""
-
     content: str
     first: int
     """The number of the first line, from 1; negative if it is only known from the end."""
@@ -130,7 +128,11 @@ class LineIndexes:
             return 0
         newline = line - 1
         with self._lock:
-            counts = self._find_counts(status)
+            identity = _identify(status)
+            counts = self._cache.setdefault(identity, [0])
+            self._cache.move_to_end(identity)
+            if len(self._cache) > _MAX_CACHED_INDEXES:
+                self._cache.popitem(last=False)
             while counts[-1] < newline and not _is_complete(counts, status):
                 data = os.pread(descriptor, _CHUNK_BYTES, (len(counts) - 1) * _CHUNK_BYTES)
                 counts.append(counts[-1] + data.count(b"\n"))
@@ -148,14 +150,6 @@ class LineIndexes:
         with self._lock:
             counts = self._cache.get(_identify(status))
         return counts[-1] if counts and _is_complete(counts, status) else None
-
-    def _find_counts(self, status: os.stat_result) -> list[int]:
-        identity = _identify(status)
-        counts = self._cache.setdefault(identity, [0])
-        self._cache.move_to_end(identity)
-        if len(self._cache) > _MAX_CACHED_INDEXES:
-            self._cache.popitem(last=False)
-        return counts
 
 
 def _is_complete(counts: list[int], status: os.stat_result) -> bool:

@@ -63,7 +63,6 @@ def enter_folders(folder: int, names: Iterable[str]) -> Generator[int]:
 
 @contextlib.contextmanager
 def closing_descriptor(descriptor: int) -> Generator[int]:
-    """Closes a descriptor at the end of a `with` block."""
     try:
         yield descriptor
     finally:
@@ -89,7 +88,6 @@ class ResolvedParent:
         os.close(self.folder)
 
     def open(self, flags: int, mode: int = 0) -> int:
-        """Opens the path itself."""
         if self.missing:
             raise OSError(errno.ENOENT, os.strerror(errno.ENOENT), self.name)
         return os.open(self.name or ".", flags | os.O_NOFOLLOW | os.O_CLOEXEC, mode, dir_fd=self.folder)

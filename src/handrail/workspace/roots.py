@@ -142,7 +142,6 @@ class SessionRoots:
 
     @contextmanager
     def lend(self, roots: Sequence[Root]) -> Generator[None]:
-        """Lends further roots to this thread."""
         before = self._own.roots
         self._own.roots = RootSet((*self._shared.all, *roots)) if roots else before
         try:

@@ -46,13 +46,6 @@ class MaskedPaths(msgspec.Struct, frozen=True, kw_only=True):
     """Files that git may read as configuration. Commands do see them."""
 
 
-class ProtectedName(NamedTuple):
-    """A credential's file or folder, by its path below a searched folder."""
-
-    path: bytes
-    is_folder: bool
-
-
 class SensitivePaths:
     """Scans roots, and caches the results per folder. It is safe for threads."""
 
@@ -75,7 +68,9 @@ class SensitivePaths:
             self._refresh(roots)
             if self._masked is None:
                 self._masked, self._links = _collect_paths(self._trees)
-            return self._add_aliases(self._masked, roots)
+            paths = [root.path for root in roots]
+            masked = _add_link_targets(self._masked, self._links, paths) if self._links else self._masked
+            return _add_hard_links(masked, paths)
 
     def credential_files(self, roots: Sequence[Root]) -> frozenset[FileId]:
         """The files that are credentials by any of their names in these roots."""
@@ -88,22 +83,22 @@ class SensitivePaths:
         folder: str,
         stop: Callable[[], bool] = lambda: False,
         is_skipped: Callable[[bytes], bool] = lambda _path: False,
-    ) -> list[ProtectedName]:
-        """The credentials below a folder of a root (`.` for the root itself), in no order.
+    ) -> list[tuple[bytes, bool]]:
+        """The credentials below a folder of a root (`.` for the root itself), in no order. True marks a folder.
 
         Folders of credentials and folders that no search enters (`ALWAYS_IGNORED`) are not entered. Other globs and
         ignore rules are not applied. `is_skipped` tells further folders not to enter, by their paths below the folder.
         If `stop` returns true, the list ends early.
         """
         start = 0 if folder == "." else len(folder) + 1
-        names: list[ProtectedName] = []
+        names: list[tuple[bytes, bool]] = []
         with self._lock:
             cache = self._searched.setdefault(root.path, self._build_cache())
             for path, cached in cache.walk(root, folder, lambda path: is_skipped(os.fsencode(path[start:]))):
                 for kind, name in cached.sensitive:
                     if kind in {"credentials", "credential_folders"}:
                         below = os.fsencode(_join(path, name)[start:])
-                        names.append(ProtectedName(below, kind == "credential_folders"))
+                        names.append((below, kind == "credential_folders"))
                 if stop():
                     break
         return names
@@ -119,10 +114,6 @@ class SensitivePaths:
                         return os.path.normpath(os.path.join(root, path))
         return None
 
-    def _add_aliases(self, masked: MaskedPaths, roots: Sequence[Root]) -> MaskedPaths:
-        paths = [root.path for root in roots]
-        return _add_hard_links(_add_link_targets(masked, self._links, paths) if self._links else masked, paths)
-
     def _refresh(self, roots: Sequence[Root]) -> None:
         paths = frozenset(root.path for root in roots)
         if paths != self._trees.keys():
@@ -132,7 +123,7 @@ class SensitivePaths:
             tree = self._trees[root.path]
             if tree.refresh(root, paths - {root.path}):
                 self._masked = None
-            if tree.is_closed:
+            if "." not in tree.folders or tree.folders["."].closed:
                 raise ToolError("IO_ERROR", "No command was run: a root cannot be looked into any more.")
 
     def _build_cache(self) -> "_FolderCache":
@@ -257,11 +248,6 @@ class _FolderCache:
         self._most = most
         self._settled_after = int(settled_after * 1_000_000_000)
         self._others: frozenset[str] = frozenset()
-
-    @property
-    def is_closed(self) -> bool:
-        """Whether the root itself could not be read."""
-        return "." not in self.folders or self.folders["."].closed
 
     def refresh(self, root: Root, others: frozenset[str]) -> bool:
         """Reads the folders that changed, and returns whether the entries may differ. `others`: roots to leave out."""

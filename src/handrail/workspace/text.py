@@ -205,9 +205,6 @@ def _find_codec(encoding: Encoding) -> tuple[str, str]:
     return ("latin-1", "strict") if encoding == "latin-1" else ("utf-8", "surrogateescape")
 
 
-# Line endings
-
-
 def detect_line_ending(text: str) -> LineEnding:
     if "\r" not in text:  # much faster than counting
         return "lf" if "\n" in text else "none"

@@ -30,7 +30,10 @@ def make_copy_folder(source: str, keep: str | None = None) -> Generator[str]:
     ToolError if that path exists or is inside `source`.
     """
     if keep is not None:
-        _refuse_inside(source, keep)
+        outer = os.path.realpath(source)
+        if os.path.commonpath((outer, os.path.realpath(keep))) == outer:
+            message = f"{keep} lies in the folder that is to be copied. Name a new folder outside of it (--keep)."
+            raise ToolError("CONFLICT", message)
         try:
             os.makedirs(keep, mode=0o700)
         except FileExistsError:
@@ -65,7 +68,9 @@ def copy_tree(source: str, target: str) -> CopyResult:
             copy = os.path.join(target, name)
             try:
                 if entry.is_dir(follow_symlinks=False):
-                    modes[copy] = _copy_folder(entry, copy)
+                    mode = stat.S_IMODE(entry.stat(follow_symlinks=False).st_mode)
+                    os.mkdir(copy, 0o700)
+                    modes[copy] = mode  # set at the end, since its files are written first
                     pending.append(name)
                 else:
                     _copy_file(entry, copy)
@@ -74,13 +79,6 @@ def copy_tree(source: str, target: str) -> CopyResult:
     for copy in reversed(modes):
         os.chmod(copy, modes[copy])
     return CopyResult(count, tuple(sorted(left_out)))
-
-
-def _copy_folder(entry: "os.DirEntry[str]", target: str) -> int:
-    """Makes a folder that can be written, and returns the mode to set at the end."""
-    mode = stat.S_IMODE(entry.stat(follow_symlinks=False).st_mode)
-    os.mkdir(target, 0o700)
-    return mode
 
 
 def _copy_file(entry: "os.DirEntry[str]", target: str) -> None:
@@ -97,13 +95,6 @@ def _copy_file(entry: "os.DirEntry[str]", target: str) -> None:
         shutil.copyfileobj(reader, writer, 1 << 20)
     os.utime(target, ns=(status.st_atime_ns, status.st_mtime_ns))
     os.chmod(target, stat.S_IMODE(status.st_mode))
-
-
-def _refuse_inside(source: str, keep: str) -> None:
-    outer, inner = os.path.realpath(source), os.path.realpath(keep)
-    if os.path.commonpath((outer, inner)) == outer:
-        message = f"{keep} lies in the folder that is to be copied. Name a new folder outside of it (--keep)."
-        raise ToolError("CONFLICT", message)
 
 
 def _remove_tree(folder: str) -> None:

@@ -4,7 +4,7 @@ import errno
 import os
 import stat
 import threading
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Self
@@ -40,7 +40,7 @@ from handrail.workspace.roots import (
 )
 
 if TYPE_CHECKING:
-    from handrail.workspace.sensitive_paths import ProtectedName, SensitivePaths
+    from handrail.workspace.sensitive_paths import SensitivePaths
 
 _APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
@@ -92,7 +92,6 @@ class Workspace:
 
     @property
     def roots(self) -> tuple[Root, ...]:
-        """The roots that this thread sees now."""
         return self.root_sets.current.all
 
     def open_file(self, path: str) -> OpenPath:
@@ -133,7 +132,6 @@ class Workspace:
         self._cache.entry = path, opened
 
     def drop_cached(self) -> None:
-        """Closes the file that `keep_open` kept."""
         entry = self._cache.entry
         if entry is not None:
             self._cache.entry = None
@@ -215,7 +213,6 @@ class Workspace:
             raise
 
     def render_path(self, path: bytes) -> str:
-        """An exact path as results show it."""
         root, parts = self._split_exact(path)
         return root.display_path("/".join(parts))
 
@@ -247,12 +244,6 @@ class Workspace:
         except ToolError:
             return frozenset()
 
-    def list_protected_names(
-        self, opened: OpenPath, stop: Callable[[], bool], is_skipped: Callable[[bytes], bool]
-    ) -> "list[ProtectedName]":
-        """The credentials below an open folder; see `SensitivePaths.list_protected_names`."""
-        return self.sensitive_paths.list_protected_names(opened.root, opened.relative, stop, is_skipped)
-
     @cached_property
     def sensitive_paths(self) -> "SensitivePaths":
         """The paths that commands must not see, with the one cache of the session."""
@@ -261,7 +252,6 @@ class Workspace:
         return SensitivePaths(kernel=self.kernel)
 
     def build_not_found_error(self, path: str, kind: str) -> ToolError:
-        """The error for a missing path, with similar names."""
         folder, _, name = path.rstrip("/").rpartition("/")
         target = ""
         try:
@@ -408,10 +398,7 @@ def _refuse_credential(opened: OpenPath, path: str) -> None:
     """Closes and refuses a credential by its real name, since a link may have changed after the policy decided."""
     if find_protection(opened.real) == "credential":
         os.close(opened.descriptor)
-        raise ToolError(
-            "POLICY_DENIED",
-            f"Rule fs.secret forbids reading {clip_path(path)}. {REFUSAL_ADVICE}",
-        )
+        raise ToolError("POLICY_DENIED", f"Rule fs.secret forbids reading {clip_path(path)}. {REFUSAL_ADVICE}")
 
 
 def _refuse_read_only(root: Root, shown: str) -> None:

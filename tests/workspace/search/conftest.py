@@ -97,7 +97,7 @@ def protected(workspace: Path) -> Callable[..., set[bytes]]:
                 opened.root.descriptor,
                 opened.relative,
                 one.kernel,
-                list_protected=partial(one.list_protected_names, opened),
+                list_protected=partial(one.sensitive_paths.list_protected_names, opened.root, opened.relative),
                 **options,
             )
             return set(list_protected_names(scope, last, lambda: False))

@@ -4,7 +4,7 @@ import contextlib
 import os
 import posixpath
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import NamedTuple, TypeGuard
 
@@ -41,6 +41,7 @@ from handrail.store.change_log import Step
 from handrail.workspace.directory import list_hard_links
 from handrail.workspace.file_state import FileId, read_contents
 from handrail.workspace.resolve import READ_FILE, closing_descriptor
+from handrail.workspace.roots import is_inside
 from handrail.workspace.text import decode_text
 from handrail.workspace.workspace import Workspace
 
@@ -53,8 +54,6 @@ _SPACES = dict.fromkeys(map(ord, " \t\n\r\f\v"))
 
 
 class DiffBounds(NamedTuple):
-    """Limits of comparing lines."""
-
     size: int = 8 << 20
     seconds: float = 0.25
 
@@ -70,27 +69,21 @@ def examine(workspace: Workspace, overlay: Overlay) -> OverlayChanges:
         started=overlay.started,
         steps=steps,
         manners=tuple(one.placement for one in differences),
-        changes=_describe_changes(workspace, steps, differences),
+        changes=tuple(
+            _find_renames([_build_change(workspace, *pair) for pair in zip(steps, differences, strict=True)])
+        ),
         diffs=("",) * len(steps),
         unkept=unkept if more <= 0 else (*unkept[:_MAX_NAMED_PATHS], f"and {more} more"),
         outdated=tuple(os.fsencode(path) for root in roots for path in root.outdated),
     )
 
 
-def list_overlay_entries(overlay: Overlay) -> Iterator[OverlayEntry]:
-    """Every path in an overlay. Contents are not read."""
-    for mount in overlay.overlaid:
-        yield from OverlayWalk(mount).paths()
-
-
 class _RootExamination:
-    """The differences of one root."""
-
     def __init__(self, workspace: Workspace, overlay: Overlay, mount: OverlayMount) -> None:
         self._overlay = overlay
         self._mount = mount
         main = workspace.main.path
-        self._main = main if _is_ancestor(mount.root, main) else ""
+        self._main = main if main != mount.root and is_inside(main, mount.root) else ""
         """The workspace, if it lies in this root."""
         self._prefix = _build_prefix(main, mount.root)
         self._walk = OverlayWalk(mount, self._prefix)
@@ -182,19 +175,7 @@ def _build_prefix(main: str, root: str) -> str:
     return f"{root.removeprefix(start)}/" if root.startswith(start) else f"{root.rstrip('/')}/"
 
 
-def _is_ancestor(outer: str, inner: str) -> bool:
-    return inner != outer and inner.startswith(f"{outer.rstrip('/')}/")
-
-
 # Changes as people and models see them
-
-
-def _describe_changes(
-    workspace: Workspace, steps: Iterable[Step], differences: Iterable[OverlayDifference]
-) -> tuple[Change, ...]:
-    """One change for each step. Lines are not counted."""
-    changes = [_build_change(workspace, step, one) for step, one in zip(steps, differences, strict=True)]
-    return tuple(_find_renames(changes))
 
 
 def _build_change(workspace: Workspace, step: Step, one: OverlayDifference) -> Change:
@@ -220,17 +201,13 @@ def _is_escaping_link(workspace: Workspace, path: bytes, target: str) -> bool:
         return True
     roots = [root.path for root in workspace.roots]
     if target.startswith("/"):
-        return not _is_in(posixpath.normpath(target), roots)
+        return not any(is_inside(posixpath.normpath(target), root) for root in roots)
     at = os.path.dirname(os.path.join(workspace.main.path, os.fsdecode(path)))
     for part in target.split("/"):
         at = posixpath.normpath(posixpath.join(at, part))
-        if not _is_in(at, roots):
+        if not any(is_inside(at, root) for root in roots):
             return True
     return False
-
-
-def _is_in(path: str, roots: list[str]) -> bool:
-    return any(path == root or _is_ancestor(root, path) for root in roots)
 
 
 def _find_renames(changes: list[Change]) -> list[Change]:

@@ -135,7 +135,6 @@ class _CommitCheck:
                 yield step.path, state
 
     def list_stale(self) -> Iterator[bytes]:
-        """The paths that others changed."""
         yield from self._examined.outdated
         yield from list_repository_conflicts(self._workspace, self._examined)
         for step in sorted(self._examined.steps, key=lambda step: step.path):
@@ -194,7 +193,6 @@ def list_repository_conflicts(workspace: Workspace, examined: OverlayChanges) ->
 
 
 def _find_repository(path: bytes) -> bytes | None:
-    """The `.git` folder that a path is in."""
     parts = path.split(b"/")
     return b"/".join(parts[: parts.index(_GIT) + 1]) if _GIT in parts[:-1] else None
 

@@ -30,6 +30,7 @@ from handrail.workspace.text import detect_start_encoding
 _MAX_SINGLE_READ_BYTES = 1 << 18
 """Size up to which a file is read at once."""
 _ORIGIN = "user.overlay.origin"
+"""An attribute of entries that were copied up from below, and not made in the overlay."""
 _ORIGIN_HEADER = struct.Struct("4xB16x")
 """The header of an origin mark. Its byte is the type of the file handle that follows."""
 _INDEX = "index"
@@ -37,8 +38,6 @@ _INDEX = "index"
 
 
 class OverlayDifference(NamedTuple):
-    """A path that the overlay changes."""
-
     path: str
     before: State | None
     after: State | None
@@ -99,7 +98,7 @@ def _compare_removed(path: str, lower: DirEntry) -> OverlayDifference:
 def _compare_file(entry: OverlayEntry, upper: DirEntry, *, precise: bool) -> OverlayDifference | None:
     with closing_descriptor(open_overlay_file(upper.name, upper.folder)) as descriptor:
         names = _list_xattrs(descriptor)
-        file = _UpperFile(upper, descriptor, read_visible_xattrs(descriptor, names), _has_origin(names))
+        file = _UpperFile(upper, descriptor, read_visible_xattrs(descriptor, names), _ORIGIN in names)
         if entry.lower is not None and stat.S_ISREG(entry.lower.status.st_mode):
             with closing_descriptor(_open_lower(entry.lower)) as old:
                 return _compare_files(entry, file, entry.lower, old, precise=precise)
@@ -155,7 +154,7 @@ def _compare_folder(entry: OverlayEntry, upper: DirEntry) -> OverlayDifference |
     with open_overlay_folder(upper.name, upper.folder) as descriptor:
         names = _list_xattrs(descriptor)
         placement = _build_placement(upper, read_visible_xattrs(descriptor, names))
-        return OverlayDifference(entry.path, before, after, placement, came_up=_has_origin(names))
+        return OverlayDifference(entry.path, before, after, placement, came_up=_ORIGIN in names)
 
 
 def _compare_link(entry: OverlayEntry, upper: DirEntry) -> OverlayDifference | None:
@@ -239,11 +238,6 @@ def _describe_kind(entry: DirEntry) -> str:
     if stat.S_ISFIFO(mode):
         return "a named pipe"
     return "a socket" if stat.S_ISSOCK(mode) else "a device"
-
-
-def _has_origin(names: list[str]) -> bool:
-    """Whether an entry with these attributes was copied up from below, and not made in the overlay."""
-    return _ORIGIN in names
 
 
 def _is_origin(upper: int, lower: int) -> bool | None:

@@ -57,7 +57,6 @@ def save_preview(workspace: Workspace, history: History, preview: CommandPreview
 
 
 def count_preview_bytes(examined: OverlayChanges) -> int:
-    """The size of the contents that a preview needs."""
     return sum(step.after.size for step in _list_distinct(examined.steps) if step.after is not None)
 
 
@@ -114,7 +113,6 @@ def _add_path(output: CapturedOutput | None, path: str | None) -> CapturedOutput
 
 
 def save_new_content(workspace: Workspace, blobs: Blobs, step: Step, overlay: Overlay) -> None:
-    """Stores the new content of a path."""
     if step.after is not None and step.after.size > _MAX_SINGLE_READ_BYTES and step.after.kind == "file":
         with closing_descriptor(_open_new_file(workspace, step, overlay)) as descriptor:
             blobs.keep_file(step.after.hash, descriptor)

@@ -57,8 +57,6 @@ class OverlayEntry(NamedTuple):
 
 
 class OverlayWalk:
-    """One walk through the overlay of a root."""
-
     def __init__(self, mount: OverlayMount, start: str = "") -> None:
         """`start`: begins every path."""
         self._mount = mount

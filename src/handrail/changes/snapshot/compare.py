@@ -37,8 +37,6 @@ _MAX_MANIFEST_SECONDS = 5.0
 
 
 class SnapshotChanges(msgspec.Struct, frozen=True):
-    """The changes since a snapshot."""
-
     examined: OverlayChanges
     was: tuple[FileExtras, ...]
     """The hard links of changed files."""
@@ -88,8 +86,6 @@ class _ChangedPath(NamedTuple):
 
 
 class _RootComparison:
-    """Compares one root with its table."""
-
     def __init__(self, workspace: Workspace, snapshots: RootSnapshots, table: SnapshotTable) -> None:
         self._workspace = workspace
         self._snapshots = snapshots

@@ -59,7 +59,6 @@ class PrivateGit:
 
     @property
     def packs(self) -> int:
-        """The number of pack files."""
         return sum(name.endswith(".pack") for name in os.listdir(os.path.join(self._folder, "objects", "pack")))
 
     def ignored(self, root: str, deadline: SnapshotDeadline) -> list[str]:

@@ -82,8 +82,6 @@ def is_unchanged(then: PathStat, now: PathStat, taken: int) -> bool:
 
 
 class Scan(NamedTuple):
-    """The paths below a root."""
-
     marks: dict[str, PathStat]
     uncovered: dict[str, str]
     """Paths that were not read or entered, each with the reason in words."""

@@ -42,8 +42,6 @@ _WHOLE, _PARTIAL = "whole", "table"
 
 
 class UncoveredPath(msgspec.Struct, frozen=True):
-    """A path that a snapshot does not hold."""
-
     path: str
     """Absolute."""
     shown: str
@@ -73,8 +71,6 @@ _decode = get_msgpack_decoder(SnapshotTable).decode
 
 
 class Snapshot:
-    """The tables of the writable roots."""
-
     def __init__(self, workspace: Workspace, tables: "list[tuple[RootSnapshots, SnapshotTable]]") -> None:
         self.workspace = workspace
         self.tables = tables

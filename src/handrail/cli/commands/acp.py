@@ -3,10 +3,11 @@
 import os
 import re
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser
 from collections.abc import Iterable
 from contextlib import suppress
 from importlib.util import find_spec
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -39,7 +40,7 @@ _INVALID_NAME_CHARS = re.compile(r"[^A-Za-z0-9-]+")
 _MAX_NAME_CHARS = 48
 
 
-def run(options: Namespace) -> int:
+def run(options: SimpleNamespace) -> int:
     """Serves until the editor closes."""
     try:
         from handrail.acp.agent import serve  # noqa: PLC0415  an optional dependency
@@ -64,7 +65,7 @@ def run(options: Namespace) -> int:
 class CommandHost:
     """The host of `handrail acp`: the options of the command decide for all sessions."""
 
-    def __init__(self, options: Namespace) -> None:
+    def __init__(self, options: SimpleNamespace) -> None:
         self._options = options
         self.only_workspace = os.path.abspath(options.workspace) if options.workspace else None
         self.has_http_servers = find_spec("mcp") is not None

@@ -2,9 +2,10 @@
 
 import os
 import time
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from types import SimpleNamespace
 from typing import Any
 
 from msgspec import structs
@@ -27,7 +28,7 @@ from handrail.cli.commands.approvals_answer import (
 from handrail.cli.context import load_settings, open_state_folder, resolve_workspace
 from handrail.cli.exits import FAILED, LIMIT, OK, WAITING, CommandFailed
 from handrail.cli.output import print_json, print_note, print_out, print_slow_notice, render_table, warn
-from handrail.cli.parser import Command, add_json_option, add_plain_option, add_workspace_option, parse_nonempty_text
+from handrail.cli.parser import Command, add_json_option, add_plain_option, add_workspace_option
 from handrail.cli.permission import (
     can_ask,
     describe_answer_commands,
@@ -35,6 +36,7 @@ from handrail.cli.permission import (
     render_request_text,
     shorten_request_id,
 )
+from handrail.cli.usage import parse_nonempty_text
 from handrail.protocol.changes import Preview
 from handrail.protocol.errors import HandrailError, ToolError, UsageError
 from handrail.protocol.permissions import (
@@ -67,7 +69,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_json_option(parser)
 
 
-def run(options: Namespace) -> int:
+def run(options: SimpleNamespace) -> int:
     """Lists the inbox, or watches it."""
     inbox = open_state_folder().open_inbox(None if options.all else os.path.realpath(resolve_workspace(options)))
     if options.watch:
@@ -118,7 +120,7 @@ def _add_allow_arguments(parser: ArgumentParser) -> None:
     _add_place_arguments(parser)
 
 
-def run_allow(options: Namespace) -> int:
+def run_allow(options: SimpleNamespace) -> int:
     """Approves a request, and runs it if it was answered before and not run."""
     waiting = resolve_request(options)
     kind: AnswerKind = "output" if options.output_only else options.scope
@@ -131,7 +133,7 @@ def _add_deny_arguments(parser: ArgumentParser) -> None:
     _add_place_arguments(parser)
 
 
-def run_deny(options: Namespace) -> int:
+def run_deny(options: SimpleNamespace) -> int:
     return answer_request(options, resolve_request(options), Answer(kind="deny", reason=options.reason or None))
 
 
@@ -142,7 +144,7 @@ def _add_reply_arguments(parser: ArgumentParser) -> None:
     _add_place_arguments(parser)
 
 
-def run_reply(options: Namespace) -> int:
+def run_reply(options: SimpleNamespace) -> int:
     """Replies to a question of the model."""
     asked = resolve_question(options)
     question = asked.question
@@ -175,7 +177,7 @@ def _add_show_arguments(parser: ArgumentParser) -> None:
     _add_place_arguments(parser)
 
 
-def run_show(options: Namespace) -> int:
+def run_show(options: SimpleNamespace) -> int:
     """Prints a request with its preview."""
     waiting = resolve_request(options)
     request = waiting.request
@@ -191,7 +193,7 @@ def run_show(options: Namespace) -> int:
     return OK
 
 
-def _print_preview(options: Namespace, preview: Preview) -> None:
+def _print_preview(options: SimpleNamespace, preview: Preview) -> None:
     if options.diff:
         print_out(f"\n{preview.text}")
         if preview.truncated:
@@ -206,7 +208,7 @@ def _add_retry_arguments(parser: ArgumentParser) -> None:
     _add_place_arguments(parser)
 
 
-def run_retry(options: Namespace) -> int:
+def run_retry(options: SimpleNamespace) -> int:
     """Previews the command of a request again, or another command instead."""
     waiting = resolve_request(options)
     if waiting.request.command is None:
@@ -234,7 +236,7 @@ def _add_revoke_arguments(parser: ArgumentParser) -> None:
     add_json_option(parser)
 
 
-def run_revoke(options: Namespace) -> int:
+def run_revoke(options: SimpleNamespace) -> int:
     """Revokes a grant, or closes a folder."""
     grant = resolve_grant(options)
     workspace = options.workspace or grant.workspace
@@ -375,7 +377,7 @@ def _summarize_changes(request: PermissionRequest) -> str:
 # --watch
 
 
-def _watch(options: Namespace, list_waiting: Callable[[], list[InboxRequest]]) -> int:
+def _watch(options: SimpleNamespace, list_waiting: Callable[[], list[InboxRequest]]) -> int:
     """Asks about each new request on a terminal. Into a pipe, prints a line for each change. Ends with Ctrl-C, or when
     the pipe is closed."""
     asks = can_ask(options)
@@ -397,7 +399,7 @@ def _watch(options: Namespace, list_waiting: Callable[[], list[InboxRequest]]) -
         time.sleep(_POLL_SECONDS)
 
 
-def _ask(options: Namespace, one: InboxRequest, hooks: RequestHooks, number: int, total: int) -> None:
+def _ask(options: SimpleNamespace, one: InboxRequest, hooks: RequestHooks, number: int, total: int) -> None:
     """Asks about one request, and answers it. If it cannot be answered here, prints why."""
     request = one.request
     if not hooks.still_open(request):
@@ -416,7 +418,7 @@ def _ask(options: Namespace, one: InboxRequest, hooks: RequestHooks, number: int
         warn(f"handrail: {error}")
 
 
-def _print_change(options: Namespace, one: InboxRequest, change: str, known: dict[str, InboxRequest]) -> bool:
+def _print_change(options: SimpleNamespace, one: InboxRequest, change: str, known: dict[str, InboxRequest]) -> bool:
     """Prints what happened to a request. Returns whether the output may still be read."""
     names = _build_short_ids([*known.values(), one])
     if options.json:

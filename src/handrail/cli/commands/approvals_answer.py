@@ -1,9 +1,9 @@
 """A parked request of any session: found by its id, answered from the shell."""
 
 import os
-from argparse import Namespace
 from collections.abc import Callable
 from contextlib import suppress
+from types import SimpleNamespace
 from typing import Any
 
 from handrail.api import Handrail
@@ -38,7 +38,7 @@ _KEEPING = frozenset({"once", "session", "workspace"})
 # Lookup
 
 
-def resolve_request(options: Namespace) -> InboxRequest:
+def resolve_request(options: SimpleNamespace) -> InboxRequest:
     """Finds a request by its id: in this workspace, else anywhere."""
     state, spelled = open_state_folder(), quote_text(options.id)
     for workspace in _list_lookups(options):
@@ -57,7 +57,7 @@ def resolve_request(options: Namespace) -> InboxRequest:
     raise CommandFailed(f"nothing waits under {spelled}. Nothing was run. handrail approvals lists what does.", FAILED)
 
 
-def resolve_grant(options: Namespace) -> StoredGrant:
+def resolve_grant(options: SimpleNamespace) -> StoredGrant:
     """Finds a grant by its id, or an opened folder by its path: in this workspace, else anywhere."""
     for workspace in _list_lookups(options):
         grants = {build_grant_id(one): one for one in open_state_folder().open_inbox(workspace).list_grants()}
@@ -71,7 +71,7 @@ def resolve_grant(options: Namespace) -> StoredGrant:
     raise CommandFailed(f"{problem} handrail approvals lists what is.", FAILED)
 
 
-def resolve_question(options: Namespace) -> InboxQuestion:
+def resolve_question(options: SimpleNamespace) -> InboxQuestion:
     """Finds a question of any workspace by its id."""
     # The questions of this workspace are found even if its path was not recorded.
     lookups = [None, *filter(None, _list_lookups(options))]
@@ -84,7 +84,7 @@ def resolve_question(options: Namespace) -> InboxQuestion:
     raise CommandFailed(f"{problem} handrail approvals lists what does.", FAILED)
 
 
-def _list_lookups(options: Namespace) -> list[str | None]:
+def _list_lookups(options: SimpleNamespace) -> list[str | None]:
     """The workspaces to look in, one after the other. None stands for all of them."""
     everywhere: list[str | None] = [] if options.workspace else [None]
     try:
@@ -122,7 +122,7 @@ def describe_grant(grant: StoredGrant) -> str:
 
 
 def answer_request(
-    options: Namespace,
+    options: SimpleNamespace,
     waiting: InboxRequest,
     answer: Answer,
     *,
@@ -163,7 +163,7 @@ def answer_request(
 
 
 def build_inbox_hooks(
-    options: Namespace, waiting: InboxRequest, list_waiting: Callable[[], list[InboxRequest]]
+    options: SimpleNamespace, waiting: InboxRequest, list_waiting: Callable[[], list[InboxRequest]]
 ) -> RequestHooks:
     """The hooks of a prompt about a request of another session.
 
@@ -187,7 +187,7 @@ def build_inbox_hooks(
     return RequestHooks(still_open, outdated, retry)
 
 
-def open_asking_session(options: Namespace, waiting: InboxRequest) -> Handrail:
+def open_asking_session(options: SimpleNamespace, waiting: InboxRequest) -> Handrail:
     """Opens the session of a request with the mode and the variables that its commands had, so that the answer is for
     the same question."""
     workspace = options.workspace or waiting.workspace
@@ -208,7 +208,7 @@ def open_asking_session(options: Namespace, waiting: InboxRequest) -> Handrail:
     )
 
 
-def list_outdated_files(options: Namespace, waiting: InboxRequest, request: PermissionRequest) -> tuple[str, ...]:
+def list_outdated_files(options: SimpleNamespace, waiting: InboxRequest, request: PermissionRequest) -> tuple[str, ...]:
     """The files that changed since the preview of a request. Empty if that cannot be found out here."""
     if request.preview_id is None:
         return ()
@@ -262,7 +262,7 @@ def _refuse_outdated(rail: Handrail, request: PermissionRequest, answer: Answer)
         )
 
 
-def _print_results(options: Namespace, waiting: InboxRequest, done: Done, rail: Handrail) -> int:
+def _print_results(options: SimpleNamespace, waiting: InboxRequest, done: Done, rail: Handrail) -> int:
     if options.json:
         print_json(encode({"schema": SCHEMA, "results": done.results, "waiting": ()}))
     code = OK
@@ -286,7 +286,7 @@ def _render_denial(waiting: InboxRequest, result: ToolResult[Any]) -> str:
     return f"denied: {subject}; nothing of it was run\n"
 
 
-def _print_rest(options: Namespace, parked: Parked) -> int:
+def _print_rest(options: SimpleNamespace, parked: Parked) -> int:
     ids = [request.id for request in parked.requests]
     if options.json:
         print_json(encode({"schema": SCHEMA, "results": (), "waiting": ids}))

@@ -1,12 +1,14 @@
 """`handrail audit`: the records of the audit log."""
 
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser
+from types import SimpleNamespace
 
 from handrail.cli.context import open_state_folder
 from handrail.cli.exits import FAILED, INFRASTRUCTURE, OK
 from handrail.cli.format import format_time
 from handrail.cli.output import print_json, print_note, print_out, render_table, warn
-from handrail.cli.parser import Command, add_json_option, parse_number
+from handrail.cli.parser import Command, add_json_option
+from handrail.cli.usage import parse_number
 from handrail.protocol.errors import StoreError
 from handrail.protocol.records import AuditRecord
 from handrail.protocol.text import truncate
@@ -17,7 +19,7 @@ _HEAD = ("time", "tool", "decision", "rule", "result", "duration", "files", "det
 _UNSOUND = ("–", "–", "–", "–", "not sound", "–", "–", "handrail audit verify")
 
 
-def run(options: Namespace) -> int:
+def run(options: SimpleNamespace) -> int:
     records = open_state_folder().list_audit_records(options.limit)
     if options.json:
         print_json(encode({"schema": _SCHEMA, "records": records}))
@@ -28,9 +30,9 @@ def run(options: Namespace) -> int:
     return OK
 
 
-def run_verify(options: Namespace) -> int:
+def run_verify(options: SimpleNamespace) -> int:
     """Restores the records that a crash left out, then checks every record."""
-    from handrail.diagnosis import restore_audit  # noqa: PLC0415  it loads the tools
+    from handrail.inspection import restore_audit  # noqa: PLC0415  it loads the tools
 
     state = open_state_folder()
     try:

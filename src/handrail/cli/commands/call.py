@@ -1,8 +1,8 @@
 """`handrail call`: one tool call from the shell."""
 
 import os
-from argparse import ArgumentParser, Namespace
-from typing import Any, cast
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
 
 from handrail.api import Handrail
 from handrail.cli.context import find_server_sources, load_settings, read_json_argument, resolve_workspace
@@ -16,6 +16,9 @@ from handrail.protocol.results import ToolResult
 from handrail.protocol.tool_spec import BASE_NAMES
 from handrail.protocol.wire import encode
 
+if TYPE_CHECKING:
+    from argparse import ArgumentParser
+
 _EXITS = {
     "PERMISSION_REQUIRED": WAITING,
     "LIMIT_EXCEEDED": LIMIT,
@@ -24,7 +27,7 @@ _EXITS = {
 }
 
 
-def add_arguments(parser: ArgumentParser) -> None:
+def add_arguments(parser: "ArgumentParser") -> None:
     parser.add_argument("tool", metavar="NAME", help="the tool")
     parser.add_argument("arguments", metavar="JSON", help="its arguments, one JSON object; - reads it from stdin")
     add_mode_option(parser)
@@ -35,7 +38,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_json_option(parser, "print the whole result; never asks")
 
 
-def run(options: Namespace) -> int:
+def run(options: SimpleNamespace) -> int:
     arguments = read_json_argument(options.arguments)
     if not options.session:
         raise CommandFailed("--session is empty; name one, or leave it out for the session cli. Nothing was run.")
@@ -90,7 +93,7 @@ def get_exit_code(result: ToolResult[Any]) -> int:
     return OK if result.error is None else _EXITS.get(result.error.code, FAILED)
 
 
-def print_result(result: ToolResult[Any], options: Namespace, mode: Mode, why_off: str | None) -> None:
+def print_result(result: ToolResult[Any], options: SimpleNamespace, mode: Mode, why_off: str | None) -> None:
     """Prints a result for a person."""
     waits = result.error is not None and result.error.code == "PERMISSION_REQUIRED"
     if result.error is not None and not waits:

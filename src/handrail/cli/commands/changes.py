@@ -1,7 +1,8 @@
 """`handrail diff|undo|redo`: the change sets of a workspace."""
 
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser
 from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any, Literal
 
 from handrail.api import Handrail
@@ -9,7 +10,8 @@ from handrail.cli.context import load_settings, resolve_workspace
 from handrail.cli.exits import FAILED, OK
 from handrail.cli.format import format_time, list_change_gaps, render_undo_gaps
 from handrail.cli.output import can_show, print_json, print_note, print_out, render_table, warn
-from handrail.cli.parser import Command, add_json_option, add_workspace_option, parse_number
+from handrail.cli.parser import Command, add_json_option, add_workspace_option
+from handrail.cli.usage import parse_number
 from handrail.protocol.changes import ChangeRecord
 from handrail.protocol.errors import ToolError
 from handrail.protocol.results import ToolResult
@@ -25,7 +27,7 @@ def _add_diff_arguments(parser: ArgumentParser) -> None:
     add_json_option(parser)
 
 
-def run_diff(options: Namespace) -> int:
+def run_diff(options: SimpleNamespace) -> int:
     try:
         with open_cli_session(options) as rail:
             diff = rail.stored_diff(options.number, turn=options.turn)
@@ -53,7 +55,7 @@ def _add_undo_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--preview", action="store_true", help="only show what it would change")
 
 
-def run_undo(options: Namespace) -> int:
+def run_undo(options: SimpleNamespace) -> int:
     number, turn, session, resolve = options.number, options.turn, options.session, _choose_resolve(options)
     with open_cli_session(options) as rail:
         if options.preview:
@@ -74,7 +76,7 @@ def _add_redo_arguments(parser: ArgumentParser) -> None:
     add_json_option(parser)
 
 
-def run_redo(options: Namespace) -> int:
+def run_redo(options: SimpleNamespace) -> int:
     with open_cli_session(options) as rail:
         result = rail.redo(resolve=_choose_resolve(options))
     return _print_result(options, "redo", result, "take it back: handrail undo")
@@ -102,11 +104,11 @@ COMMANDS = {
 }
 
 
-def open_cli_session(options: Namespace) -> Handrail:
+def open_cli_session(options: SimpleNamespace) -> Handrail:
     return Handrail(resolve_workspace(options), session="cli", settings=load_settings(options).settings)
 
 
-def print_changes(options: Namespace) -> int:
+def print_changes(options: SimpleNamespace) -> int:
     """Prints the last change sets, the latest first."""
     with open_cli_session(options) as rail:
         records = rail.changes(options.limit)
@@ -135,13 +137,13 @@ def _describe_record(record: ChangeRecord) -> str:
     return f"{truncate(record.summary, 100)} +{added} {minus}{removed}{undone}{gone}{gaps}"
 
 
-def _choose_resolve(options: Namespace) -> Literal["later", "lines"] | None:
+def _choose_resolve(options: SimpleNamespace) -> Literal["later", "lines"] | None:
     """Chooses what happens to a file that was changed since."""
     return "later" if options.with_later else "lines" if options.lines else None
 
 
 def _print_result(
-    options: Namespace, command: str, result: ToolResult[Any], next_step: str, gaps: Sequence[str] = ()
+    options: SimpleNamespace, command: str, result: ToolResult[Any], next_step: str, gaps: Sequence[str] = ()
 ) -> int:
     if options.json:
         print_json(encode({"schema": f"handrail.{command}/1", "result": result, "notCovered": gaps}))
@@ -157,7 +159,7 @@ def _print_result(
     return OK if result.error is None else FAILED
 
 
-def _print_preview(options: Namespace, text: str) -> int:
+def _print_preview(options: SimpleNamespace, text: str) -> int:
     if options.json:
         print_json(encode({"schema": "handrail.undo/1", "preview": text}))
     else:
@@ -166,7 +168,7 @@ def _print_preview(options: Namespace, text: str) -> int:
     return OK
 
 
-def print_refusal(options: Namespace, command: str, error: ToolError) -> int:
+def print_refusal(options: SimpleNamespace, command: str, error: ToolError) -> int:
     if options.json:
         body = {"code": error.code, "message": error.message, "details": error.details}
         print_json(encode({"schema": f"handrail.{command}/1", "error": body}))

@@ -1,7 +1,8 @@
 """`handrail config`: every setting with its value."""
 
 import os
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -14,9 +15,9 @@ from handrail.protocol.schema import DIALECT, build_flat_schema
 from handrail.protocol.wire import encode
 from handrail.settings import (
     MANAGED_FILE,
-    REFERENCE,
     LoadedSettings,
     Settings,
+    list_settings,
     load,
     resolve_state_folder,
     resolve_user_file,
@@ -29,7 +30,7 @@ from handrail.settings.toml_file import RULE, RuleTable
 _VERDICTS = {"allow": "allow", "confirm": "ask", "deny": "deny"}
 
 
-def run(options: Namespace) -> int:
+def run(options: SimpleNamespace) -> int:
     """Shows the settings and rules in force, or the schema of the settings file."""
     if options.schema:
         print_json(msgspec.json.format(encode(_build_settings_schema()), indent=2))
@@ -111,7 +112,7 @@ def _describe_brought(brought: McpJson, table: ServerTable) -> str:
 def _build_settings_schema() -> dict[str, Any]:
     """The JSON Schema of the settings file, with the help of each setting."""
     schema = _to_portable(build_flat_schema(Settings))
-    for key, entry in REFERENCE.items():
+    for key, entry in list_settings().items():
         place = schema
         for part in key.split("."):
             place = place["properties"][part]

@@ -9,10 +9,11 @@ import shutil
 import sys
 import tempfile
 import time
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager, redirect_stderr
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 from handrail.agent.loop import Agent, ask_in_turn
@@ -107,12 +108,12 @@ _SCRIPT = (
 _SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"
 
 
-def run(options: Namespace) -> int:
+def run(options: SimpleNamespace) -> int:
     """Plays the demo. Exit 1 if a check fails."""
     return play(options)
 
 
-def play(options: Namespace, flags: Mapping[str, object] | None = None) -> int:
+def play(options: SimpleNamespace, flags: Mapping[str, object] | None = None) -> int:
     """Plays the demo with settings of its own, and with `flags`."""
     checks = DemoChecks()
     with redirect_stderr(sys.stdout), _open_sample_folder():
@@ -135,7 +136,7 @@ def play(options: Namespace, flags: Mapping[str, object] | None = None) -> int:
 
 
 async def _play_turn(
-    options: Namespace, loaded: LoadedSettings, variables: dict[str, str], checks: "DemoChecks"
+    options: SimpleNamespace, loaded: LoadedSettings, variables: dict[str, str], checks: "DemoChecks"
 ) -> list[ToolResult[Any]]:
     """Runs the scripted model. Returns the results of its calls."""
     glyphs, model = build_glyphs(options), ScriptedModel(_SCRIPT, name="demo")

@@ -5,9 +5,9 @@ A check changes nothing. Its texts name no user and no folder of the user's.
 
 import os
 import sys
-from argparse import Namespace
 from collections.abc import Callable, Iterator
 from itertools import groupby
+from types import SimpleNamespace
 from typing import Literal, NamedTuple
 
 from handrail.cli.context import add_unknown_tool_notes, find_project_folder, has_servers
@@ -16,15 +16,16 @@ from handrail.cli.files import HostFileError, find_file
 from handrail.cli.format import format_binary_size, replace_home
 from handrail.cli.output import can_show, print_json, print_out
 from handrail.cli.parser import Command, add_json_option
-from handrail.diagnosis import (
-    Failure,
+from handrail.inspection import (
     SandboxDiagnosis,
+    ServerStatus,
+    check_servers,
     count_crashed_sessions,
     diagnose_sandbox,
     find_search_program,
     has_openat2,
+    list_tool_specs,
 )
-from handrail.inspection import ServerStatus, check_servers, list_tool_specs
 from handrail.mcp.hosts.config_file import HostFile
 from handrail.mcp.hosts.hosts import NAMES, McpHost, can_find_program, find_launch_command, list_hosts
 from handrail.mcp.hosts.merge import ConfigSyntaxError
@@ -53,7 +54,7 @@ class Finding(NamedTuple):
     fix: str | None = None
 
 
-def run(options: Namespace) -> int:
+def run(options: SimpleNamespace) -> int:
     findings = [finding for check in _CHECKS for finding in check()]
     failed = any(finding.status == "error" for finding in findings)
     if options.json:
@@ -75,7 +76,7 @@ def _render_findings(findings: list[Finding]) -> Iterator[str]:
 
 
 def _find_project() -> str | None:
-    return find_project_folder(Namespace(workspace=None))
+    return find_project_folder(SimpleNamespace(workspace=None))
 
 
 def _check_containment() -> Iterator[Finding]:
@@ -236,7 +237,7 @@ def _check_sandbox() -> Iterator[Finding]:
     found = diagnose_sandbox(roots, settings, state)
     yield _check_tier(found, settings.sandbox.least)
     for failure in found.report.failures:
-        yield _describe_failure(failure, found)
+        yield _describe_failure(failure.tier, failure.reason, failure.fix or found.fix)
     for path, why in found.refused_toolchains:
         text = f"the toolchain {replace_home(path)} is not shown: {why}"
         yield Finding("sandbox", "warning", text, "handrail config")
@@ -259,10 +260,9 @@ def _check_tier(found: SandboxDiagnosis, least: int) -> Finding:
     return Finding("sandbox", "ok", text)
 
 
-def _describe_failure(failure: Failure, found: SandboxDiagnosis) -> Finding:
-    does_not = "has no overlay here" if failure.tier == OVERLAY_TIER else "does not work"
-    text = f"tier {failure.tier} {does_not}: {replace_home(failure.reason)}"
-    fix = failure.fix or found.fix
+def _describe_failure(tier: int, reason: str, fix: str | None) -> Finding:
+    does_not = "has no overlay here" if tier == OVERLAY_TIER else "does not work"
+    text = f"tier {tier} {does_not}: {replace_home(reason)}"
     # A shell does not expand ~ in quotes.
     return Finding("sandbox", "warning", text, replace_home(fix) if fix and "'" not in fix else fix)
 

@@ -2,9 +2,10 @@
 
 import os
 import shlex
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import groupby
+from types import SimpleNamespace
 from typing import Any, NamedTuple, cast
 
 from handrail.cli.context import (
@@ -17,7 +18,8 @@ from handrail.cli.exits import FAILED, OK, CommandFailed
 from handrail.cli.files import OutFolder
 from handrail.cli.format import build_event_row, format_time
 from handrail.cli.output import print_json, print_json_pieces, print_note, print_out, render_table, warn
-from handrail.cli.parser import Command, add_json_option, add_workspace_option, parse_number
+from handrail.cli.parser import Command, add_json_option, add_workspace_option
+from handrail.cli.usage import parse_number
 from handrail.protocol.changes import LineOrigin
 from handrail.protocol.errors import ToolError
 from handrail.protocol.events import AnyEvent, BrokenEvent, Event
@@ -32,7 +34,7 @@ _VERDICTS = {"allow": "allowed", "confirm": "asked", "deny": "refused"}
 _ANSWERS: dict[AnswerKind, str] = {"once": "this once", "session": "for the session", "workspace": "for the workspace"}
 
 
-def run(options: Namespace) -> int:
+def run(options: SimpleNamespace) -> int:
     if options.sessions:
         return _print_sessions(options)
     if options.changes:
@@ -45,7 +47,7 @@ def run(options: Namespace) -> int:
 # Events
 
 
-def _print_events(options: Namespace) -> int:
+def _print_events(options: SimpleNamespace) -> int:
     folder = _find_session_folder(options)
     with open_journal(folder) as journal:
         last = journal.last_seq()
@@ -75,7 +77,7 @@ def _encode_events(body: Mapping[str, object], found: Iterable[Event | BrokenEve
     yield b'%b],"broken":%b}\n' % (start.removeprefix(b","), encode(broken))
 
 
-def _find_session_folder(options: Namespace) -> str:
+def _find_session_folder(options: SimpleNamespace) -> str:
     """The folder of the named session, or of the one with the latest event."""
     workspace = os.path.realpath(resolve_workspace(options))
     found = open_state_folder().list_sessions(workspace) if options.session is None else []
@@ -87,7 +89,7 @@ def _find_session_folder(options: Namespace) -> str:
     return os.path.join(open_state_folder().home(workspace), found[0].id)
 
 
-def _print_event_notes(options: Namespace, found: list[AnyEvent | BrokenEvent], last: int) -> None:
+def _print_event_notes(options: SimpleNamespace, found: list[AnyEvent | BrokenEvent], last: int) -> None:
     for event in (event for event in found if isinstance(event, BrokenEvent)):
         warn(f"event {event.seq} cannot be read: {event.problem}")
     which = f"--session {shlex.quote(options.session)} " if options.session is not None else ""
@@ -99,7 +101,7 @@ def _print_event_notes(options: Namespace, found: list[AnyEvent | BrokenEvent], 
         print_note(f"the last {len(found)} of {last}; from the beginning: handrail log {which}--after 0")
 
 
-def _print_sessions(options: Namespace) -> int:
+def _print_sessions(options: SimpleNamespace) -> int:
     found = open_state_folder().list_sessions(os.path.realpath(resolve_workspace(options)))
     _warn_of_unreadable(found)
     if options.json:
@@ -131,7 +133,7 @@ def _warn_of_unreadable(found: list[SessionInfo]) -> None:
 # Export
 
 
-def run_export(options: Namespace) -> int:
+def run_export(options: SimpleNamespace) -> int:
     """Writes every readable event to the file of its day, and names the others."""
     out = OutFolder(options.out)
     broken: list[BrokenEvent] = []
@@ -191,7 +193,7 @@ class LineHistory(NamedTuple):
     """None if no journal has the call any more."""
 
 
-def _print_line(options: Namespace) -> int:
+def _print_line(options: SimpleNamespace) -> int:
     from handrail.cli.commands.changes import open_cli_session, print_refusal  # noqa: PLC0415  it opens a session
 
     path, line = _split_line_place(options.line)

@@ -2,15 +2,17 @@
 
 import os
 import secrets
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser
 from contextlib import ExitStack
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 from handrail.cli.context import find_project_folder, load_settings, resolve_workspace
 from handrail.cli.exits import FAILED, INTERRUPTED, OK, CommandFailed
 from handrail.cli.files import open_null
 from handrail.cli.output import print_note, warn
-from handrail.cli.parser import Command, add_mode_option, add_workspace_option, parse_nonempty_text
+from handrail.cli.parser import Command, add_mode_option, add_workspace_option
+from handrail.cli.usage import parse_nonempty_text
 from handrail.protocol.errors import HandrailError, UsageError, build_install_command
 from handrail.settings import load
 
@@ -26,7 +28,7 @@ _MIN_TOKEN_CHARS = 16
 _CLIENTS = "claude-code, cursor, vscode, zed, codex, opencode"
 
 
-def run(options: Namespace) -> int:
+def run(options: SimpleNamespace) -> int:
     """Serves until the client closes, or sets up a client with --config."""
     if options.config:
         from handrail.cli.commands.mcp_config import configure_client  # noqa: PLC0415  once for each client
@@ -39,7 +41,7 @@ def run(options: Namespace) -> int:
     return _serve_http(options) if options.http else _serve_stdio(options)
 
 
-def open_client_session(options: Namespace, caller: "Caller", held: ExitStack) -> "Handrail":
+def open_client_session(options: SimpleNamespace, caller: "Caller", held: ExitStack) -> "Handrail":
     """The session of a client. `held` releases its name. UsageError if the settings or the workspace cannot be used."""
     from handrail.api import Handrail  # noqa: PLC0415  a client waits for everything that is loaded before
 
@@ -68,7 +70,7 @@ def _claim_session(workspace: str, caller: "Caller", held: ExitStack) -> str:
 # stdin and stdout
 
 
-def _serve_stdio(options: Namespace) -> int:
+def _serve_stdio(options: SimpleNamespace) -> int:
     from handrail.mcp.stdio.server import serve  # noqa: PLC0415  --config does not need it
 
     source, sink = _take_streams()
@@ -101,7 +103,7 @@ def _take_streams() -> tuple[int, int]:
         raise CommandFailed("mcp speaks over standard input and output, and one of them is closed") from None
 
 
-def _list_default_tools(options: Namespace) -> "dict[str, Raw] | None":
+def _list_default_tools(options: SimpleNamespace) -> "dict[str, Raw] | None":
     """The tools that the session will list, if that is known before it opens. Its opening reports errors."""
     from handrail.mcp.sessions import find_default_tools  # noqa: PLC0415  as above
 
@@ -117,7 +119,7 @@ def _list_default_tools(options: Namespace) -> "dict[str, Raw] | None":
 # HTTP
 
 
-def _serve_http(options: Namespace) -> int:
+def _serve_http(options: SimpleNamespace) -> int:
     """Serves until a signal ends it. Clients of one name share a session, and all clients share a named one."""
     from handrail.mcp.http.guard import Address, parse_address  # noqa: PLC0415  few serve HTTP
     from handrail.mcp.sessions import SessionPool, build_session_name  # noqa: PLC0415

@@ -2,8 +2,8 @@
 
 import os
 import shlex
-from argparse import Namespace
 from difflib import get_close_matches
+from types import SimpleNamespace
 
 import msgspec
 
@@ -29,7 +29,7 @@ class ConfigEdit(msgspec.Struct, frozen=True):
     why_not: str = ""
 
 
-def configure_client(options: Namespace) -> int:
+def configure_client(options: SimpleNamespace) -> int:
     """Shows the edits as diffs. With --write, writes them."""
     if options.session:
         check_session_id(options.session)
@@ -57,7 +57,7 @@ def configure_client(options: Namespace) -> int:
     return OK
 
 
-def _list_given(options: Namespace, *names: str) -> list[str]:
+def _list_given(options: SimpleNamespace, *names: str) -> list[str]:
     """The words of the options that were given."""
     return [word for name in names if (value := getattr(options, name)) for word in (f"--{name}", value)]
 

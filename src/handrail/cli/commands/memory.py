@@ -1,13 +1,15 @@
 """handrail memory: the notes that models made about a workspace."""
 
 import os
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser
+from types import SimpleNamespace
 
 from handrail.cli.context import open_state_folder, resolve_workspace
 from handrail.cli.exits import FAILED, OK, CommandFailed
 from handrail.cli.format import format_time
 from handrail.cli.output import print_json, print_note, print_out, render_table
-from handrail.cli.parser import Command, add_json_option, add_workspace_option, parse_nonempty_text
+from handrail.cli.parser import Command, add_json_option, add_workspace_option
+from handrail.cli.usage import parse_nonempty_text
 from handrail.protocol.errors import ToolError
 from handrail.protocol.records import Memory, list_matching_ids
 from handrail.protocol.text import quote_text, to_one_line, truncate
@@ -16,7 +18,7 @@ from handrail.protocol.wire import encode
 _SCHEMA = "handrail.memory/1"
 
 
-def run(options: Namespace) -> int:
+def run(options: SimpleNamespace) -> int:
     notes = open_state_folder().list_memories(os.path.realpath(resolve_workspace(options)))
     if options.json:
         print_json(encode({"schema": _SCHEMA, "notes": notes}))
@@ -31,7 +33,7 @@ def run(options: Namespace) -> int:
     return OK
 
 
-def run_show(options: Namespace) -> int:
+def run_show(options: SimpleNamespace) -> int:
     _, note = _find_note(options)
     if options.json:
         print_json(encode({"schema": _SCHEMA, "notes": (note,)}))
@@ -41,7 +43,7 @@ def run_show(options: Namespace) -> int:
     return OK
 
 
-def run_remove(options: Namespace) -> int:
+def run_remove(options: SimpleNamespace) -> int:
     workspace, note = _find_note(options)
     try:
         open_state_folder().remove_memory(workspace, note.id)
@@ -54,7 +56,7 @@ def run_remove(options: Namespace) -> int:
     return OK
 
 
-def _find_note(options: Namespace) -> tuple[str, Memory]:
+def _find_note(options: SimpleNamespace) -> tuple[str, Memory]:
     """The real path of the workspace, and the note that an id or its beginning names."""
     workspace = os.path.realpath(resolve_workspace(options))
     notes = {one.id: one for one in open_state_folder().list_memories(workspace)}

@@ -3,8 +3,9 @@
 import os
 import shlex
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -20,15 +21,9 @@ from handrail.cli.context import (
 from handrail.cli.exits import FAILED, OK, USAGE, WAITING, CommandFailed
 from handrail.cli.format import format_time
 from handrail.cli.output import can_show, print_json, print_note, print_out, render_table, warn
-from handrail.cli.parser import (
-    Command,
-    add_json_option,
-    add_mode_option,
-    add_workspace_option,
-    parse_number,
-    parse_past_time,
-)
-from handrail.explanation import (
+from handrail.cli.parser import Command, add_json_option, add_mode_option, add_workspace_option
+from handrail.cli.usage import parse_number, parse_past_time
+from handrail.inspection import (
     MODE_TABLE,
     DecisionChange,
     PolicyInspector,
@@ -52,14 +47,14 @@ _TEST_TIER = 2
 _REPLAY_HEAD = ("time", "session", "tool", "subject", "then", "", "now", "rule")
 
 
-def run_explain(options: Namespace) -> int:
+def run_explain(options: SimpleNamespace) -> int:
     """Explains the decision about one call, or about one call a line."""
     query = read_query(options)
     with _open_inspector(options, options.mode, tier=options.tier) as inspector:
         return _explain_one(inspector, query, options) if query else _explain_lines(inspector, options)
 
 
-def run_modes(options: Namespace) -> int:
+def run_modes(options: SimpleNamespace) -> int:
     """Prints the decision of each mode if no rule decides."""
     if options.json:
         print_json(encode({"schema": _SCHEMA, "modes": MODES, "table": MODE_TABLE}))
@@ -71,7 +66,7 @@ def run_modes(options: Namespace) -> int:
     return OK
 
 
-def run_test(options: Namespace) -> int:
+def run_test(options: SimpleNamespace) -> int:
     """Tests the examples of rules and tables."""
     with _open_inspector(options, tier=_TEST_TIER, review=False) as inspector:
         found = inspector.test()
@@ -84,7 +79,7 @@ def run_test(options: Namespace) -> int:
     return FAILED if failures else OK
 
 
-def run_replay(options: Namespace) -> int:
+def run_replay(options: SimpleNamespace) -> int:
     """Decides past calls again, and shows the decisions that differ."""
     with _open_inspector(options, options.mode) as inspector:
         workspace = os.path.realpath(inspector.workspace)
@@ -106,7 +101,7 @@ def run_replay(options: Namespace) -> int:
 
 
 def _open_inspector(
-    options: Namespace, mode: Mode | None = None, *, tier: int | None = None, review: bool = True
+    options: SimpleNamespace, mode: Mode | None = None, *, tier: int | None = None, review: bool = True
 ) -> PolicyInspector:
     workspace = resolve_workspace(options)
     loaded = load_settings(options, mode, workspace, review=review)
@@ -141,7 +136,7 @@ class _QueryLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 _decode_line = get_json_decoder(_QueryLine).decode
 
 
-def read_query(options: Namespace) -> PolicyQuery | None:
+def read_query(options: SimpleNamespace) -> PolicyQuery | None:
     """The question of the command line. None if questions come on stdin."""
     if options.words:
         example = f"handrail policy explain -- {shlex.join(options.words)}"
@@ -188,7 +183,7 @@ def _build_command_query(text: str, cwd: str | None, mode: Mode | None) -> Polic
 # Answers
 
 
-def _explain_one(inspector: PolicyInspector, query: PolicyQuery, options: Namespace) -> int:
+def _explain_one(inspector: PolicyInspector, query: PolicyQuery, options: SimpleNamespace) -> int:
     try:
         decision, facts = inspector.explain(query.tool, query.args, query.mode)
     except ToolError as error:
@@ -212,7 +207,7 @@ def _explain_one(inspector: PolicyInspector, query: PolicyQuery, options: Namesp
     return _EXITS[decision.decision] if options.exit_code else OK
 
 
-def _explain_lines(inspector: PolicyInspector, options: Namespace) -> int:
+def _explain_lines(inspector: PolicyInspector, options: SimpleNamespace) -> int:
     """Answers each line, also an invalid one, so that a program can count the answers."""
     exits = {OK}
     for line in read_stdin_lines():

@@ -4,16 +4,18 @@ import errno
 import os
 import socket
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
+from types import SimpleNamespace
 from typing import Literal
 
 from handrail.cli.context import open_state_folder, resolve_workspace
 from handrail.cli.exits import FAILED, OK, USAGE, CommandFailed
 from handrail.cli.files import silence
 from handrail.cli.output import can_show, print_json, print_note, print_out, render_table, warn
-from handrail.cli.parser import Command, add_json_option, add_workspace_option, parse_number
+from handrail.cli.parser import Command, add_json_option, add_workspace_option
+from handrail.cli.usage import parse_number
 from handrail.processes import StoredProcess, list_processes
 from handrail.protocol.errors import ToolError
 from handrail.protocol.records import ProcessRecord, shorten_ids
@@ -24,7 +26,7 @@ _SCHEMA = "handrail.processes/1"
 _LOOPBACK = "127.0.0.1"
 
 
-def run(options: Namespace) -> int:
+def run(options: SimpleNamespace) -> int:
     found = _list_processes(options, everywhere=options.all, session=options.session)
     records = [record for _, record in found]
     if options.json:
@@ -40,7 +42,7 @@ def run(options: Namespace) -> int:
     return OK
 
 
-def run_log(options: Namespace) -> int:
+def run_log(options: SimpleNamespace) -> int:
     """Prints the log. With --follow, until the process has ended."""
     if options.raw and sys.stdout is not None and sys.stdout.isatty():
         raise CommandFailed("--raw would let the program steer this terminal; send it to a file or a pipe", USAGE)
@@ -56,7 +58,7 @@ def run_log(options: Namespace) -> int:
     return OK
 
 
-def run_write(options: Namespace) -> int:
+def run_write(options: SimpleNamespace) -> int:
     """Writes a line, or stdin, to a process."""
     if options.text is None and not options.eof:
         raise CommandFailed(
@@ -71,12 +73,12 @@ def run_write(options: Namespace) -> int:
     return _act(options, process, deed, lambda: process.write(data, deed, eof=options.eof))
 
 
-def run_remove(options: Namespace) -> int:
+def run_remove(options: SimpleNamespace) -> int:
     process, _ = _find_process(options)
     return _act(options, process, "removed", process.remove)
 
 
-def run_stop(options: Namespace) -> int:
+def run_stop(options: SimpleNamespace) -> int:
     """Ends one process, those of a session, or all."""
     if (options.id is not None) + (options.session is not None) + options.all != 1:
         raise CommandFailed("say which: an id, --session ID, or --all (every workspace). Nothing was ended.")
@@ -93,7 +95,7 @@ def run_stop(options: Namespace) -> int:
     return OK
 
 
-def run_forward(options: Namespace) -> int:
+def run_forward(options: SimpleNamespace) -> int:
     """Forwards a port of this machine to a process until it has ended, or until Ctrl-C."""
     process, record = _find_process(options)
     try:
@@ -115,7 +117,7 @@ def run_forward(options: Namespace) -> int:
 
 
 def _list_processes(
-    options: Namespace, *, everywhere: bool = False, session: str | None = None
+    options: SimpleNamespace, *, everywhere: bool = False, session: str | None = None
 ) -> list[tuple[StoredProcess, ProcessRecord]]:
     workspace = None if everywhere else os.path.realpath(resolve_workspace(options))
     folders = open_state_folder().sessions(workspace)
@@ -126,7 +128,7 @@ def _list_processes(
     return list_processes(folders)
 
 
-def _find_process(options: Namespace) -> tuple[StoredProcess, ProcessRecord]:
+def _find_process(options: SimpleNamespace) -> tuple[StoredProcess, ProcessRecord]:
     """The process that an id or its beginning names: of this workspace, else of any."""
     for everywhere in (False, True):
         listed = _list_processes(options, everywhere=everywhere)
@@ -171,7 +173,7 @@ def _print_raw(pieces: Iterator[bytes]) -> None:
         silence(sys.stdout)
 
 
-def _stop_all(options: Namespace, running: list[StoredProcess]) -> int:
+def _stop_all(options: SimpleNamespace, running: list[StoredProcess]) -> int:
     for process in running:
         process.ask_to_stop()  # all at once: each may take its time
     ended: list[ProcessRecord] = []
@@ -192,7 +194,7 @@ def _stop_all(options: Namespace, running: list[StoredProcess]) -> int:
     return FAILED if errors else OK
 
 
-def _listen(options: Namespace) -> socket.socket:
+def _listen(options: SimpleNamespace) -> socket.socket:
     port: int = options.port if options.to is None else options.to
     try:
         return socket.create_server((_LOOPBACK, port))
@@ -207,7 +209,7 @@ def _describe(process: StoredProcess) -> str:
     return process.record().describe(datetime.now(UTC))
 
 
-def _act(options: Namespace, process: StoredProcess, deed: str, action: Callable[[], ProcessRecord]) -> int:
+def _act(options: SimpleNamespace, process: StoredProcess, deed: str, action: Callable[[], ProcessRecord]) -> int:
     try:
         record = action()
     except ToolError as error:
@@ -219,7 +221,7 @@ def _act(options: Namespace, process: StoredProcess, deed: str, action: Callable
     return OK
 
 
-def _print_refusal(options: Namespace, error: ToolError) -> int:
+def _print_refusal(options: SimpleNamespace, error: ToolError) -> int:
     if options.json:
         print_json(encode({"schema": _SCHEMA, "error": _build_error_data(error)}))
     else:

@@ -1,7 +1,8 @@
 """handrail replay: runs a recorded session again, on a copy of the workspace as it was before it."""
 
 import os
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser
+from types import SimpleNamespace
 
 from handrail.cli.context import load_settings, open_state_folder, resolve_workspace, resolve_workspace_session
 from handrail.cli.exits import FAILED, OK, CommandFailed
@@ -20,7 +21,7 @@ _VERDICTS = {
 }
 
 
-def run(options: Namespace) -> int:
+def run(options: SimpleNamespace) -> int:
     workspace = os.path.realpath(resolve_workspace(options))
     folder = resolve_workspace_session(workspace, options.task)
     loaded = load_settings(options, None, workspace)

@@ -5,12 +5,12 @@ import os
 import signal
 import sys
 import time
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from threading import Lock
-from types import FrameType
+from types import FrameType, SimpleNamespace
 from typing import Any
 
 from msgspec.structs import replace
@@ -24,16 +24,9 @@ from handrail.cli.context import find_server_sources, resolve_workspace
 from handrail.cli.exits import FAILED, INFRASTRUCTURE, INTERRUPTED, LIMIT, OK, WAITING, CommandFailed
 from handrail.cli.files import OutFile
 from handrail.cli.output import print_json, print_note
-from handrail.cli.parser import (
-    Command,
-    add_json_option,
-    add_mode_option,
-    add_plain_option,
-    add_workspace_option,
-    parse_nonempty_text,
-    parse_number,
-)
+from handrail.cli.parser import Command, add_json_option, add_mode_option, add_plain_option, add_workspace_option
 from handrail.cli.permission import LEFT_WAITING
+from handrail.cli.usage import parse_nonempty_text, parse_number
 from handrail.models.base import Model
 from handrail.protocol.calls import Done, Parked
 from handrail.protocol.events import End, Error, Event
@@ -74,13 +67,13 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_json_option(parser, "print one event a line, end or error last; never asks")
 
 
-def run(options: Namespace, model: Model | None = None) -> int:
+def run(options: SimpleNamespace, model: Model | None = None) -> int:
     """Runs a turn. `model`: instead of the one in the options."""
     if options.park and options.unattended:
         raise CommandFailed(
             "--park leaves what asks waiting, --unattended refuses it: use one of them. Nothing was run."
         )
-    workspace = resolve_workspace(Namespace(workspace=options.workspace, json=True))  # the header names it
+    workspace = resolve_workspace(SimpleNamespace(workspace=options.workspace, json=True))  # the header names it
     out = None if options.out is None else OutFile(options.out, workspace)
     config = prepare_run(options, workspace, model)
     glyphs = build_glyphs(options)
@@ -111,7 +104,7 @@ COMMANDS = {
 }
 
 
-def _print_header(config: RunConfig, options: Namespace, glyphs: Glyphs) -> None:
+def _print_header(config: RunConfig, options: SimpleNamespace, glyphs: Glyphs) -> None:
     folder = os.path.abspath(config.workspace)
     home = os.path.expanduser("~")
     shown = f"~{folder.removeprefix(home)}" if home != "/" and folder.startswith(f"{home}/") else folder
@@ -123,7 +116,7 @@ def _print_header(config: RunConfig, options: Namespace, glyphs: Glyphs) -> None
         print_note(f"Nobody can be asked here ({why}): what would ask is refused. --park lets it wait.")
 
 
-def _explain_unattended(options: Namespace) -> str:
+def _explain_unattended(options: SimpleNamespace) -> str:
     if options.unattended:
         return "--unattended"
     if os.environ.get("CI"):
@@ -131,7 +124,9 @@ def _explain_unattended(options: Namespace) -> str:
     return "no terminal" if sys.stdout is None or sys.stdout.isatty() else "stdout is no terminal"
 
 
-def _finish(outcome: RunOutcome, config: RunConfig, options: Namespace, glyphs: Glyphs, out: OutFile | None) -> int:
+def _finish(
+    outcome: RunOutcome, config: RunConfig, options: SimpleNamespace, glyphs: Glyphs, out: OutFile | None
+) -> int:
     """Prints how the turn ended. Returns the exit code."""
     waits = outcome.turn.reason in {"parked", "question"}
     if config.prompt is None and not outcome.tally.events and not waits:
@@ -167,7 +162,9 @@ class _EventPrinter:
 # The turn
 
 
-async def _run_turn(config: RunConfig, options: Namespace, view: RunView, show: Callable[[Event], None]) -> RunOutcome:
+async def _run_turn(
+    config: RunConfig, options: SimpleNamespace, view: RunView, show: Callable[[Event], None]
+) -> RunOutcome:
     rail = AsyncHandrail(
         config.workspace,
         session=config.session,

@@ -3,8 +3,8 @@
 import os
 import stat
 import sys
-from argparse import Namespace
 from collections.abc import AsyncIterator
+from types import SimpleNamespace
 
 import msgspec
 from msgspec.structs import asdict, replace
@@ -44,7 +44,7 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
     """The last event of the session before this run. Events of its recovery belong to this turn."""
 
 
-def prepare_run(options: Namespace, workspace: str, model: Model | None = None) -> RunConfig:
+def prepare_run(options: SimpleNamespace, workspace: str, model: Model | None = None) -> RunConfig:
     """Finds prompt, session and model. `model`: instead of the one in the options."""
     prompt = _read_prompt(options)
     if prompt is None and not _names_session(options):
@@ -79,9 +79,10 @@ def enable_companion_tools(loaded: LoadedSettings, workspace: str | None = None)
     """
     tools, skills = loaded.settings.tools, ()
     if workspace is not None and loaded.settings.skills.enabled:
-        from handrail.inspection import has_usable_skill  # noqa: PLC0415  an engine room
+        from handrail.inspection import load_skills  # noqa: PLC0415  an engine room
 
-        skills = _SKILL_TOOLS if has_usable_skill(workspace, loaded.settings, os.environ) else ()
+        found = load_skills(workspace, loaded.settings, os.environ).skills
+        skills = _SKILL_TOOLS if any(not skill.problem for skill in found) else ()
     wanted = [name for name in (*_COMPANIONS, *skills) if name not in tools.enable]
     listed = loaded.managed.get("tools.enable")
     more = [name for name in wanted if not isinstance(listed, list | tuple) or name in listed]
@@ -97,7 +98,7 @@ def build_turn_limits(loaded: LoadedSettings) -> TurnLimits:
 # Prompt
 
 
-def _read_prompt(options: Namespace) -> str | None:
+def _read_prompt(options: SimpleNamespace) -> str | None:
     """The prompt, if there is one. `-` reads it from stdin. Piped input is added to a prompt."""
     given: str | None = options.prompt
     if given == "-":
@@ -136,11 +137,11 @@ def _read_stdin() -> str:
 # Session
 
 
-def _names_session(options: Namespace) -> bool:
+def _names_session(options: SimpleNamespace) -> bool:
     return bool(options.last or options.resume or options.fork or options.session)
 
 
-def _choose_session(options: Namespace, workspace: str) -> str:
+def _choose_session(options: SimpleNamespace, workspace: str) -> str:
     if options.session is not None and not options.session:
         raise CommandFailed("--session is empty; name one, or leave it out for a new one. Nothing was run.")
     if options.resume is not None:
@@ -173,7 +174,7 @@ def find_last_model(session: str, workspace: str) -> str | None:
 # Model
 
 
-def _choose_model(options: Namespace, workspace: str, session: str, loaded: LoadedSettings) -> Model:
+def _choose_model(options: SimpleNamespace, workspace: str, session: str, loaded: LoadedSettings) -> Model:
     name = loaded.settings.model
     if name is None and _names_session(options):
         name = find_last_model(_resolve_session(options.fork, workspace) if options.fork else session, workspace)

@@ -1,7 +1,7 @@
 """The summary of a turn: its counts, its last lines, its exit code."""
 
 import shlex
-from argparse import Namespace
+from types import SimpleNamespace
 
 import msgspec
 
@@ -118,7 +118,7 @@ def get_turn_exit_code(turn: Turn) -> int:
     return _EXITS[turn.reason] if turn.reason != "error" else _ERRORS.get(turn.code or "", FAILED)
 
 
-def print_ending(outcome: RunOutcome, config: RunConfig, options: Namespace, glyphs: Glyphs) -> None:
+def print_ending(outcome: RunOutcome, config: RunConfig, options: SimpleNamespace, glyphs: Glyphs) -> None:
     """Prints the summary of a turn, and the next command."""
     turn = outcome.turn
     here = f" --workspace {shlex.quote(options.workspace)}" if options.workspace else ""
@@ -212,7 +212,7 @@ def _print_waiting(turn: Turn, resume: str) -> None:
         warn(f"Then go on: {resume}")
 
 
-def _render_model_option(config: RunConfig, options: Namespace, turn: Turn) -> str:
+def _render_model_option(config: RunConfig, options: SimpleNamespace, turn: Turn) -> str:
     """The option that the next run needs, if no model has answered in the session yet."""
     if turn.reason == "error" and turn.code == "NOT_FOUND":
         return " --model PROVIDER:ANOTHER"

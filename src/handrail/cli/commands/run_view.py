@@ -3,9 +3,9 @@
 import os
 import re
 import sys
-from argparse import Namespace
 from collections.abc import Callable
 from threading import Lock, Timer
+from types import SimpleNamespace
 from typing import Any, cast
 
 import msgspec
@@ -61,7 +61,7 @@ class Glyphs(msgspec.Struct, frozen=True):
     """The columns of a line."""
 
 
-def build_glyphs(options: Namespace) -> Glyphs:
+def build_glyphs(options: SimpleNamespace) -> Glyphs:
     """Signs, or words if stderr cannot show signs or the person asked for words."""
     try:
         width = max(40, min(160, os.get_terminal_size(2).columns))
@@ -84,7 +84,7 @@ def _can_encode(signs: str) -> bool:
 class RunView:
     """Shows events as they come, from any thread."""
 
-    def __init__(self, options: Namespace, glyphs: Glyphs, model: str) -> None:
+    def __init__(self, options: SimpleNamespace, glyphs: Glyphs, model: str) -> None:
         self._glyphs, self._model = glyphs, model
         self._quiet, self._verbose = bool(options.quiet), int(options.verbose)
         self._shows_waits = not options.quiet and sys.stderr is not None and sys.stderr.isatty()
@@ -259,7 +259,7 @@ def render_call_line(
         why = to_one_line(error.message.removesuffix(f" {REFUSAL_ADVICE}")).removeprefix(f"{result.name}: ")
         return truncate(f"{sign} {_render_call(name, args)}: {why}", glyphs.width * 2)
     facts = [truncate(_describe_outcome(result, change, glyphs), 60)]
-    if result.meta.undo is not None and result.name != "exec":  # the summary of a command names it
+    if result.meta.undo is not None:
         facts.append(f"undo {result.meta.undo}")
     facts.append(format_rounded_seconds(result.duration_ms / 1e3))
     outcome = glyphs.between.join(fact for fact in facts if fact)
@@ -269,11 +269,15 @@ def render_call_line(
 
 
 def _describe_outcome(result: ToolResult[Any], change: ChangeSet | None, glyphs: Glyphs) -> str:
-    """The outcome without the path, which the line has already."""
-    data: Any = msgspec.to_builtins(result.data) if result.name in {"read", "write", "edit"} else None
+    """The outcome without the path and the number of the change, which the line has elsewhere."""
+    data: Any = msgspec.to_builtins(result.data) if result.name in {"read", "write", "edit", "exec"} else None
     if result.name == "read" and result.meta.returned:
         return _describe_lines(data["firstLine"], result.meta.returned, result.meta.total)
-    if data is not None and change is not None:
+    if result.name == "exec" and change is not None and change.undoable:
+        from handrail.terminal.changes_text import describe_command_end  # noqa: PLC0415  with the room of commands
+
+        return describe_command_end(data["exitCode"], data.get("meaning"), change)
+    if result.name in {"write", "edit"} and change is not None:
         added, removed = (sum(getattr(one, side) or 0 for one in change.changes) for side in ("added", "removed"))
         counts = f"+{added} {glyphs.minus}{removed}"
         if result.name == "write":

@@ -1,14 +1,16 @@
 """handrail sessions: the stored sessions."""
 
 import os
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser
+from types import SimpleNamespace
 from typing import Any
 
 from handrail.cli.context import open_state_folder, resolve_session_folder, resolve_workspace
 from handrail.cli.exits import FAILED, OK, CommandFailed
 from handrail.cli.format import format_binary_size, format_time
 from handrail.cli.output import print_json, print_note, print_out, render_table
-from handrail.cli.parser import Command, add_json_option, add_workspace_option, parse_past_time
+from handrail.cli.parser import Command, add_json_option, add_workspace_option
+from handrail.cli.usage import parse_past_time
 from handrail.protocol.records import SessionState, SessionUsage
 from handrail.protocol.wire import encode
 
@@ -20,7 +22,7 @@ _KEPT: dict[SessionState, str] = {
 }
 
 
-def run(options: Namespace) -> int:
+def run(options: SimpleNamespace) -> int:
     """Lists the sessions of the workspace, or of all, the last used first."""
     found = sorted(_list_usage(options), key=lambda session: session.last, reverse=True)
     if options.json:
@@ -39,7 +41,7 @@ def run(options: Namespace) -> int:
     return OK
 
 
-def run_remove(options: Namespace) -> int:
+def run_remove(options: SimpleNamespace) -> int:
     """Removes one session, or all that were not used for a while."""
     if (options.id is None) == (options.older_than is None):
         raise CommandFailed("name one session, or say --older-than 90d. Nothing was removed.")
@@ -65,7 +67,7 @@ def run_remove(options: Namespace) -> int:
     return FAILED if kept and options.id is not None else OK
 
 
-def _list_usage(options: Namespace) -> list[SessionUsage]:
+def _list_usage(options: SimpleNamespace) -> list[SessionUsage]:
     state = open_state_folder()
     return state.list_usage(state.sessions(None if options.all else os.path.realpath(resolve_workspace(options))))
 

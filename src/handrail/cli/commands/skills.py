@@ -1,25 +1,28 @@
 """handrail skills: the skills that a session here finds."""
 
 import os
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser
+from types import SimpleNamespace
 
 from msgspec import to_builtins
 
 from handrail.cli.context import load_settings, resolve_workspace
 from handrail.cli.exits import FAILED, OK, CommandFailed
 from handrail.cli.output import print_json, print_note, print_out, render_table, warn
-from handrail.cli.parser import Command, add_json_option, add_workspace_option, parse_nonempty_text
-from handrail.inspection import build_skill_entry, find_skill, load_skills
+from handrail.cli.parser import Command, add_json_option, add_workspace_option
+from handrail.cli.usage import parse_nonempty_text
+from handrail.inspection import find_skill, load_skills
 from handrail.protocol.records import SkillEntry
 from handrail.protocol.text import to_one_line, truncate
 from handrail.protocol.wire import encode
 from handrail.skills.allowed_tools import ALWAYS, format_allowed_tools
+from handrail.skills.discovery import build_skill_entry
 from handrail.skills.skill import Skill
 
 _SCHEMA = "handrail.skills/1"
 
 
-def run(options: Namespace) -> int:
+def run(options: SimpleNamespace) -> int:
     workspace = resolve_workspace(options)
     found = load_skills(workspace, load_settings(options, workspace=workspace).settings, os.environ)
     if options.json:
@@ -38,7 +41,7 @@ def run(options: Namespace) -> int:
     return OK
 
 
-def run_show(options: Namespace) -> int:
+def run_show(options: SimpleNamespace) -> int:
     """Shows a skill: front matter, tools here, rules while it is active, text."""
     workspace = resolve_workspace(options)
     settings = load_settings(options, workspace=workspace).settings

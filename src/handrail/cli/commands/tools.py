@@ -1,7 +1,8 @@
 """`handrail tools`: the tools that a session here offers."""
 
 import os
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser
+from types import SimpleNamespace
 
 import msgspec
 
@@ -27,7 +28,7 @@ from handrail.protocol.wire import Json, encode
 from handrail.settings import Settings
 
 
-def run(options: Namespace) -> int:
+def run(options: SimpleNamespace) -> int:
     """Lists the tools: for people, in one of four JSON forms, or as a guide."""
     specs = _list_specs(options)
     if options.json:
@@ -47,7 +48,7 @@ def run(options: Namespace) -> int:
     return OK
 
 
-def run_schema(options: Namespace) -> int:
+def run_schema(options: SimpleNamespace) -> int:
     """Prints the schemas of the wire and of handrail's own tools in one object, or writes a file for each."""
     types = build_wire_schemas()
     tools = {
@@ -68,7 +69,7 @@ def run_schema(options: Namespace) -> int:
     return OK
 
 
-def _list_specs(options: Namespace) -> list[ToolSpec]:
+def _list_specs(options: SimpleNamespace) -> list[ToolSpec]:
     folder = resolve_project_folder(options)
     loaded = load_settings(options, workspace=folder)
     own = list_tool_specs(loaded.settings)

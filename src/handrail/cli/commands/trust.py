@@ -1,8 +1,9 @@
 """handrail trust: lets the files of a project loosen settings, exactly as they are now."""
 
 import os
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 from handrail.cli.context import open_state_folder, resolve_workspace
 from handrail.cli.exits import OK, CommandFailed
@@ -20,7 +21,7 @@ from handrail.settings.paths import MCP_FILE
 _SCHEMA = "handrail.trust/1"
 
 
-def run(options: Namespace) -> int:
+def run(options: SimpleNamespace) -> int:
     """Trusts a project and shows what that loosens, or lists or revokes trust."""
     if options.list:
         return _list_projects(options)
@@ -28,7 +29,7 @@ def run(options: Namespace) -> int:
     return _revoke(options, os.path.realpath(workspace)) if options.revoke else _give(options, workspace)
 
 
-def _give(options: Namespace, workspace: str) -> int:
+def _give(options: SimpleNamespace, workspace: str) -> int:
     real = os.path.realpath(workspace)
     untrusted = load(os.environ, {}, workspace, trusted=False)
     trusted = load(os.environ, {}, workspace, trusted=True)  # an error of the trusted file is an error now
@@ -54,7 +55,7 @@ def _give(options: Namespace, workspace: str) -> int:
     return OK
 
 
-def _revoke(options: Namespace, workspace: str) -> int:
+def _revoke(options: SimpleNamespace, workspace: str) -> int:
     revoked = open_state_folder().revoke_trust(workspace)
     if options.json:
         print_json(encode({"schema": _SCHEMA, "workspace": workspace, "revoked": revoked}))
@@ -65,7 +66,7 @@ def _revoke(options: Namespace, workspace: str) -> int:
     return OK
 
 
-def _list_projects(options: Namespace) -> int:
+def _list_projects(options: SimpleNamespace) -> int:
     given = open_state_folder().list_trusted_projects()
     if options.json:
         projects = [{"workspace": path, "digest": trust.digest, "time": trust.time} for path, trust in given.items()]

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import msgspec
 
 from handrail.edit.fuzzy.normalize import PLAIN_CHARACTERS, EditReading, split_plain_words, split_words, squash_spaces
-from handrail.edit.lines import Span, find_line_end, find_line_start
+from handrail.edit.lines import Span, find_line_end, find_line_start, find_places
 
 MAX_COUNTED_PLACES = 1_000
 """Places that are counted if there should be one."""
@@ -124,8 +124,8 @@ class IndexedText:
         if not full:
             return
         wanted = "\n".join(("", *keys, ""))
-        at, first, passed = self._joined.find(wanted), 0, 0
-        while at >= 0:
+        first = passed = 0
+        for at, _ in find_places(self._joined, wanted):
             first += self._joined.count("\n", passed, at)
             passed = at
             numbers = self.numbers[first : first + len(full)]
@@ -133,7 +133,6 @@ class IndexedText:
             candidate = self.build_candidate(reading, pairs, tolerance)
             if candidate.tolerance <= most and reading.stated in {None, self.line_of(candidate.span.start) + 1}:
                 yield candidate
-            at = self._joined.find(wanted, at + 1)
 
     def build_candidate(self, reading: EditReading, pairs: Sequence[Pair], tolerance: Tolerance) -> Candidate:
         numbers = [j for _, j in pairs if j is not None]

@@ -83,8 +83,6 @@ def _combine(rules: Sequence[Shift], known: dict[str, str], lines: Sequence[str]
 
 
 def _list_simple_rules(seen: Sequence[Seen], lines: Sequence[str]) -> Iterator[Shift]:
-    if not seen:
-        return
     old, own = min(seen, key=lambda pair: len(pair[0]))
     yield from _list_moves(old, own)
     yield from _list_scalings(seen)
@@ -100,8 +98,6 @@ def _list_simple_rules(seen: Sequence[Seen], lines: Sequence[str]) -> Iterator[S
 
 def _list_tab_rules(seen: Sequence[Seen], lines: Sequence[str]) -> Iterator[Shift]:
     """Yield rules that convert tabs and move the lines as well."""
-    if not seen:
-        return
     old, own = min(seen, key=lambda pair: len(pair[0]))
     for width in _TAB_WIDTHS:
         convert = _convert_to_tabs(width, {}, lines) if _has_tabs(seen) else _convert_to_spaces(width)

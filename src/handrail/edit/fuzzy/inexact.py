@@ -39,7 +39,6 @@ _DEFINING_WORDS = {
 }  # fmt: skip
 """The name behind one of these tells a place from its twins."""
 _MAX_ELIDED_LINES = 400
-"""Lines that a placeholder may stand for."""
 _MAX_PART_PLACES = 200
 """Places of a part between two placeholders."""
 _MAX_PARTS = 50
@@ -48,10 +47,7 @@ _MIN_TELLING_CHARS = 8
 
 
 def find_near_candidate(text: IndexedText, reading: EditReading) -> Candidate | None:
-    """Find the only place with nearly the same lines: one has newer words, or a line was added between them.
-
-    None if no place matches, or if another place comes near.
-    """
+    """Find the only place with nearly the same lines. None if no place matches, or if another place comes near."""
     full, keys = list_full_lines(reading.old)
     if not _MIN_WANTED_LINES <= len(full) <= _MAX_WANTED_LINES:
         return None

@@ -15,6 +15,8 @@ from handrail.edit.fuzzy.normalize import (
     split_tokens,
 )
 
+_Tokens = list[Token]
+_Changes = list[LineChange]
 _UNCLEAR_BLANKS = "the file has other blank lines in it than {old}, and {new} does not tell which are to stay"
 _CLOSING_SIGNS = {'"', "'", "`", "]"}
 """White space before these may be content, such as that of a string."""
@@ -30,10 +32,7 @@ def list_line_changes(candidate: Candidate) -> list[LineChange]:
 
 
 def settle_blank_lines(candidate: Candidate) -> Candidate:
-    """Give the old text the blank lines that the file has. Those around it count as far as both have them.
-
-    UnsafeError if it is unclear whether one of them is to stay.
-    """
+    """Give the old text the file's blank lines. UnsafeError if it is unclear whether one of them is to stay."""
     candidate = _trim_missing_edges(candidate)
     if all((i is None) == (j is None) or _is_full(candidate, i, j) for i, j in candidate.pairs):
         return candidate
@@ -174,11 +173,11 @@ def _count_leading_blanks(lines: Sequence[str]) -> int:
     return next((count for count, line in enumerate(lines) if line.strip()), len(lines))
 
 
-def _list_words(line: Sequence[Token]) -> list[str]:
+def _list_words(line: _Tokens) -> list[str]:
     return [fold_typography(token.text) for token in line]
 
 
-def _diff_tokens(one: Sequence[Token], other: Sequence[Token]) -> list[LineChange]:
+def _diff_tokens(one: _Tokens, other: _Tokens) -> _Changes:
     return diff_sequences(_list_words(one), _list_words(other))
 
 
@@ -188,14 +187,7 @@ class _LineMerge:
     White space and typography are the file's wherever the edit leaves those of the old line.
     """
 
-    def __init__(
-        self,
-        old: Sequence[Token],
-        own: Sequence[Token],
-        new: Sequence[Token],
-        ours: Sequence[LineChange],
-        theirs: Sequence[LineChange],
-    ) -> None:
+    def __init__(self, old: _Tokens, own: _Tokens, new: _Tokens, ours: _Changes, theirs: _Changes) -> None:
         self._old, self._new, self._ours = old, new, ours
         self._places = _map_tokens(len(old), theirs)
         self._own = list(own)

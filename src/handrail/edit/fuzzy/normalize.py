@@ -123,10 +123,7 @@ def list_readings(old: str, new: str) -> Iterator[EditReading]:
 
 
 def strip_line_numbers(old: str, new: str) -> tuple[str, str] | None:
-    """Remove the line numbers of a listing from both texts, or from the old one if the new one has none.
-
-    None if the old text has none, or if the new one has others.
-    """
+    """Remove line numbers from both texts, or from the old one alone. None: it has none, or the new one has others."""
     bare = _strip_numbers(old)
     if bare is None:
         return None

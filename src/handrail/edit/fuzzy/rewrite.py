@@ -61,10 +61,7 @@ class Rewrite:
         self.indentation = self._learn_indentation(lines)
 
     def list_replacements(self) -> list[Replacement]:
-        """Return the replacements in the text, none if it is as the edit would make it.
-
-        UnsafeError if they are a guess.
-        """
+        """Return the replacements, none if the edit is there already. UnsafeError if they are a guess."""
         parts = _join_touching(map(self._build_part, self._changes))
         return [replacement for part in parts if (replacement := self._replace(part)) is not None]
 
@@ -313,17 +310,15 @@ class _CharacterMap:
         return text
 
 
-def _join_touching(parts: Iterable[_LinePart]) -> Iterator[_LinePart]:
-    last: _LinePart | None = None
+def _join_touching(parts: Iterable[_LinePart]) -> list[_LinePart]:
+    joined: list[_LinePart] = []
     for part in parts:
-        if last is not None and part.first <= last.end:
-            last = _LinePart(last.first, max(last.end, part.end), last.new + part.new)
-            continue
-        if last is not None:
-            yield last
-        last = part
-    if last is not None:
-        yield last
+        if joined and part.first <= joined[-1].end:
+            first, end, new = joined[-1]
+            joined[-1] = _LinePart(first, max(end, part.end), new + part.new)
+        else:
+            joined.append(part)
+    return joined
 
 
 def _extract_trailing(line: str) -> str:

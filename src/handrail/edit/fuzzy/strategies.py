@@ -55,11 +55,8 @@ _STRATEGIES = {
     Tolerance.TYPOGRAPHY: "typography",
 }
 _MAX_COMPARED_LINES = 20_000
-"""Lines of an old or new text."""
 _MAX_REPLACED_PLACES = 10_000
-"""Places that are replaced at once."""
 _MAX_COMPARED_CHARS = 2_000_000
-"""Characters that one strategy compares."""
 _MAX_SCANNED_CHARS = 200_000_000
 """Characters that are searched for single words."""
 _WORD = re.compile(r"\w")
@@ -80,10 +77,7 @@ class FuzzyMatch(msgspec.Struct, frozen=True):
 
 
 def find_match(text: str, old: str, new: str, *, every: bool = False) -> FuzzyMatch | None:
-    """Return the match of the first successful strategy. Several places mean that the edit is ambiguous.
-
-    RefusedError if the only place, or one of `every`, cannot be edited safely.
-    """
+    """Match by the first strategy that can. Several places are ambiguous. RefusedError: one cannot be edited safely."""
     if old.count("\n") > _MAX_COMPARED_LINES or new.count("\n") > _MAX_COMPARED_LINES:
         return None
     readings = [reading for reading in list_readings(old, new) if _may_match(text, reading)]
@@ -92,8 +86,7 @@ def find_match(text: str, old: str, new: str, *, every: bool = False) -> FuzzyMa
     indexed = IndexedText(text)
     for reading in readings:
         for candidates in (_find_lines_or_inside(indexed, reading), _find_inside(indexed, reading)):
-            found = _choose(indexed, candidates, len(old), every=every)
-            if found is not None:
+            if found := _choose(indexed, candidates, len(old), every=every):
                 return found
     return None if every else _find_inexact(indexed, readings)
 
@@ -206,18 +199,15 @@ def _rewrite(text: IndexedText, candidate: Candidate) -> tuple[Rewrite, MatchPla
 
 def _find_inexact(text: IndexedText, readings: list[EditReading]) -> FuzzyMatch | None:
     for reading in readings:
-        found = _match_elided(text, reading)
-        if found is not None:
+        if found := _match_elided(text, reading):
             return found
     several = [reading for reading in readings if len(reading.old) > 1]  # a single line that changes is no context
     loose = IndexedText(text.text, loosen_punctuation) if several else text
     for reading in several:
-        found = _match_loosely(loose, reading)
-        if found is not None:
+        if found := _match_loosely(loose, reading):
             return found
     for reading in readings:
-        candidate = find_near_candidate(text, reading)
-        if candidate is not None:
+        if candidate := find_near_candidate(text, reading):
             rewrite, place = _rewrite(text, candidate)
             if rewrite.removes_other_words and not rewrite.is_anchored:
                 raise RefusedError(place.span, "a line that changes has other words, and is the first or the last one")

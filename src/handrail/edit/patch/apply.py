@@ -33,7 +33,6 @@ _LinesPart = tuple[int, int, list[str]]
 class AppliedHunks(msgspec.Struct, frozen=True):
     replacements: list[Replacement]
     strategies: tuple[str, ...]
-    """The strategy of each hunk."""
 
 
 def apply_hunks(text: str, hunks: Sequence[Hunk], path: str, readable: str | None = None) -> AppliedHunks:

@@ -6,14 +6,7 @@ from functools import lru_cache
 
 from handrail.edit.diff_parser import parse_hunk_range
 from handrail.edit.lines import normalize_newlines
-from handrail.edit.patch.hunks import (
-    FilePatch,
-    Hunk,
-    HunkHead,
-    build_hunk,
-    build_patch_error,
-    parse_anchor,
-)
+from handrail.edit.patch.hunks import FilePatch, Hunk, build_hunk, build_patch_error, parse_anchor
 from handrail.edit.patch.unified import is_diff_start, parse_unified_diff
 from handrail.protocol.text import quote_text
 
@@ -172,20 +165,24 @@ def _parse_hunks(path: str, lines: Sequence[str], number: int) -> list[Hunk]:
         if at < len(lines) and lines[at].startswith("*** ") and not at_end:
             problem = f"{quote_text(lines[at])} has no meaning here. After hunks comes {_HEADERS}."
             raise build_patch_error(number + at, problem)
-        head = HunkHead(
-            number=len(hunks) + 1,
-            line=number + start,
-            body=number + body,
-            path=path,
-            anchors=tuple(name for line in heads for name in parse_anchor(line)),
-            stated=next((stated for line in reversed(heads) if (stated := parse_hunk_range(line))), None),
-        )
         full = [line for line in lines[body:at] if line.rstrip("\r")]
         if full:
-            appends = not head.anchors and head.stated is None and all(line.startswith("+") for line in full)
-            hunks.append(build_hunk(head, lines[body:at], at_end=at_end or appends))
+            anchors = tuple(name for line in heads for name in parse_anchor(line))
+            stated = next((stated for line in reversed(heads) if (stated := parse_hunk_range(line))), None)
+            appends = not anchors and stated is None and all(line.startswith("+") for line in full)
+            hunk = build_hunk(
+                lines[body:at],
+                number=len(hunks) + 1,
+                line=number + start,
+                body_line=number + body,
+                path=path,
+                anchors=anchors,
+                stated=stated,
+                at_end=at_end or appends,
+            )
+            hunks.append(hunk)
         elif heads or at_end:
-            raise build_patch_error(number + start, f"hunk {head.number} of {path} has no lines.")
+            raise build_patch_error(number + start, f"hunk {len(hunks) + 1} of {path} has no lines.")
         at += at_end
     return hunks
 

@@ -98,8 +98,6 @@ def strip_byte_order_mark(hunk: Hunk) -> Hunk:
 
 
 class FilePatch(msgspec.Struct, frozen=True, kw_only=True):
-    """The changes of a patch to one file."""
-
     action: Action
     path: str
     """The existing file, or the name of an added one."""
@@ -127,30 +125,27 @@ def parse_anchor(line: str) -> list[str]:
     return [] if _NO_ANCHOR.fullmatch(text.strip()) else [text]
 
 
-class HunkHead(msgspec.Struct, frozen=True, kw_only=True):
-    """The head of a hunk, before its lines."""
-
-    number: int
-    line: int
-    """Line of the patch where it starts."""
-    body: int
-    """Line of the patch where its lines start."""
-    path: str
-    anchors: tuple[str, ...] = ()
-    stated: HunkRange | None = None
-
-
-def build_hunk(head: HunkHead, body: Sequence[str], *, at_end: bool = False) -> Hunk:
+def build_hunk(
+    body: Sequence[str],
+    *,
+    number: int,
+    line: int,
+    body_line: int,
+    path: str,
+    anchors: tuple[str, ...],
+    stated: HunkRange | None,
+    at_end: bool = False,
+) -> Hunk:
     """Build a hunk from its lines, and forgive lost signs.
 
     An empty line is an empty context line. At either edge it is ignored, unless the header counts it. A line without a
     sign is a context line.
     """
-    start, end = _find_edges(body, head.stated)
+    start, end = _find_edges(body, stated)
     lines: list[PatchLine] = []
     old_open = new_open = False
     unsigned: int | None = None
-    for number, text in enumerate(body[start:end], head.body + start):
+    for at, text in enumerate(body[start:end], body_line + start):
         sign = _SIGNS.get(text[:1])
         if sign is not None:
             lines.append(PatchLine(sign, text[1:]))
@@ -159,17 +154,17 @@ def build_hunk(head: HunkHead, body: Sequence[str], *, at_end: bool = False) -> 
             old_open, new_open = old_open or last != "+", new_open or last != "-"
         else:
             lines.append(PatchLine(" ", text))
-            unsigned = number if unsigned is None and text.strip() else unsigned
-    if all(line.sign == " " for line in lines):
-        problem = f"hunk {head.number} of {head.path} has no line that begins with - or +, so it changes nothing."
-        raise build_patch_error(head.line, problem)
-    stated, has_old = head.stated, any(line.sign != "+" for line in lines)
+            unsigned = at if unsigned is None and text.strip() else unsigned
+    if all(sign == " " for sign, _ in lines):
+        problem = f"hunk {number} of {path} has no line that begins with - or +, so it changes nothing."
+        raise build_patch_error(line, problem)
+    has_old = any(sign != "+" for sign, _ in lines)
     is_shifted = start > 0 and end != find_counted_end(body, start, stated)
     return Hunk(
-        number=head.number,
-        line=head.line,
+        number=number,
+        line=line,
         lines=tuple(lines),
-        anchors=head.anchors,
+        anchors=anchors,
         stated=stated.old_line if stated and not is_shifted and (has_old or stated.old_count == 0) else None,
         at_end=at_end,
         old_open=old_open,

@@ -115,10 +115,7 @@ def _describe_places(details: Mapping[str, Any]) -> str:
 
 
 class IndentBlock(msgspec.Struct):
-    """A line with the lines that belong to it: those that are indented more, up to the line that closes them.
-
-    Lines at the same depth that continue the block, such as `} else {`, share it.
-    """
+    """A line with the deeper lines below it, up to the line that closes them. `} else {` shares the block."""
 
     depth: int
     last: int
@@ -220,7 +217,6 @@ class TextLines:
 
     @cached_property
     def blocks(self) -> list[IndentBlock]:
-        """The block of every line."""
         return _parse_blocks(self.lines)
 
     @cached_property

@@ -10,7 +10,6 @@ from handrail.edit.diff_parser import HunkRange, parse_hunk_range, unquote_name
 from handrail.edit.patch.hunks import (
     FilePatch,
     Hunk,
-    HunkHead,
     build_hunk,
     build_patch_error,
     find_counted_end,
@@ -72,7 +71,6 @@ class _DiffHead(msgspec.Struct):
     has_names: bool = False
     """Whether --- and +++ were there."""
     extended: dict[str, str] = {}
-    """The extended header lines, by how they start."""
 
     def get(self, *keys: str) -> str | None:
         """Return the first of these extended header lines that is there."""
@@ -285,15 +283,16 @@ def _parse_hunks(lines: Sequence[str], at: int, first: int, path: str) -> tuple[
         at = _find_hunk_end(lines, start + 1, stated)
         if at == start + 1:
             raise build_patch_error(first + start, f"hunk {len(hunks) + 1} of {path} has no lines.")
-        head = HunkHead(
+        hunk = build_hunk(
+            lines[start + 1 : at],
             number=len(hunks) + 1,
             line=first + start,
-            body=first + start + 1,
+            body_line=first + start + 1,
             path=path,
             anchors=tuple(parse_anchor(lines[start])),
             stated=stated,
         )
-        hunks.append(build_hunk(head, lines[start + 1 : at]))
+        hunks.append(hunk)
         _refuse_unsigned(lines, start + 1, at, first, stated)
 
 

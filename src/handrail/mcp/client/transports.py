@@ -31,7 +31,7 @@ from mcp_types import (
 from pydantic_core import from_json
 
 from handrail import ForeignTool, ServerProgram
-from handrail.protocol.jsonrpc import LineSplitter, OversizedLine, repair_line
+from handrail.protocol.jsonrpc import LineSplitter, repair_line
 
 MAX_MESSAGE_BYTES = 8 << 20
 BYTE_RATE = (32 << 20, float(2 << 20))
@@ -247,7 +247,7 @@ async def open_pipes(program: ServerProgram, end: CloseReason) -> AsyncGenerator
 async def _read_messages(output: int, end: CloseReason) -> AsyncIterator[JSONRPCMessage]:
     garbage = 0
     async for line in _read_lines(output):
-        if isinstance(line, OversizedLine):
+        if line is None:
             end.note(f"it sent a message of more than {MAX_MESSAGE_BYTES:,} bytes", sure=True)
             return
         message = parse_message(line)
@@ -259,14 +259,14 @@ async def _read_messages(output: int, end: CloseReason) -> AsyncIterator[JSONRPC
             return
 
 
-async def _read_lines(output: int) -> AsyncIterator[bytes | OversizedLine]:
+async def _read_lines(output: int) -> AsyncIterator[bytes | None]:
     lines, rate = LineSplitter(MAX_MESSAGE_BYTES), RateLimiter(*BYTE_RATE)
     while data := await _read(output):
         await asyncio.sleep(rate.wait(asyncio.get_running_loop().time(), len(data)))
         for line in lines.feed(data):
             yield line
         if lines.is_oversized:
-            yield OversizedLine()
+            yield None
 
 
 async def _read(output: int) -> bytes:

@@ -23,7 +23,6 @@ from handrail.protocol.jsonrpc import (
     JsonRpcReply,
     JsonRpcRequest,
     MalformedMessage,
-    OversizedLine,
     ProtocolError,
     parse_message,
 )
@@ -147,12 +146,12 @@ class StdioServer:
             "subscriptions/listen": self._subscribe,
         }
 
-    def take(self, line: bytes | OversizedLine) -> None:
+    def take(self, line: bytes | None) -> None:
         """Handles one line."""
-        if isinstance(line, bytes) and (not line or line.isspace()):
+        if line is not None and (not line or line.isspace()):
             return
         try:
-            if isinstance(line, OversizedLine):
+            if line is None:
                 raise MalformedMessage(INVALID_REQUEST, f"a message has at most {MAX_LINE_BYTES >> 20} MiB")
             message = parse_message(line)
         except MalformedMessage as error:

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from handrail.protocol.jsonrpc import LineSplitter, OversizedLine
+from handrail.protocol.jsonrpc import LineSplitter
 
 MAX_LINE_BYTES = 64 << 20
 """The size of a message. `write` takes 32 Mi characters, and most texts need up to two bytes for each."""
@@ -51,8 +51,8 @@ class LineReader:
         self._poll.register(source, select.POLLIN)
         self._poll.register(waker, select.POLLIN)
 
-    def lines(self) -> Iterator[bytes | OversizedLine]:
-        """The last line may lack its newline."""
+    def lines(self) -> Iterator[bytes | None]:
+        """The last line may lack its newline. None for a line above the bound."""
         splitter = LineSplitter(self._max_bytes)
         while data := self._read():
             yield from splitter.feed(data)

@@ -77,7 +77,6 @@ class Allowlist:
 class HostPattern(NamedTuple):
     """One entry: a name, all names below one, or a block of addresses."""
 
-    text: str
     ports: frozenset[int]
     labels: tuple[str, ...] = ()
     below: bool = False
@@ -97,7 +96,7 @@ class HostPattern(NamedTuple):
             return False
         if self.block is None or other.block is None:
             return self.block is other.block and self._holds_name(other.labels, below=other.below)
-        return _is_subnet(other.block, self.block)
+        return other.block.network_address in self.block and other.block.prefixlen >= self.block.prefixlen
 
     def _holds_name(self, labels: tuple[str, ...], *, below: bool) -> bool:
         if not self.below:
@@ -117,7 +116,7 @@ class HostPatternError(ValueError):
 def parse_host_pattern(text: str) -> HostPattern:
     """Parse an entry, or raise HostPatternError."""
     try:
-        return _build_pattern(text, *_split_ports(text))
+        return _build_pattern(*_split_ports(text))
     except ValueError as error:
         raise HostPatternError(text, str(error)) from None
 
@@ -131,18 +130,18 @@ def _split_ports(text: str) -> tuple[str, str | None]:
     return parts["host"], parts["ports"]
 
 
-def _build_pattern(text: str, host: str, ports: str | None) -> HostPattern:
+def _build_pattern(host: str, ports: str | None) -> HostPattern:
     port_set = _DEFAULT_PORTS if ports is None else _parse_ports(ports)
     if host.startswith("*"):
-        return HostPattern(text, port_set, _parse_wildcard(host), below=True)
+        return HostPattern(port_set, _parse_wildcard(host), below=True)
     if "/" in host:
-        return HostPattern(text, port_set, block=_parse_block(host))
+        return HostPattern(port_set, block=_parse_block(host))
     target = parse_host(host, 0)
     if target.address is not None:
-        return HostPattern(text, port_set, block=ip_network(target.address))
+        return HostPattern(port_set, block=ip_network(target.address))
     if target.labels[-1] == "localhost":
         raise ValueError("it is the sandbox's own; this machine is listed by its address, such as 127.0.0.1:8080")
-    return HostPattern(text, port_set, target.labels)
+    return HostPattern(port_set, target.labels)
 
 
 def _parse_ports(text: str) -> frozenset[int]:
@@ -182,9 +181,3 @@ def _parse_block(host: str) -> _Block:
     if block.prefixlen < _MIN_PREFIX_BITS[block.version]:
         raise ValueError("it would list a good part of all addresses")
     return block
-
-
-def _is_subnet(inner: _Block, outer: _Block) -> bool:
-    if isinstance(inner, IPv4Network):
-        return isinstance(outer, IPv4Network) and inner.subnet_of(outer)
-    return isinstance(outer, IPv6Network) and inner.subnet_of(outer)

@@ -23,8 +23,6 @@ _PORT = re.compile(r"[1-9][0-9]{0,4}")
 
 
 class HostPort(NamedTuple):
-    """A host and a port."""
-
     host: str
     """A name in lower case, or an address."""
     port: int
@@ -33,7 +31,6 @@ class HostPort(NamedTuple):
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The parts of a name, between dots."""
         return tuple(self.host.split("."))
 
     @property

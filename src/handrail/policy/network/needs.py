@@ -26,9 +26,6 @@ from handrail.policy.programs.registry import classify_words
 from handrail.policy.programs.spec import to_base_name
 from handrail.protocol.decisions import CommandFact, DisplayedCommand
 
-_GITHUB = "api.github.com:443 github.com:443"
-_PROXIES = "--proxy --http-proxy --https-proxy"
-
 
 class Reach(msgspec.Struct, frozen=True, kw_only=True):
     """What a program or a sub-command reaches. Hosts and options are separated by blanks."""
@@ -56,7 +53,7 @@ _OF_UV = Reach(
     registry="uv", instead="-i --index-url --default-index", without="--no-index --offline", beside="--directory"
 )
 _UPLOADS = "-r --repository --repository-url --publish-url --index"
-_OF_NPM = Reach(registry="npm", instead="--registry", without="--offline", proxies=_PROXIES)
+_OF_NPM = Reach(registry="npm", instead="--registry", without="--offline", proxies="--proxy --http-proxy --https-proxy")
 _OF_HTTPIE = Reach(
     bare=80,
     first=True,
@@ -103,7 +100,7 @@ REACHES: dict[str, Reach] = {
     "dotnet": Reach(registry="dotnet", instead="-s --source"),
     "mvn": Reach(registry="mvn", without="-o --offline"),
     **{client: Reach(registry=client, without="--offline") for client in ("conda", "mamba", "flutter", "dart")},
-    **dict.fromkeys(["gh", "hub"], Reach(hosts=_GITHUB)),
+    **dict.fromkeys(["gh", "hub"], Reach(hosts="api.github.com:443 github.com:443")),
     "glab": Reach(hosts="gitlab.com:443"),
     "curl": _OF_CURL,
     **dict.fromkeys(["wget", "wget2"], _OF_WGET),
@@ -132,8 +129,6 @@ _ANY = Reach()
 
 
 class NetworkNeeds(msgspec.Struct, frozen=True):
-    """What a command needs of the network."""
-
     hosts: tuple[str, ...] = ()
     """`example.org:443`"""
     unreachable: tuple[str, ...] = ()
@@ -156,7 +151,6 @@ def find_network_needs(command: ParsedCommand, displayed: tuple[DisplayedCommand
 
 
 def add_remote_urls(needs: NetworkNeeds, urls: Iterable[str]) -> NetworkNeeds:
-    """The needs with the hosts of remotes."""
     mentions = [parse_url_mention(url) or parse_ssh_mention(url) for url in urls]
     return _add_mentions(needs, [one for one in mentions if one is not None])
 

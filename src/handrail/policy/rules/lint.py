@@ -32,7 +32,6 @@ class Fault(msgspec.Struct, frozen=True):
     """A problem that the author of a rule should know."""
 
     rule: str
-    """The id of the rule."""
     problem: str
     is_error: bool
     """Whether the rules cannot be used. Otherwise the rule just never decides anything."""

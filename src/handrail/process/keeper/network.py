@@ -12,7 +12,6 @@ from handrail.process.keeper.state import ATTEMPTS
 from handrail.sandbox.proxy.proxy import Attempt, Proxy
 
 _MAX_BLOCKED_ATTEMPTS = 1_000
-"""Blocked attempts that are recorded."""
 _MAX_FILE_BYTES = 16 << 20
 """Size of the file of attempts. An attempt that cannot be recorded is blocked, so a full file ends the network."""
 _APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC

@@ -37,8 +37,6 @@ Json = dict[str, object]
 
 
 class KeeperPlan(NamedTuple):
-    """One command to keep."""
-
     launch: dict[str, Any]
     """Arguments of `Launch`."""
     record: dict[str, str]
@@ -82,8 +80,6 @@ def read_boot_id() -> str:
 
 
 class KeeperFolder(NamedTuple):
-    """The open folder of a process session."""
-
     descriptor: int
 
     def write_record(self, record: Json) -> None:
@@ -129,7 +125,6 @@ def _encode(document: Json) -> bytes:
 
 
 def format_log_name(position: int) -> str:
-    """The name of the log file that begins at a position."""
     return f"{LOG}{position:020d}"
 
 

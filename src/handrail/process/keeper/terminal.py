@@ -160,7 +160,6 @@ class PendingInput:
         self.may_be_key = size == 1 and not eof
         self.eof = eof
         self.missing = size
-        """Bytes to be fetched."""
         self.held = b""
         """Bytes that are fetched and not typed."""
         self.taken = 0
@@ -194,7 +193,6 @@ class InputQueue:
         return _RETRY_SECONDS if self._writers or self.untyped else 3600.0
 
     def type_pending(self) -> None:
-        """Type as much as there is room for."""
         while self._type_keys() and self._writers:
             writer = self._writers[0]
             if not (writer.missing or writer.held or writer.eof):
@@ -208,7 +206,6 @@ class InputQueue:
         self._until = time.monotonic() + _PATIENCE_SECONDS
 
     def _type_keys(self) -> bool:
-        """Whether all keys are typed."""
         while self.untyped:
             count = self._terminal.write(self.untyped)
             if not count:

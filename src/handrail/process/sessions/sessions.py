@@ -107,7 +107,6 @@ class ProcessSessions:
         return collect_records(self.list_sessions())
 
     def find(self, prefix: str) -> "ProcessSession":
-        """The session whose id has this prefix."""
         found = [one for one in self.list_sessions() if one.id.startswith(prefix)] if prefix else []
         if len(found) == 1:
             return found[0]
@@ -238,7 +237,6 @@ class ProcessSession:
         return True
 
     def remove(self) -> None:
-        """End the command, and remove its folder."""
         self.stop()
         record = read_record(self.folder)
         if record is not None and record.proxy is not None:  # left by a killed keeper
@@ -259,7 +257,6 @@ class ProcessSession:
 
 
 def build_ended_error(name: str) -> ToolError:
-    """The error for a write to a session that has ended."""
     return ToolError("PROCESS_ENDED", f"{name} has ended. Nothing was written: its log says how it went.")
 
 

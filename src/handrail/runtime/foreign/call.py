@@ -35,13 +35,11 @@ _MAX_DESCRIPTION_CHARS = 10_000
 _MAX_PREVIEW_CHARS = 20_000
 _MAX_DATA_BYTES = 1_000_000
 _MAX_ATTACHED_CHARS = 10_000_000
-"""Characters of all attachments together, as base64."""
 _MAX_ATTACHMENTS = 20
 _MAX_WARNINGS = 10
 _MAX_SUMMARY_CHARS = 200
 _POLL_SECONDS = 0.05
 _CANCEL_SECONDS = 5.0
-"""Seconds that a source has to end a cancelled call."""
 _MIME = re.compile(r"[a-z]+/[a-z0-9.+-]{1,80}")
 _BASE64 = re.compile(r"[A-Za-z0-9+/]*={0,2}")
 

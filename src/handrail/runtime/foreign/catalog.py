@@ -32,7 +32,6 @@ _MAX_LISTING_WARNINGS = 20
 """Tools of one listing that get a warning each."""
 _MAX_SESSION_WARNINGS = 500
 _CLOSE_SECONDS = 15.0
-"""Seconds that all sources together have to end."""
 _METHODS = ("listed", "call", "problems", "close")
 
 
@@ -76,7 +75,6 @@ class ForeignCatalog:
             self._warn(code, text)
 
     def extend_registry(self, registry: ToolRegistry, is_disabled: Callable[[str], bool]) -> ToolRegistry:
-        """The registry with the tools that the servers listed last."""
         self._warn_of_unmatched()
         return registry.with_foreign(self._select_fitting(self._select_unique(registry), is_disabled))
 
@@ -167,7 +165,6 @@ class ForeignCatalog:
         return [tool for tool in valid.values() if tool.name not in refused_names]
 
     def _select_unique(self, registry: ToolRegistry) -> list[Tool]:
-        """All tools whose name no other tool has."""
         tools = self._list_tools()
         names = Counter((*registry.other_names, *(tool.spec.name for tool in tools)))
         self._absent = {}

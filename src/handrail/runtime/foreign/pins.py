@@ -127,7 +127,6 @@ def _build_pin(description: dict[str, Any]) -> KnownTool:
 
 
 def _select_fitting(known: dict[str, KnownTool], new: dict[str, KnownTool]) -> dict[str, KnownTool]:
-    """The new pins that there is room for."""
     room = _MAX_KEPT_BYTES - len(encode(known)) if new else 0
     fitting: dict[str, KnownTool] = {}
     for name, pin in new.items():
@@ -152,7 +151,6 @@ def _compare_ends(old: list[str], new: list[str]) -> Iterator[str]:
 
 
 def _count_equal(one: list[str], other: list[str]) -> int:
-    """The number of lines that both lists start with."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 
@@ -176,6 +174,5 @@ def _split_description(description: dict[str, Any]) -> list[str]:
 
 
 def _split_line(line: str) -> Iterator[str]:
-    """Splits a long line by its sentences."""
     for sentence in _SENTENCE.split(line) if len(line) > _MAX_LINE_CHARS else (line,):
         yield from (sentence[at : at + _MAX_LINE_CHARS] for at in range(0, max(1, len(sentence)), _MAX_LINE_CHARS))

@@ -144,7 +144,6 @@ def _clean_value(key: str, value: Any) -> Any:
 
 
 def _drop_dangling_references(schema: Any, root: dict[str, Any]) -> None:
-    """Drops references to parts that cleaning removed."""
     known = _to_dict(schema)
     if "$ref" in known and not isinstance(_resolve_reference(root, known["$ref"]), dict):
         del known["$ref"]
@@ -232,7 +231,6 @@ _CLEANERS: dict[str, Callable[[Any], Any]] = {
     "patternProperties": _clean_by_pattern,
     "required": _clean_names,
 }
-"""How the value of each keyword is cleaned."""
 
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]")
@@ -274,7 +272,6 @@ class _TooManyStepsError(Exception):
 
 
 def find_argument_problems(schema: dict[str, Any], arguments: object) -> tuple[Problem, ...]:
-    """The problems of arguments that the common keywords show."""
     if not isinstance(arguments, dict):
         text = f"arguments must be an object, got {render_value(arguments)}"
         return (Problem(field="", problem=text, value=render_value(arguments)),)

@@ -9,6 +9,7 @@ from contextlib import ExitStack
 
 import msgspec
 
+from handrail.policy.network.allowlist import Allowlist
 from handrail.process.output import clean_output
 from handrail.process.stdio_process import StdioProcess
 from handrail.protocol.errors import ToolError
@@ -185,8 +186,6 @@ class ServerPrograms:
         return next((file for file in files if not self._commands.sandbox.shows(file, profile.roots)), "")
 
     def _start_proxy(self, hosts: tuple[str, ...], attempts: Attempts) -> Proxy:
-        from handrail.policy.network.allowlist import Allowlist  # noqa: PLC0415  few servers have network access
-
         try:
             with self._lock:
                 folder = build_socket_folder(self._commands.spill_folder)

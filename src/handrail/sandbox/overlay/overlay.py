@@ -35,8 +35,6 @@ def remove_folder(folder: str) -> None:
 
 
 class _Removal(NamedTuple):
-    """A removal that the thread was asked for."""
-
     work: Callable[[], None]
     done: threading.Event
     thread: threading.Thread
@@ -103,7 +101,6 @@ NOT_MOUNTED = "handrail: the overlay is not mounted"
 """The last line of output if the program did not start."""
 _EXIT_NOT_MOUNTED = 125
 _TABLE = "table"
-"""The file that lists the mounts."""
 _OWNER = "owner"
 _PLAIN_PATH = re.compile(r"[A-Za-z0-9_./+@%-]+")
 """Paths without special characters of overlayfs or the program mount."""
@@ -135,8 +132,6 @@ _HINTS = (
 
 
 class OverlayMount(NamedTuple):
-    """One root and the folders of its overlay."""
-
     root: str
     """Absolute, without links."""
     upper: str
@@ -196,7 +191,6 @@ class Overlay:
         return overlay
 
     def assign_owner(self, owner: str) -> None:
-        """Note the folder that the overlay belongs to."""
         mounts = tuple(map(_MountNote.encode, self.overlaid))
         note = _OwnerNote(os.fsencode(owner), self.started, self.in_user_namespace, mounts)
         with open(os.path.join(self.folder, _OWNER), "xb") as file:
@@ -224,7 +218,6 @@ class Overlay:
             self._removal = remove_later(self._remove)
 
     def wait(self) -> None:
-        """Wait for a removal in the background."""
         if self._removal is not None:
             self._removal.wait()
 
@@ -327,8 +320,6 @@ def _touch(folder: str) -> int:
 
 
 class OverlayPrograms(NamedTuple):
-    """The programs that mount an overlay."""
-
     unshare: str
     mount: str
 

@@ -34,8 +34,6 @@ _ESCAPES = {"\\040": " ", "\\011": "\t", "\\012": "\n", "\\134": "\\"}
 
 
 class OverlayFolder(NamedTuple):
-    """A folder for overlays."""
-
     folder: str
     in_memory: bool = False
 
@@ -123,7 +121,6 @@ class OverlayPool:
         return method.in_user_namespace if method else os.geteuid() != 0
 
     def note_failure(self, overlay: Overlay, error: str) -> None:
-        """Remember that an overlay could not be mounted."""
         roots = tuple(mount.root for mount in overlay.overlaid)
         _results[self._build_key(roots)] = self._build_failure(roots, error)
 
@@ -219,7 +216,6 @@ class MountPoint(NamedTuple):
 
     place: str
     kind: str
-    """The name of the file system."""
 
 
 def find_overlay_obstacle(roots: Iterable[str], mounts: Iterable[MountPoint]) -> str | None:

@@ -3,6 +3,7 @@
 import socket
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from ipaddress import IPv6Address, ip_address
 from typing import NamedTuple
 
@@ -23,8 +24,6 @@ _DISCARD_PORT = 9
 
 
 class ConnectFailure(NamedTuple):
-    """The error of a connection."""
-
     status: int
     reason: str
     allowed: bool
@@ -34,8 +33,6 @@ class ConnectFailure(NamedTuple):
 
 
 class ProxyConnector:
-    """Connects to the hosts that a list allows."""
-
     def __init__(self, allow: Allowlist, lookup: "Lookup", poller: Poller) -> None:
         self._allow = allow
         self._lookup = lookup
@@ -62,7 +59,6 @@ class ProxyConnector:
         return found
 
     def _judge_address(self, address: Address, port: int) -> str | None:
-        """Why an address of a listed name is refused."""
         if reason := self._allow.judge_address(address, port):
             return reason
         if is_own(address) and self._allow.judge(HostPort(str(address), port, address)):
@@ -82,23 +78,18 @@ class ProxyConnector:
 
     def _try_address(self, address: Address, port: int, deadline: Deadline) -> socket.socket | ConnectFailure:
         family = socket.AF_INET6 if isinstance(address, IPv6Address) else socket.AF_INET
-        try:
-            connection = socket.socket(family, socket.SOCK_STREAM)
-        except OSError as error:
-            return ConnectFailure(NOT_REACHED, f"{address} was not reached ({_describe_error(error)})", allowed=True)
-        try:
-            connection.setblocking(False)
-            self._poller.connect(connection, (str(address), port), deadline)
-        except TooSlowError:
-            connection.close()
-            return ConnectFailure(TOO_SLOW, f"{address} did not answer in time", allowed=True)
-        except OSError as error:
-            connection.close()
-            return ConnectFailure(NOT_REACHED, f"{address} was not reached ({_describe_error(error)})", allowed=True)
-        except BaseException:
-            connection.close()
-            raise
-        return connection
+        with ExitStack() as opened:
+            try:
+                connection = opened.enter_context(socket.socket(family, socket.SOCK_STREAM))
+                connection.setblocking(False)
+                self._poller.connect(connection, (str(address), port), deadline)
+            except TooSlowError:
+                return ConnectFailure(TOO_SLOW, f"{address} did not answer in time", allowed=True)
+            except OSError as error:
+                why = f"{address} was not reached ({_describe_error(error)})"
+                return ConnectFailure(NOT_REACHED, why, allowed=True)
+            opened.pop_all()
+            return connection
 
 
 def _refuse(target: HostPort, problem: str) -> ConnectFailure:

@@ -50,8 +50,6 @@ def build_handover_command(python: str) -> str:
 
 
 class FirstMessage(NamedTuple):
-    """The first message of a connection."""
-
     data: bytes
     """Empty if a descriptor came with it."""
     listener: socket.socket | None
@@ -108,7 +106,6 @@ def _listens_on_loopback(listener: socket.socket) -> bool:
 
 
 def build_socket_folder(within: str) -> str:
-    """A new path for the folder of a proxy's socket."""
     return os.path.join(within, f"{_FOLDER_PREFIX}{os.urandom(6).hex()}")
 
 

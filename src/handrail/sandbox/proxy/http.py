@@ -42,8 +42,6 @@ class MalformedError(Exception):
 
 
 class ProxyRequest(NamedTuple):
-    """The head of a request."""
-
     method: str
     target: HostPort | InvalidHost
     version: str
@@ -204,8 +202,6 @@ class TunnelBody:
 
 
 class SizedBody:
-    """A body of known length."""
-
     def __init__(self, length: int) -> None:
         self._left = length
         self.done = length == 0

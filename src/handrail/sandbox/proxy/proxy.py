@@ -100,7 +100,8 @@ class Proxy:
         try:
             self._poller.end()
             self._lookup.close()
-            self._join()
+            for thread in self._threads - {threading.current_thread()}:  # no new ones can start
+                thread.join()
         finally:  # also after an interrupt
             with contextlib.suppress(OSError):
                 os.unlink(self.path)
@@ -117,10 +118,6 @@ class Proxy:
             if listener is not None:
                 listener.close()
         self._poller.close()
-
-    def _join(self) -> None:
-        for thread in self._threads - {threading.current_thread()}:  # no new ones can start
-            thread.join()
 
     def _start(self, work: Callable[..., None], *arguments: object) -> None:
         """Start a thread that `close` waits for."""

@@ -24,8 +24,6 @@ class TooSlowError(Exception):
 
 
 class Deadline:
-    """A moment some seconds from now."""
-
     def __init__(self, seconds: float) -> None:
         self._at = time.monotonic() + seconds
 
@@ -118,8 +116,6 @@ def relay(poller: Poller, client: socket.socket, server: socket.socket, body: Re
 
 
 class _RelayPipe:
-    """One direction of a relay."""
-
     def __init__(self, source: socket.socket, sink: socket.socket, body: RequestBody) -> None:
         self._source = source
         self._sink = sink

@@ -5,8 +5,6 @@ import os
 
 
 class LandlockFence:
-    """The confinement of a command in tier 1."""
-
     def __init__(
         self,
         *,

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 from msgspec.structs import replace
 
+from handrail.edit.diff import build_unified_diff
 from handrail.protocol.changes import Preview
 from handrail.protocol.errors import ToolError
 from handrail.protocol.records import Memory
@@ -106,8 +107,6 @@ def _run(memories: Memories, context: Context, arguments: MemoryArguments) -> Ou
 
 
 def _preview(memories: Memories, _: Context, arguments: MemoryArguments) -> Preview:
-    from handrail.edit.diff import build_unified_diff  # noqa: PLC0415  engine room
-
     before, after = _plan(memories, "", arguments)
     diff = build_unified_diff(_render(before), _render(after), "note")
     return Preview(kind="diff", text=diff.text, truncated=diff.truncated)

@@ -87,7 +87,6 @@ def _build_question(call_id: str, arguments: QuestionArguments) -> Question:
 
 
 def build_reply_output(question: Question, reply: Reply) -> Output:
-    """The output of a question that was answered."""
     chosen = "; ".join(reply.chosen)
     lines = [f"The person chose: {chosen}"] if chosen else []
     lines += [f"The person {'added' if chosen else 'replied'}: {reply.text}"] if reply.text else []
@@ -99,5 +98,4 @@ def build_reply_output(question: Question, reply: Reply) -> Output:
 
 
 def build_no_reply_error() -> ToolError:
-    """The error of a question that the person did not answer."""
     return ToolError("CANCELLED", _NO_REPLY)

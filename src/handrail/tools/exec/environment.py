@@ -81,7 +81,6 @@ class CommandEnvironment:
 
     @cached_property
     def host(self) -> "SandboxHost":
-        """The machine that commands run on."""
         from handrail.sandbox.profile import SandboxHost  # noqa: PLC0415  see above
 
         chosen = self._settings.sandbox
@@ -99,7 +98,6 @@ class CommandEnvironment:
         return build_approved_host(host, self._variables)
 
     def variables(self, roots: "tuple[Root, ...]") -> dict[str, str]:
-        """The variables that an approved command gets."""
         from handrail.sandbox.environment import list_approved_variables  # noqa: PLC0415  see above
 
         return list_approved_variables(self.host, tuple(root.path for root in roots))
@@ -115,11 +113,9 @@ class CommandEnvironment:
 
     @property
     def allowed_hosts(self) -> tuple[str, ...]:
-        """The hosts that the settings list."""
         return self._settings.network.allow
 
     def limits(self, timeout_ms: int | None, *, restricted: bool) -> "ResourceLimits":
-        """The limits of one command."""
         limits = self._default_limits
         if timeout_ms is not None:
             limits = replace(limits, seconds=timeout_ms / 1000)

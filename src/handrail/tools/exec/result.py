@@ -5,7 +5,6 @@ import os
 import re
 import sqlite3
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -22,7 +21,7 @@ from handrail.protocol.text import truncate_middle
 from handrail.sandbox.overlay.overlay import list_overlay_hints
 from handrail.sandbox.profile import MEGABYTE, SandboxProfile
 from handrail.tools.exec.environment import RESTRICTED_SECONDS
-from handrail.tools.exec.run import CommandRun, FinishedRun, discard_output_on_error
+from handrail.tools.exec.run import CommandRun, FinishedRun, discard_output_on_error, remove_spill_file
 from handrail.tools.exec.spec import MAX_TIMEOUT_MS, ExecData
 from handrail.tools.text import build_output_reference, format_count, truncate_with_reference
 from handrail.tools.tool import Context, OffloadedText, Output
@@ -42,7 +41,6 @@ class ChangeOutcome(msgspec.Struct, frozen=True, kw_only=True):
 
     made: RecordedChangeSet | None = None
     failure: ToolError | None = None
-    """Why nothing was committed."""
     dropped: bool = False
     """Whether the person wanted only the output, and there were changes."""
     unkept: tuple[str, ...] = ()
@@ -140,10 +138,11 @@ def _render_content(
     text = data.output if not data.output or data.output.endswith("\n") else f"{data.output}\n"
     if stopped is not None:
         return f"{text}[{_join_row(stopped.message, changed)}]\n"
+    exit_row = describe_exit(data.exit_code, data.meaning)
     if data.exit_code == 0:
-        return f"{text}[{_join_row(_describe_exit(data), changed)}]\n" if changed else text or "(no output)\n"
+        return f"{text}[{_join_row(exit_row, changed)}]\n" if changed else text or "(no output)\n"
     offline = _explain_missing_network(run, sandbox, data.output)
-    return f"{text}[{_join_row(_describe_exit(data), _describe_limits(result), changed, offline)}]\n"
+    return f"{text}[{_join_row(exit_row, _describe_limits(result), changed, offline)}]\n"
 
 
 def _join_row(sentence: str, *more: str) -> str:
@@ -154,12 +153,12 @@ def _join_row(sentence: str, *more: str) -> str:
 
 def _describe_end(result: CommandResult, data: ExecData) -> str:
     if result.ending == "exit":
-        return _describe_exit(data)
+        return describe_exit(data.exit_code, data.meaning)
     return _join_row(f"stopped after {result.seconds:.1f} s", _describe_limits(result))
 
 
-def _describe_exit(data: ExecData) -> str:
-    return f"exit code {data.exit_code}" + (f": {data.meaning}" if data.meaning else "")
+def describe_exit(code: int | None, meaning: str | None) -> str:
+    return f"exit code {code}" + (f": {meaning}" if meaning else "")
 
 
 def _describe_limits(result: CommandResult) -> str:
@@ -186,7 +185,6 @@ def _list_hints(result: CommandResult, sandbox: SandboxUsed) -> tuple[str, ...]:
 
 
 def _build_stop_error(run: CommandRun, result: CommandResult, sandbox: SandboxUsed) -> ToolError | None:
-    """The failure of a command that was stopped. None if it ended by itself."""
     if result.ending == "exit":
         return None
     limits, fate = run.limits, _describe_partial_changes(run, sandbox)
@@ -263,7 +261,7 @@ def _fit_both_ends(output: CapturedOutput, budget: int, reference: str) -> _Fitt
     head, tail = clean_output(output.head[:room]), clean_output(_skip_cut_character(output.tail[-room:]))
     kept = _offload(output) if reference else None
     if kept is None:
-        _remove_spill_file(output)
+        remove_spill_file(output)
     extent = "all of it" if not output.lost else "most of it"
     advice = f"; read {reference} for {extent}" if kept is not None else ""
     note = f"\n… only the beginning and the end of {output.total:,} bytes are shown{advice} …\n"
@@ -292,16 +290,10 @@ def _join_streams(output: CapturedOutput, errors: CapturedOutput) -> CapturedOut
     """Two streams that were captured apart as one: first stdout, then stderr."""
     streams = (output, errors)
     for stream in streams:
-        _remove_spill_file(stream)
+        remove_spill_file(stream)
     head = b"".join(part for stream in streams for part in (stream.head, stream.tail))
     total = output.total + errors.total
     return CapturedOutput(head=head, total=total, lost=total - len(head))
-
-
-def _remove_spill_file(output: CapturedOutput) -> None:
-    if output.spilled is not None:
-        with suppress(OSError):
-            os.unlink(output.spilled)
 
 
 # The changes.
@@ -311,12 +303,17 @@ _MAX_NAMED_FILES = 20
 
 def render_change_row(made: ChangeSet) -> str:
     """`changed 4 files (1 deleted) and .git; undo 15`."""
-    files, repositories = _group_changes(made.changes)
+    undo = f"undo {made.number}" if made.undoable else "undo does not cover it"
+    return f"{describe_changes(made.changes)}; {undo}"
+
+
+def describe_changes(changes: Sequence[Change]) -> str:
+    """`changed 4 files (1 deleted) and .git`."""
+    files, repositories = _group_changes(changes)
     deleted = sum(map(is_deletion, files))
     parts = [f"{format_count(len(files), 'file')}{f' ({deleted} deleted)' if deleted else ''}"] if files else []
     parts += [_name_repositories(repositories)] if repositories else []
-    undo = f"; undo {made.number}" if made.undoable else "; undo does not cover it"
-    return f"changed {' and '.join(parts) or format_count(len(made.changes), 'folder')}{undo}"
+    return f"changed {' and '.join(parts) or format_count(len(changes), 'folder')}"
 
 
 def _render_change_list(changes: Sequence[Change]) -> str:
@@ -371,7 +368,6 @@ def build_room_error(room: int, limit: str) -> ToolError:
 
 
 def build_storage_error(error: OSError | StoreError) -> ToolError:
-    """The failure of a command whose changes could not be stored."""
     cause = error if isinstance(error, OSError) else error.__cause__
     is_full = _is_full(cause)
     why = os.strerror(errno.ENOSPC) if is_full else cause.strerror if isinstance(cause, OSError) else str(error)

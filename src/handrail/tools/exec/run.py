@@ -15,7 +15,7 @@ from handrail.changes.recorder import Recorder
 from handrail.policy.network.allowlist import Allowlist
 from handrail.policy.parse import ParsedCommand, parse_fact
 from handrail.process.output import Update, Updates, clean_output
-from handrail.process.result import CommandResult
+from handrail.process.result import CapturedOutput, CommandResult
 from handrail.process.run import run_launch
 from handrail.protocol.decisions import CommandFact
 from handrail.protocol.errors import StoreError, ToolError
@@ -155,7 +155,6 @@ class CommandRun(msgspec.Struct, frozen=True, dict=True, kw_only=True):
 
     @cached_property
     def is_proven(self) -> bool:
-        """Whether the command only reads."""
         return self.command.is_read_only
 
     @cached_property
@@ -178,7 +177,25 @@ class CommandRun(msgspec.Struct, frozen=True, dict=True, kw_only=True):
     @cached_property
     def profile(self) -> SandboxProfile:
         """What the command may see and do, without its network."""
-        return build_profile(self)
+        context, proven = self.context, self.is_proven
+        workspace, roots = context.workspace, context.workspace.roots
+        cwd = _resolve_cwd(self)
+        masked = self.environment.sensitive_paths.scan(roots)
+        check_roots(roots)  # last: the sandbox goes by the names
+        writable = () if proven else tuple(root.path for root in roots if root.writable)
+        hidden, hidden_folders = _list_hidden_credentials(self, masked)
+        return SandboxProfile(
+            origin="proven" if proven else "approved" if context.answered else "unasked",
+            cwd=os.path.normpath(os.path.join(workspace.main.path, cwd)),
+            read_only=tuple(root.path for root in roots if root.path not in writable),
+            writable=writable,
+            read_only_paths=() if proven else list_read_only_paths(roots),
+            # A process can write to a named pipe that is mounted read-only.
+            hidden_files=(*masked.sockets, *(masked.pipes if proven else ()), *hidden),
+            hidden_folders=hidden_folders,
+            git_settings=_build_git_settings(self.command, masked.configs) if proven else (),
+            limits=self.limits,
+        )
 
 
 class FinishedRun(msgspec.Struct, frozen=True, kw_only=True):
@@ -274,7 +291,6 @@ def _require_fact(context: CommandContext) -> CommandFact:
 
 
 def summarize_command(context: CommandContext) -> str:
-    """The summary of the command's change set."""
     return _require_fact(context).text[:_MAX_SUMMARY_CHARS]
 
 
@@ -290,35 +306,17 @@ def discard_output_on_error(result: CommandResult) -> Generator[None]:
 
 def remove_spill_files(result: CommandResult) -> None:
     for output in (result.output, result.errors):
-        if output is not None and output.spilled is not None:
-            with contextlib.suppress(OSError):
-                os.unlink(output.spilled)
+        if output is not None:
+            remove_spill_file(output)
+
+
+def remove_spill_file(output: CapturedOutput) -> None:
+    if output.spilled is not None:
+        with contextlib.suppress(OSError):
+            os.unlink(output.spilled)
 
 
 # The profile.
-
-
-def build_profile(run: CommandRun) -> SandboxProfile:
-    """What the command may see and do, without its network."""
-    context, proven = run.context, run.is_proven
-    workspace, roots = context.workspace, context.workspace.roots
-    cwd = _resolve_cwd(run)
-    masked = run.environment.sensitive_paths.scan(roots)
-    check_roots(roots)  # last: the sandbox goes by the names
-    writable = () if proven else tuple(root.path for root in roots if root.writable)
-    hidden, hidden_folders = _list_hidden_credentials(run, masked)
-    return SandboxProfile(
-        origin="proven" if proven else "approved" if context.answered else "unasked",
-        cwd=os.path.normpath(os.path.join(workspace.main.path, cwd)),
-        read_only=tuple(root.path for root in roots if root.path not in writable),
-        writable=writable,
-        read_only_paths=() if proven else list_read_only_paths(roots),
-        # A process can write to a named pipe that is mounted read-only.
-        hidden_files=(*masked.sockets, *(masked.pipes if proven else ()), *hidden),
-        hidden_folders=hidden_folders,
-        git_settings=_build_git_settings(run.command, masked.configs) if proven else (),
-        limits=run.limits,
-    )
 
 
 def _resolve_cwd(run: CommandRun) -> str:
@@ -353,7 +351,6 @@ def _sees_tracked_credentials(run: CommandRun) -> bool:
 
 
 def list_tracked_credentials(masked: MaskedPaths, roots: tuple[Root, ...]) -> frozenset[str]:
-    """The credentials in the roots that git tracks."""
     credentials = (*masked.credentials, *masked.credential_folders)
     return list_tracked(credentials, [root.path for root in roots]) if credentials else frozenset()
 

@@ -56,7 +56,6 @@ class CommandWatchResult(NamedTuple):
     changes: tuple[Change, ...]
     """Changes as far as they are known."""
     was: tuple[FileExtras, ...] = ()
-    """The hard links of changed files."""
     uncovered: tuple[UncoveredPath, ...] = ()
     lost: tuple[str, ...] = ()
     """Uncovered paths that are gone."""
@@ -187,7 +186,7 @@ def _judge(run: CommandRun, finished: FinishedRun, watch: CommandWatch, number: 
     answered = run.context.answered
     watched = watch.finish(tidy=not answered)
     sandbox = _build_sandbox_used(run, finished, watched)
-    made = _record(run, number, watched, sandbox.not_covered)
+    made = finish_command(run, number, watched, sandbox.not_covered)
     outcome = ChangeOutcome(made=made)
     if made is not None and watched.examined is not None and not answered:
         preview = CommandPreview(
@@ -200,13 +199,26 @@ def _judge(run: CommandRun, finished: FinishedRun, watch: CommandWatch, number: 
     return replace(output, warnings=(*output.warnings, *lost))
 
 
-def _record(
+def finish_command(
     run: CommandRun, number: int, watched: CommandWatchResult, not_covered: tuple[str, ...]
 ) -> RecordedChangeSet | None:
-    history, summary = run.recorder.history, summarize_command(run.context)
-    if watched.examined is not None:
-        return finish_command(history, number, summary, watched.examined, watched.was, not_covered)
-    return finish_without_undo(history, number, summary, watched.changes)
+    """Completes the record of a command. None if it changed nothing."""
+    log, examined = run.recorder.history.log, watched.examined
+    if not watched.changes:
+        log.drop(number)
+        return None
+    record = ChangeSetRecord(
+        "exec",
+        summarize_command(run.context),
+        examined.steps if examined is not None else (),
+        watched.changes,
+        undoable=examined is not None,
+        not_covered=not_covered if examined is not None else (),
+        was=watched.was,
+    )
+    log.finish(number, record, examined.diffs if examined is not None else None)
+    made = ChangeSet(changes=record.changes, number=number, undoable=record.undoable, not_covered=record.not_covered)
+    return RecordedChangeSet(made)
 
 
 def _judge_changes(run: CommandRun, preview: CommandPreview, made: RecordedChangeSet) -> ChangeOutcome:
@@ -229,7 +241,7 @@ def _judge_changes(run: CommandRun, preview: CommandPreview, made: RecordedChang
 
 def _undo_interrupted(run: CommandRun, number: int, watched: CommandWatchResult) -> None:
     """Undoes the changes of an interrupted command if they need an approval."""
-    made, examined = _record(run, number, watched, ()), watched.examined
+    made, examined = finish_command(run, number, watched, ()), watched.examined
     if made is None or examined is None or run.context.answered:
         return
     configs = read_new_configs(run.context.workspace, examined.steps)
@@ -296,34 +308,3 @@ def _describe_remaining_change(decision: Decision, made: RecordedChangeSet, erro
 def _name_paths(paths: Sequence[str]) -> str:
     named = ", ".join(map(clip_path, paths[:_MAX_NAMED_PATHS]))
     return named if len(paths) <= _MAX_NAMED_PATHS else f"{named} and {len(paths) - _MAX_NAMED_PATHS} more"
-
-
-def finish_command(
-    history: History,
-    number: int,
-    summary: str,
-    examined: OverlayChanges,
-    was: tuple[FileExtras, ...],
-    not_covered: tuple[str, ...] = (),
-) -> RecordedChangeSet | None:
-    """Completes the record of a command. None if it changed nothing."""
-    record = ChangeSetRecord("exec", summary, examined.steps, examined.changes, not_covered=not_covered, was=was)
-    return _finish(history, number, record, examined.diffs)
-
-
-def finish_without_undo(
-    history: History, number: int, summary: str, changes: tuple[Change, ...]
-) -> RecordedChangeSet | None:
-    """The same for changes that cannot be undone."""
-    return _finish(history, number, ChangeSetRecord("exec", summary, (), changes, undoable=False), None)
-
-
-def _finish(
-    history: History, number: int, record: ChangeSetRecord, diffs: tuple[str, ...] | None
-) -> RecordedChangeSet | None:
-    if not record.changes:
-        history.log.drop(number)
-        return None
-    history.log.finish(number, record, diffs)
-    made = ChangeSet(changes=record.changes, number=number, undoable=record.undoable, not_covered=record.not_covered)
-    return RecordedChangeSet(made)

@@ -130,7 +130,6 @@ class FileHits(msgspec.Struct, frozen=True):
     """Whether the search ended inside the file. Then the rest may be no text."""
 
     def count_hits(self) -> int:
-        """Count the lines that matched, without neighbours."""
         return sum(1 for line in self.lines if line.spans)
 
     def weight(self) -> tuple[int, int]:

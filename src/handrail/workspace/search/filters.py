@@ -2,12 +2,13 @@
 
 import os
 import stat
-from collections.abc import Container, Iterator
+from collections.abc import Iterator
+from contextlib import suppress
 
 from handrail.policy.names import is_credential
-from handrail.workspace.glob import build_excluder, build_matcher
+from handrail.workspace.glob import build_excluder, build_matcher, list_unknown_folders
 from handrail.workspace.ignore import FILES, STRONG, IgnoreStack, read_ignore_rules
-from handrail.workspace.resolve import LIST_FOLDER, READ_FILE, open_beneath
+from handrail.workspace.resolve import LIST_FOLDER, READ_FILE, closing_descriptor, open_beneath
 from handrail.workspace.search.engine import SearchScope, Stop, to_sort_key
 
 _MAX_IGNORE_FILE_BYTES = 1 << 16
@@ -19,11 +20,9 @@ class GlobFilter:
     def __init__(self, scope: SearchScope, *, has_ignore_rules: bool = True) -> None:
         self._include = build_matcher(scope.include) if scope.include is not None else None
         self._excludes = build_excluder(scope.exclude) if scope.exclude else None
-        self._excluded_folders: set[bytes] = {b""}
         self._ignore = _IgnoreFilter(scope) if has_ignore_rules else None
 
     def accepts(self, path: bytes) -> bool:
-        """Whether to search a file."""
         return self.includes(path) and self.enters(path, is_folder=False)
 
     def includes(self, path: bytes) -> bool:
@@ -31,18 +30,9 @@ class GlobFilter:
 
     def enters(self, path: bytes, *, is_folder: bool = True) -> bool:
         """Whether neither globs nor ignore rules leave out a path."""
-        if self._excludes is not None and self._is_excluded(path, is_folder=is_folder):
+        if self._excludes is not None and self._excludes(path, is_folder):
             return False
         return self._ignore is None or not self._ignore.matches(path, is_folder=is_folder)
-
-    def _is_excluded(self, path: bytes, *, is_folder: bool) -> bool:
-        """Ask about the outermost folder first, so that no question about a folder recurses deeper than one level."""
-        if self._excludes is None:
-            return False
-        for folder in _list_unknown(path, self._excluded_folders):
-            self._excludes(b"%b/" % folder, False)
-            self._excluded_folders.add(folder)
-        return self._excludes(path, is_folder)
 
 
 class PathFilter:
@@ -54,7 +44,6 @@ class PathFilter:
         self._credentials = CredentialFilter(scope)
 
     def accepts(self, path: bytes) -> bool:
-        """Whether to report a file."""
         return self._globs.accepts(path) and not self._credentials.matches(path)
 
 
@@ -67,7 +56,7 @@ class CredentialFilter:
 
     def matches(self, path: bytes) -> bool:
         """Whether policy withholds a path below the folder."""
-        for folder in _list_unknown(path, self._folders):
+        for folder in list_unknown_folders(path, self._folders):
             self._folders[folder] = self._is_credential(folder)
         return self._is_credential(path)
 
@@ -80,14 +69,13 @@ class _IgnoreFilter:
 
     def __init__(self, scope: SearchScope) -> None:
         self._scope = scope
-        self._rules: dict[bytes, IgnoreStack | None] = {
-            b"": read_ignore_rules(scope.root, scope.relative, scope.ignore)
-        }
+        top = read_ignore_rules(scope.root, scope.relative, scope.ignore)
+        self._rules: dict[bytes, IgnoreStack | None] = {b"": top}
         """None for an ignored folder."""
 
     def matches(self, path: bytes, *, is_folder: bool) -> bool:
         """Whether a path is ignored, or a folder that it lies in."""
-        for folder in _list_unknown(path, self._rules):
+        for folder in list_unknown_folders(path, self._rules):
             self._rules[folder] = self._read_rules(folder)
         outer, _, name = path.rpartition(b"/")
         rules = self._rules[outer]
@@ -102,20 +90,8 @@ class _IgnoreFilter:
             descriptor = open_beneath(self._scope.folder, os.fsdecode(folder), LIST_FOLDER, kernel=self._scope.kernel)
         except OSError:
             return None
-        try:
+        with closing_descriptor(descriptor):
             return rules.enter(descriptor, name)
-        finally:
-            os.close(descriptor)
-
-
-def _list_unknown(path: bytes, known: Container[bytes]) -> list[bytes]:
-    """Return the folders on the way to a path that are not known yet, the outermost first."""
-    unknown: list[bytes] = []
-    folder = path.rpartition(b"/")[0]
-    while folder not in known:
-        unknown.append(folder)
-        folder = folder.rpartition(b"/")[0]
-    return unknown[::-1]
 
 
 def list_protected_names(scope: SearchScope, last: bytes | None, stop: Stop) -> list[bytes]:
@@ -139,7 +115,6 @@ def list_protected_names(scope: SearchScope, last: bytes | None, stop: Stop) -> 
 
 
 def _has_rules_above(scope: SearchScope) -> bool:
-    """Whether folders above the searched one have ignore files."""
     return any(_read_kind(scope.root, f"{folder}{name}") for folder in _list_folders_above(scope) for name in FILES)
 
 
@@ -180,13 +155,7 @@ def _read_kind(folder: int, path: str) -> int | None:
 
 
 def _has_exception(root: int, path: str) -> bool:
-    try:
-        descriptor = os.open(path, READ_FILE, dir_fd=root)
-    except OSError:
-        return False
-    try:
-        return any(line.lstrip().startswith(b"!") for line in os.read(descriptor, _MAX_IGNORE_FILE_BYTES).split(b"\n"))
-    except OSError:
-        return False
-    finally:
-        os.close(descriptor)
+    with suppress(OSError), closing_descriptor(os.open(path, READ_FILE, dir_fd=root)) as descriptor:
+        lines = os.read(descriptor, _MAX_IGNORE_FILE_BYTES).split(b"\n")
+        return any(line.lstrip().startswith(b"!") for line in lines)
+    return False

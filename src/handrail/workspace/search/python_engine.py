@@ -11,7 +11,7 @@ from itertools import chain, islice
 import msgspec
 
 from handrail.workspace.ignore import IgnoreStack, read_ignore_rules
-from handrail.workspace.resolve import LIST_FOLDER, READ_FILE, open_beneath
+from handrail.workspace.resolve import LIST_FOLDER, READ_FILE, closing_descriptor, open_beneath
 from handrail.workspace.search import engine
 from handrail.workspace.search.engine import (
     MAX_LINE_BYTES,
@@ -53,26 +53,19 @@ class PythonEngine:
     def hits(self, scope: SearchScope, pattern: Pattern, stop: Stop) -> Iterator[FileHits]:
         expression = self._compile(pattern)
         for file in self._walk(scope, stop):
-            try:
-                descriptor = file.open()
-            except OSError:
-                scope.stats.unreadable += 1
-                continue
             collector = _HitCollector(expression, pattern)
             try:
-                collector.take(_TextBlocks(descriptor), stop)
+                with closing_descriptor(file.open()) as descriptor:
+                    collector.take(_TextBlocks(descriptor), stop)
             except OSError:
                 scope.stats.unreadable += 1
                 continue
-            finally:
-                os.close(descriptor)
             if not collector.is_binary:
                 scope.stats.oversized += collector.oversized
                 if collector.lines:
                     yield FileHits(file.path, tuple(collector.lines))
 
     def stream(self, descriptor: int, pattern: Pattern, stop: Stop) -> FileHits | None:
-        """Return the hits in an open file, from its position on. None if there are none."""
         collector = _HitCollector(self._compile(pattern), pattern)
         collector.take(_TextBlocks(descriptor, is_named=True), stop)
         if collector.hits and collector.is_binary:
@@ -86,8 +79,8 @@ class PythonEngine:
     def _walk(self, scope: SearchScope, stop: Stop) -> Iterator["_WalkedFile"]:
         walk = _Walk(scope)
         for file in walk.files():
-            if walk.gap:
-                raise build_ripgrep_error(walk.gap, self._without)
+            if walk.ignore.gap:
+                raise build_ripgrep_error(walk.ignore.gap, self._without)
             if stop():
                 return
             yield file
@@ -135,25 +128,18 @@ class _Level(msgspec.Struct):
 
 
 class _Walk:
-    """One pass over a folder, in the order of results."""
-
     def __init__(self, scope: SearchScope) -> None:
         self._scope = scope
-        self._ignore = read_ignore_rules(scope.root, scope.relative, scope.ignore)
+        self.ignore = read_ignore_rules(scope.root, scope.relative, scope.ignore)
         self._globs = GlobFilter(scope, has_ignore_rules=False)
         self._credentials = CredentialFilter(scope)
         self._levels: list[_Level] = []
         self.unreadable = 0
         """Folders that could not be entered."""
 
-    @property
-    def gap(self) -> str | None:
-        """Why the ignore rules are not fully known, if so."""
-        return self._ignore.gap
-
     def files(self) -> Iterator[_WalkedFile]:
         try:
-            self._enter(b"", _OpenFolder(self._scope.folder, "", self._scope.kernel), "", self._ignore)
+            self._enter(b"", _OpenFolder(self._scope.folder, "", self._scope.kernel), "", self.ignore)
             while self._levels:
                 yield from self._take_next()
         finally:
@@ -207,11 +193,8 @@ def _list_names(folder: _OpenFolder) -> Iterator[tuple[bytes, bool]]:
     """Yield the folders (True) and regular files of a folder in byte order, a page at a time."""
     last = b""
     while True:
-        descriptor = folder.open("", LIST_FOLDER)
-        try:
+        with closing_descriptor(folder.open("", LIST_FOLDER)) as descriptor:
             page = heapq.nsmallest(_MAX_PAGE_NAMES, _scan_names(descriptor, last))
-        finally:
-            os.close(descriptor)
         yield from page
         if len(page) < _MAX_PAGE_NAMES:
             return

@@ -57,8 +57,6 @@ def build_ripgrep_error(reason: str, without: Without) -> ToolError:
 
 
 class Expression:
-    """One expression, ready for any text."""
-
     def __init__(self, pattern: str, *, case_sensitive: bool = True, without: Without = "not installed") -> None:
         self._without: Without = without
         parser = PatternParser(pattern, any_case=not case_sensitive)

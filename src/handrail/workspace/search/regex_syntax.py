@@ -34,8 +34,6 @@ class LineBreakError(Exception):
 
 
 class Node(msgspec.Struct, frozen=True, kw_only=True):
-    """A part of an expression."""
-
     translation: str
     """The same for `re`."""
     cost: Cost = lambda _after, _reach: (1, 1)
@@ -194,8 +192,6 @@ _POSIX_CLASSES = {
 
 
 class _CharacterClass:
-    """A set while it is read."""
-
     def __init__(self, members: frozenset[str] = frozenset(), wide: str = "", *, any_case: bool = False) -> None:
         self._any_case = any_case
         self._ascii = set(members)

@@ -47,7 +47,6 @@ class RipgrepBytes(msgspec.Struct, frozen=True, rename={"encoded": "bytes"}):
     encoded: str | None = None
 
     def decode(self) -> bytes:
-        """Return the bytes in the file or of the path."""
         return self.text.encode() if self.text is not None else base64.b64decode(self.encoded or "")
 
 
@@ -147,8 +146,6 @@ class HitAssembler:
 
 
 class RipgrepStderr:
-    """The complaints of one run."""
-
     def __init__(self) -> None:
         self.mishaps = 0
         """Paths that could not be opened. They do not end the search."""
@@ -168,7 +165,6 @@ class RipgrepStderr:
                 self._words += line + b"\n"
 
     def build_error(self, status: int) -> ToolError:
-        """Return why a run gave no results."""
         words = (self._words + self._rest).decode("utf-8", "replace")
         if status < 0:
             return ToolError("IO_ERROR", f"ripgrep was ended by signal {-status}; try again.")
@@ -187,7 +183,6 @@ def _build_refusal(words: str) -> ToolError:
 
 
 def build_pattern_error(reason: str) -> ToolError:
-    """Return the refusal of an expression, with a suggestion."""
     hint = r"Put a backslash before what is meant literally, as in \( \[ \{ \. \*; look-around is not supported."
     return ToolError("INVALID_ARGUMENT", f"pattern is no valid regular expression: {reason}. {hint}")
 
@@ -199,8 +194,6 @@ def build_line_break_error() -> ToolError:
     )
     return ToolError("INVALID_ARGUMENT", message)
 
-
-# The engine
 
 _PIECE_BYTES = 1 << 18
 _PAUSE_MILLISECONDS = 2
@@ -224,11 +217,12 @@ class Ripgrep:
 
     def __init__(self, program: str, *, ordered: bool = False) -> None:
         self.ordered = ordered
+        self._order = ("--sort=path",) if ordered else ()
         self._program = program
 
     def files(self, scope: SearchScope, stop: Stop) -> Iterator[bytes]:
         paths = PathFilter(scope)
-        options = ("--files", "--null", *self._list_order_options(), *_list_globs(scope), "--", "./")
+        options = ("--files", "--null", *self._order, *_list_globs(scope), "--", "./")
         with _RipgrepProcess(self._program, options, scope.folder) as process:
             yield from filter(paths.accepts, _split_names(process.pieces(stop)))
             scope.stats.unreadable = process.stderr.unreadable
@@ -237,7 +231,7 @@ class Ripgrep:
 
     def hits(self, scope: SearchScope, pattern: Pattern, stop: Stop) -> Iterator[FileHits]:
         paths, assembler = PathFilter(scope), HitAssembler()
-        order = (*self._list_order_options(), *(("--line-buffered",) if self.ordered else ()))
+        order = (*self._order, *(("--line-buffered",) if self.ordered else ()))
         options = (*order, *_list_globs(scope), *_list_secret_globs(), *_list_pattern_options(pattern), "--", "./")
         with _RipgrepProcess(self._program, options, scope.folder) as process:
             for hits in assembler.hits(process.pieces(stop)):
@@ -248,7 +242,6 @@ class Ripgrep:
                 raise process.build_error()
 
     def stream(self, descriptor: int, pattern: Pattern, stop: Stop) -> FileHits | None:
-        """Return the hits in an open file, from its position on. None if there are none."""
         assembler = HitAssembler()
         options = (*_list_pattern_options(pattern), "--", "-")
         with _RipgrepProcess(self._program, options, stdin=descriptor) as process:
@@ -259,9 +252,6 @@ class Ripgrep:
         if assembler.is_binary:
             raise build_binary_error()
         return hits
-
-    def _list_order_options(self) -> tuple[str, ...]:
-        return ("--sort=path",) if self.ordered else ()
 
 
 def _split_names(pieces: Iterable[bytes]) -> Iterator[bytes]:
@@ -343,13 +333,13 @@ class _RipgrepProcess:
         if self._process.poll() is None:
             self._process.kill()
         self._process.wait()
-        for stream in (self._process.stdout, self._process.stderr):
-            if stream is not None:
-                stream.close()
+        for stream in filter(None, (self._process.stdout, self._process.stderr)):
+            stream.close()
 
     def pieces(self, stop: Stop) -> Iterator[bytes]:
         """Yield the output as it comes, until it ends or `stop` returns true."""
-        stdout, stderr = self._get_descriptors()
+        streams = filter(None, (self._process.stdout, self._process.stderr))
+        stdout, stderr = (stream.fileno() for stream in streams)
         poll = select.poll()
         poll.register(stdout, select.POLLIN)
         poll.register(stderr, select.POLLIN)
@@ -370,17 +360,10 @@ class _RipgrepProcess:
                     self.stderr.add(piece)
 
     def wait(self) -> int:
-        """Return the exit status, negative for a signal."""
         return self._process.wait()
 
     def build_error(self) -> ToolError:
-        """Return why the run gave no results."""
         return self.stderr.build_error(self.wait())
-
-    def _get_descriptors(self) -> tuple[int, int]:
-        if self._process.stdout is None or self._process.stderr is None:
-            raise AssertionError("both were asked for")
-        return self._process.stdout.fileno(), self._process.stderr.fileno()
 
 
 def _build_folder_path(folder: int) -> str:
@@ -394,9 +377,11 @@ def find_ripgrep(roots: Iterable[str]) -> str | None:
     A program in a root, or behind a link in one, is never run: the agent could have written it.
     """
     inside = tuple(os.path.realpath(root) for root in roots)
-    for folder in chain(_list_path_folders(), _list_script_folders()):
+    path_folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    for folder in chain(filter(None, path_folders), _list_script_folders()):
         program = os.path.join(folder, "rg")
-        if os.path.isabs(program) and _is_program(program) and not _lies_in(program, inside):
+        is_program = os.path.isabs(program) and os.path.isfile(program) and os.access(program, os.X_OK)
+        if is_program and not _lies_in(program, inside):
             return os.path.realpath(program)
     return None
 
@@ -417,10 +402,6 @@ def read_program_version(program: str) -> str | None:
     return done.stdout.decode("utf-8", "replace").partition("\n")[0][:80]
 
 
-def _list_path_folders() -> Iterator[str]:
-    return (folder for folder in os.environ.get("PATH", os.defpath).split(os.pathsep) if folder)
-
-
 def _list_script_folders() -> Iterator[str]:
     """Yield where the wheel may have put rg: beside the interpreter, among the scripts, or where its record says."""
     yield os.path.dirname(sys.executable)
@@ -436,10 +417,6 @@ def _list_script_folders() -> Iterator[str]:
     for file in files:
         if file.name == "rg":
             yield os.path.dirname(os.path.abspath(str(file.locate())))
-
-
-def _is_program(path: str) -> bool:
-    return os.path.isfile(path) and os.access(path, os.X_OK)
 
 
 def _lies_in(program: str, roots: tuple[str, ...]) -> bool:

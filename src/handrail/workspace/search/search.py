@@ -17,7 +17,8 @@ import msgspec
 
 from handrail.protocol.errors import ToolError
 from handrail.settings.model import SearchEngine
-from handrail.workspace.resolve import LIST_FOLDER, READ_FILE, open_beneath
+from handrail.workspace.file_state import read_chunks
+from handrail.workspace.resolve import LIST_FOLDER, READ_FILE, closing_descriptor, open_beneath
 from handrail.workspace.search import engine as limits
 from handrail.workspace.search.engine import (
     MAX_HITS,
@@ -41,7 +42,6 @@ _MAX_SINGLE_LOOKUPS = 8
 """Names of one folder that are looked up one by one. For more, the folder is listed."""
 _MAX_SPAN_BYTES = 1 << 16
 """Lines within so many bytes are read at once."""
-_PIECE_BYTES = 1 << 20
 
 
 def verify_names(scope: SearchScope, paths: Sequence[bytes]) -> Iterator[bytes]:
@@ -52,11 +52,9 @@ def verify_names(scope: SearchScope, paths: Sequence[bytes]) -> Iterator[bytes]:
             descriptor = open_beneath(scope.folder, os.fsdecode(parent) or ".", LIST_FOLDER, kernel=scope.kernel)
         except OSError:
             continue
-        try:
+        with closing_descriptor(descriptor):
             regular = _list_files(descriptor, names)
             yield from (path for name, path in names.items() if name in regular)
-        finally:
-            os.close(descriptor)
 
 
 def verify_hits(scope: SearchScope, hits: FileHits, most: int) -> FileHits | None:
@@ -65,22 +63,18 @@ def verify_hits(scope: SearchScope, hits: FileHits, most: int) -> FileHits | Non
     An engine need not read on after more hits than `most`. Then the rest of the file is checked for NULs here. A file
     with only oversized lines stays, without lines.
     """
+    path = os.fsdecode(hits.path)
     try:
-        descriptor = open_beneath(scope.folder, os.fsdecode(hits.path), READ_FILE, kernel=scope.kernel)
+        with closing_descriptor(open_beneath(scope.folder, path, READ_FILE, kernel=scope.kernel)) as descriptor:
+            status = os.fstat(descriptor)
+            if not stat.S_ISREG(status.st_mode) or _is_credential(scope, status):
+                return None
+            verified = FileHits(hits.path, _verify_lines(descriptor, hits.lines), hits.oversized, hits.unfinished)
+            count = verified.count_hits()
+            if (hits.unfinished or count > most) and _has_nul(descriptor):
+                return None
     except OSError:
         return None
-    try:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode) or _is_credential(scope, status):
-            return None
-        verified = FileHits(hits.path, _verify_lines(descriptor, hits.lines), hits.oversized, hits.unfinished)
-        count = verified.count_hits()
-        if (hits.unfinished or count > most) and _has_nul(descriptor):
-            return None
-    except OSError:
-        return None
-    finally:
-        os.close(descriptor)
     if count:
         return verified
     return FileHits(hits.path, (), hits.oversized) if hits.oversized else None
@@ -108,7 +102,7 @@ def _is_credential(scope: SearchScope, status: os.stat_result) -> bool:
 def _verify_lines(descriptor: int, lines: tuple[HitLine, ...]) -> tuple[HitLine, ...]:
     mark = os.pread(descriptor, 3, 0)
     if mark[:2] in UTF16_MARKS:
-        texts = codecs.iterdecode(_read_pieces(descriptor, 2), UTF16_MARKS[mark[:2]], "replace")
+        texts = codecs.iterdecode(read_chunks(descriptor, 2), UTF16_MARKS[mark[:2]], "replace")
         return tuple(_verify_decoded((text.encode() for text in texts), lines))
     if not lines:
         return ()
@@ -138,13 +132,7 @@ def _has_nul(descriptor: int) -> bool:
     """Whether a file holds a NUL, so is no text. In UTF-16 nearly every character has one."""
     if os.pread(descriptor, 2, 0) in UTF16_MARKS:
         return False
-    return any(b"\0" in piece for piece in _read_pieces(descriptor, 0))
-
-
-def _read_pieces(descriptor: int, offset: int) -> Iterator[bytes]:
-    while piece := os.pread(descriptor, _PIECE_BYTES, offset):
-        yield piece
-        offset += len(piece)
+    return any(b"\0" in piece for piece in read_chunks(descriptor))
 
 
 Item = TypeVar("Item")
@@ -171,8 +159,6 @@ _MAX_BATCH_RESULTS = 1_000
 
 
 class Engines(msgspec.Struct, frozen=True):
-    """One engine, run in two ways."""
-
     whole: Engine
     """Finishes sooner."""
     ordered: Engine
@@ -225,7 +211,7 @@ def find_files(engines: Engines, scope: SearchScope, most: int, cancelled: Stop)
         path=lambda path: path,
         verify=lambda scope, paths: list(verify_names(scope, paths)),
     )
-    search = _Search(engines, scope, task, most, cancelled)
+    search = _Search(engines, scope, task, most, cancelled, time.monotonic())
     found = (
         search.run_whole(judge=lambda seconds, count: count > most and seconds < _SOON_SECONDS)
         or search.run_ordered(seconds=4 * _SOON_SECONDS)
@@ -251,7 +237,7 @@ def find_hits(
         path=lambda hits: hits.path,
         verify=verify,
     )
-    search = _Search(engines, scope, task, most, cancelled)
+    search = _Search(engines, scope, task, most, cancelled, time.monotonic())
 
     def is_too_slow(seconds: float, count: int) -> bool:
         return seconds > _GLANCE_SECONDS and count < most * seconds / _ATTEMPT_SECONDS
@@ -273,16 +259,11 @@ def find_in_stream(engines: Engines, descriptor: int, pattern: Pattern, cancelle
     total, size = hits.weight()
     if is_late and not total:
         raise ToolError("TIMEOUT", f"The file could not be searched in {STREAM_SECONDS} s; search another way.")
-    limit: Limit | None = (
-        "hits"
-        if total >= pattern.per_file
-        else "size"
-        if size > limits.MAX_RESULT_BYTES
-        else "time"
-        if is_late
-        else None
-    )
-    fired = (limit,) if limit else ()
+    fired: tuple[Limit, ...] = ("time",) if is_late else ()
+    if total >= pattern.per_file:
+        fired = ("hits",)
+    elif size > limits.MAX_RESULT_BYTES:
+        fired = ("size",)
     found = SearchResult([hits] if total else [], total, not fired, fired, 0, SearchStats(oversized=hits.oversized))
     return _refuse_cancelled(found, cancelled)
 
@@ -298,22 +279,20 @@ def _never(_seconds: float, _count: int) -> bool:
     return False
 
 
-class _Run(Generic[Item]):
+class _Run(msgspec.Struct, Generic[Item]):
     """One run of an engine: takes candidates until there are too many of them, or too little time."""
 
-    def __init__(
-        self, task: SearchTask[Item], scope: SearchScope, most: int, seconds: float, cancelled: Stop, judge: Judge
-    ) -> None:
-        self.items: list[Item] = []
-        self.end: End = "complete"
-        self.scope = scope
-        self._task = task
-        self._most = most
-        self._seconds = seconds
-        self._cancelled = cancelled
-        self._judge = judge
-        self._count = self._bytes = 0
-        self._began = time.monotonic()
+    _task: SearchTask[Item]
+    scope: SearchScope
+    _most: int
+    _seconds: float
+    _cancelled: Stop
+    _judge: Judge
+    _began: float
+    items: list[Item] = []
+    end: End = "complete"
+    _count: int = 0
+    _bytes: int = 0
 
     def take(self, engine: Engine) -> None:
         with closing(self._find(engine)) as candidates:
@@ -346,18 +325,15 @@ class _Run(Generic[Item]):
             self.end = "size"
 
 
-class _Search(Generic[Item]):
+class _Search(msgspec.Struct, Generic[Item]):
     """One search: up to three runs that share its time."""
 
-    def __init__(
-        self, engines: Engines, scope: SearchScope, task: SearchTask[Item], most: int, cancelled: Stop
-    ) -> None:
-        self._engines = engines
-        self._scope = scope
-        self._task = task
-        self._most = most
-        self._cancelled = cancelled
-        self._began = time.monotonic()
+    _engines: Engines
+    _scope: SearchScope
+    _task: SearchTask[Item]
+    _most: int
+    _cancelled: Stop
+    _began: float
 
     def run_ordered(self, seconds: float, judge: Judge = _never) -> SearchResult[Item] | None:
         """Return the first results. None if they take too long, or too few of them hold."""
@@ -376,11 +352,10 @@ class _Search(Generic[Item]):
         """Return all results. If there are too many, return the first ones, or at least some."""
         return self._complete(self._run_whole())
 
-    def _complete(self, run: _Run[Item]) -> SearchResult[Item]:
-        return self._build_result(self._verify(run), run) if run.end == "complete" else self._replace_partial(run)
-
-    def _replace_partial(self, partial: _Run[Item]) -> SearchResult[Item]:
-        """Return the first results, from a second run, or what a run found before it hit a limit."""
+    def _complete(self, partial: _Run[Item]) -> SearchResult[Item]:
+        """Return all results. After a limit: the first results, from a second run, or what the first run found."""
+        if partial.end == "complete":
+            return self._build_result(self._verify(partial), partial)
         limit: Limit = "hits" if partial.end == "enough" else "size" if partial.end == "size" else "time"
         run = self._run(self._engines.ordered, self._most, self._measure_left(_ORDERED_SHARE))
         first = self._verify(run)
@@ -399,7 +374,7 @@ class _Search(Generic[Item]):
 
     def _run(self, engine: Engine, most: int, seconds: float, judge: Judge = _never) -> _Run[Item]:
         scope = msgspec.structs.replace(self._scope, stats=SearchStats())
-        run = _Run(self._task, scope, most, seconds, self._cancelled, judge)
+        run = _Run(self._task, scope, most, seconds, self._cancelled, judge, time.monotonic())
         run.take(engine)
         return run
 
