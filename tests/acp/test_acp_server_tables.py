@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from handrail.acp.host import EditorServer
+from handrail.acp.session import EditorServer
 from handrail.cli.commands.acp import find_editor_sources
 from handrail.settings import load
 

@@ -34,8 +34,7 @@ from acp.schema import (
     SetSessionModeResponse,
 )
 
-from handrail.acp.host import AgentHost
-from handrail.acp.session import EditorSession
+from handrail.acp.session import AgentHost, EditorSession
 from handrail.acp.sessions import EditorSessions, McpServer, SessionRequest, list_sessions
 from handrail.acp.transport import AcpTransport
 from handrail.models.base import ModelError

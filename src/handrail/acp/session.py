@@ -3,8 +3,9 @@
 import asyncio
 from collections.abc import Coroutine, Generator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any, Literal, TypedDict, cast
+from typing import Any, Literal, Protocol, TypedDict, cast
 
+import msgspec
 from acp import RequestError
 from acp.helpers import ContentBlock
 from acp.schema import (
@@ -18,7 +19,7 @@ from acp.schema import (
     StopReason,
 )
 
-from handrail.acp.host import AgentHost
+from handrail import ToolSource
 from handrail.acp.permissions import EditorApprover, EditorLink, render_question
 from handrail.acp.prompts import (
     CONTINUE,
@@ -38,7 +39,7 @@ from handrail.acp.updates import (
 )
 from handrail.agent.cancel import TurnCancelledError
 from handrail.agent.loop import Agent, Person
-from handrail.agent.turn import Turn
+from handrail.agent.turn import Turn, TurnLimits
 from handrail.async_api import AsyncHandrail
 from handrail.models.base import Model, ModelError
 from handrail.protocol.calls import Done, Parked
@@ -58,6 +59,57 @@ _MODES: dict[Mode, str] = {
 }
 _Options = list[SessionConfigOptionSelect | SessionConfigOptionBoolean]
 _PARKED = "Something waits for your yes. `handrail approvals` lists it; `/continue` puts it to you again."
+
+
+class EditorServer(msgspec.Struct, frozen=True, kw_only=True):
+    """An MCP server of the editor: a command or an address. Neither if the agent does not support its transport."""
+
+    name: str
+    command: str | None = None
+    args: tuple[str, ...] = ()
+    variables: dict[str, str] = {}
+    """Of its environment, besides those that every server gets."""
+    url: str | None = None
+    headers: dict[str, str] = {}
+
+
+class AgentHost(Protocol):
+    """Decides for all sessions where they work, with which settings and which model.
+
+    Each method may raise UsageError with a text for the person.
+    """
+
+    @property
+    def only_workspace(self) -> str | None:
+        """The folder of all sessions, if the person named one."""
+        ...
+
+    @property
+    def has_http_servers(self) -> bool:
+        """Whether servers of the editor can have an address."""
+        ...
+
+    def resolve_workspace(self, cwd: str, /) -> str:
+        """The folder of a session for the folder that the editor names."""
+        ...
+
+    def load_settings(self, workspace: str, /) -> LoadedSettings: ...
+
+    def get_limits(self, loaded: LoadedSettings, /) -> TurnLimits: ...
+
+    def list_models(self, loaded: LoadedSettings, last: str | None, /) -> tuple[str, ...]:
+        """The names of the models to choose from, the preselected one first. `last`: the last one of the session."""
+        ...
+
+    def open_model(self, loaded: LoadedSettings, name: str | None, /) -> Model:
+        """The model of a name. None is refused with a text on how to choose one."""
+        ...
+
+    def open_sources(
+        self, loaded: LoadedSettings, workspace: str, servers: tuple[EditorServer, ...], /
+    ) -> tuple[ToolSource, ...]:
+        """The tools of other servers: those of the settings, and those that the editor names."""
+        ...
 
 
 class EditorSession:

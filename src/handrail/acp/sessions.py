@@ -19,9 +19,8 @@ from acp.schema import (
 
 from handrail import ToolSource
 from handrail.acp.cards import build_session_title
-from handrail.acp.host import AgentHost, EditorServer
 from handrail.acp.permissions import EditorLink
-from handrail.acp.session import EditorSession, SessionModel
+from handrail.acp.session import AgentHost, EditorServer, EditorSession, SessionModel
 from handrail.async_api import AsyncHandrail
 from handrail.protocol.decisions import Mode
 from handrail.protocol.errors import UsageError

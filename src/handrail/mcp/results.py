@@ -1,11 +1,12 @@
-"""Results as MCP carries them."""
+"""Messages to an MCP client about a call."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
 
-from handrail.mcp.protocol import Caller
+from handrail.mcp.protocol import LEVELS, Caller, Level
+from handrail.protocol.events import Event, Notice, ToolCallUpdate, Warning  # noqa: A004  the wire calls it so
 from handrail.protocol.jsonrpc import INVALID_PARAMS, ProtocolError
 from handrail.protocol.results import Attachment, ToolResult, render_for_model
 from handrail.protocol.version import VERSION
@@ -73,3 +74,46 @@ def _build_attachment(attachment: Attachment, content: str) -> dict[str, Any]:
 
     resource = {"uri": f"file:///{quote(attachment.path.lstrip('/'))}", "mimeType": attachment.mime, "blob": content}
     return {"type": "resource", "resource": resource}
+
+
+# Events of a call
+
+MESSAGE_EVENTS = (ToolCallUpdate, Warning, Notice)
+"""The events that become messages."""
+_MAX_LINE_CHARS = 500
+
+
+class EventMessage(NamedTuple):
+    level: Level
+    text: str
+    code: str | None = None
+    """The error code or the rule of a warning."""
+    is_progress: bool = False
+
+    @property
+    def data(self) -> dict[str, str]:
+        """The `data` of a log message."""
+        return {"text": self.text} if self.code is None else {"code": self.code, "text": self.text}
+
+    def reaches(self, least: Level) -> bool:
+        """Whether it is as severe as this level."""
+        return LEVELS.index(self.level) >= LEVELS.index(least)
+
+
+def build_message(event: Event) -> EventMessage | None:
+    match event:
+        case ToolCallUpdate():
+            line = _find_last_line(event)[:_MAX_LINE_CHARS]
+            return EventMessage("info", line, is_progress=True) if line else None
+        case Warning():
+            return EventMessage("warning", event.text, event.code)
+        case Notice():
+            return EventMessage("notice", event.text)
+        case _:
+            return None
+
+
+def _find_last_line(event: ToolCallUpdate) -> str:
+    """The last line that the call printed, or else its title."""
+    printed = [line for line in (event.output or "").splitlines() if line.strip()]
+    return printed[-1].strip() if printed else event.title or ""

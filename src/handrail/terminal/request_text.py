@@ -1,5 +1,7 @@
 """Renders a permission request as text."""
 
+import re
+import unicodedata
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -7,6 +9,7 @@ from handrail.policy.network.needs import render_host
 from handrail.protocol.permissions import Answer, AnswerKind, PermissionRequest
 from handrail.protocol.results import ToolResult
 from handrail.protocol.text import (
+    escape_char,
     escape_control,
     escape_exact_line,
     list_escaped_chars,
@@ -26,7 +29,6 @@ from handrail.terminal.changes_text import (
     render_preview_run,
     summarize_files,
 )
-from handrail.terminal.homoglyphs import find_look_alikes
 
 MAX_DIFF_LINES = 40
 """Lines of a diff, unless all are asked for."""
@@ -41,6 +43,9 @@ _NUMBERS = {"y": "1", "s": "2", "n": "3"}
 _MIN_TWO_COLUMN_WIDTH = 96
 _NOT_NOW = " (not while it is out of date)"
 _LONGER = frozenset({"session", "workspace"})
+_HOST_NAME = re.compile(r"[\w.-]+")
+_EAST_ASIAN = ("CJK", "HIRAGANA", "KATAKANA", "HANGUL", "BOPOMOFO", "IDEOGRAPHIC")
+"""Scripts without letters that look like Latin ones."""
 
 
 class PromptChoice(NamedTuple):
@@ -244,7 +249,7 @@ def _render_call(request: PermissionRequest, width: int | None) -> Iterator[str]
     if hidden := list_escaped_chars(text):
         kinds = ", ".join(hidden[:8]) + (", …" if len(hidden) > 8 else "")
         yield from wrap(f"! It has characters that cannot be seen; they are written out: {kinds}", width, "  ")
-    for name, letters in find_look_alikes(" ".join((text, *request.hosts)))[:8]:
+    for name, letters in _find_look_alikes(" ".join((text, *request.hosts)))[:8]:
         yield from wrap(f"! {escape_control(name)} mixes scripts: {letters}", width, "  ")
 
 
@@ -353,3 +358,30 @@ def _arrange(choices: list[PromptChoice], width: int) -> list[str]:
         left, right = (column + [""] * (rows - len(column)) for column in (left, right))
         return [f"{pad(one, side)}{other}".rstrip() for one, other in zip(left, right, strict=True)]
     return [row for line in lines.values() for row in wrap(line, width, "  ")]
+
+
+# Names that mix scripts, such as a host name with a Cyrillic letter
+
+
+def _find_look_alikes(text: str) -> tuple[tuple[str, str], ...]:
+    """The names with Latin and other letters, each with its other letters escaped."""
+    if text.isascii():
+        return ()
+    names = dict.fromkeys(name for name in _HOST_NAME.findall(text) if _is_mixed(name))
+    return tuple((name, _escape_letters(name)) for name in names)
+
+
+def _is_mixed(name: str) -> bool:
+    if name.isascii():
+        return False
+    scripts = {_find_script(char) for char in name if char.isalpha()}
+    return len(scripts - set(_EAST_ASIAN)) > 1
+
+
+def _find_script(char: str) -> str:
+    """The script of a letter: the first word of its Unicode name."""
+    return "LATIN" if char.isascii() else unicodedata.name(char, "?").partition(" ")[0].partition("-")[0]
+
+
+def _escape_letters(name: str) -> str:
+    return "".join(char if not char.isalpha() or _find_script(char) == "LATIN" else escape_char(char) for char in name)

@@ -31,7 +31,7 @@ from handrail.settings.mcp_servers import ServerTable, list_server_problems
 
 if TYPE_CHECKING:
     from handrail import ToolSource
-    from handrail.acp.host import EditorServer
+    from handrail.acp.session import EditorServer
     from handrail.agent.turn import TurnLimits
     from handrail.mcp.client.sources import ServerSources
     from handrail.models.base import Model

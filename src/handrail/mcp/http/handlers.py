@@ -14,12 +14,11 @@ from pydantic import ValidationError
 
 from handrail.api import Handrail
 from handrail.mcp.calls import ClientCalls, Outcome, ParkedCall, has_answer
-from handrail.mcp.event_messages import EventMessage
 from handrail.mcp.http.middleware import Context, get_reply, get_session
 from handrail.mcp.http.request_runner import CallThreads, HeldCall, RequestRunner, Settled, open_messages, send_log
 from handrail.mcp.protocol import LEVEL_KEY, LEVELS, Caller, Level, parse_caller, parse_roots
 from handrail.mcp.request_state import resume_with_answer
-from handrail.mcp.results import build_call_result, build_tool_list, complete_result, refuse_unknown_tool
+from handrail.mcp.results import EventMessage, build_call_result, build_tool_list, complete_result, refuse_unknown_tool
 from handrail.mcp.sessions import SessionPool
 from handrail.protocol.errors import HandrailError
 from handrail.protocol.jsonrpc import INTERNAL_ERROR, ProtocolError

@@ -17,10 +17,10 @@ from pydantic import ValidationError
 from handrail.mcp.approval_watch import POLL_SECONDS, WAIT_SECONDS, ApprovalWatch
 from handrail.mcp.calls import ClientCalls, Outcome, ParkedCall, UnansweredCall
 from handrail.mcp.elicitation import apply_form, build_form
-from handrail.mcp.event_messages import EventMessage, build_message
 from handrail.mcp.http.middleware import Context, get_reply, get_session_id
 from handrail.mcp.protocol import Caller, Level
 from handrail.mcp.request_state import build_input_required
+from handrail.mcp.results import EventMessage, build_message
 from handrail.mcp.sessions import THREAD_CONNECTION
 from handrail.mcp.workers import Workers, end_all
 from handrail.protocol.events import Event

@@ -63,7 +63,7 @@ class Notifier:
 
     def attach(self, rail: "Handrail") -> None:
         """Follows the events of the session that was opened."""
-        from handrail.mcp.event_messages import MESSAGE_EVENTS, build_message  # noqa: PLC0415  needs a session
+        from handrail.mcp.results import MESSAGE_EVENTS, build_message  # noqa: PLC0415  needs a session
 
         def hear(event: "Event") -> None:
             message, call_id = build_message(event), getattr(event, "tool_call_id", None)
