@@ -54,7 +54,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> str:
         "the model is scripted",
         "FAILED (failures=1)",
         "✓ You allowed Edit cart.py once",
-        "⊘ read  .env: Rule fs.secret forbids reading .env",
+        "⊘ read  .env: credentials are neither read nor written (fs.secret)",
         "$ python3 -B -m unittest -q && ./prices.sh",
         "6 calls, 3 kept, 1 denied",
         "$ handrail log --changes",

@@ -23,7 +23,6 @@ from handrail.protocol.errors import StoreError, ToolError
 from handrail.protocol.results import OVERLAY_TIER
 from handrail.protocol.text import escape_control
 from handrail.protocol.tool_spec import ToolSpec
-from handrail.runtime import recovery
 from handrail.runtime.explain import (
     DecisionChange,
     Example,
@@ -251,7 +250,9 @@ def list_network_remarks(decision: Decision, command: CommandFact) -> list[str]:
         remarks = [f"a yes opens, for this call: {hosts}"]
     else:
         remarks = [f"it names {hosts}; without a question only what network.allow lists is open"]
-    return [*remarks, *(f"not opened: {escape_control(one)}" for one in command.unopened if one not in decision.reason)]
+    if decision.decision == "confirm":  # the reason names them
+        return remarks
+    return [*remarks, *(f"not opened: {escape_control(one)}" for one in command.unopened)]
 
 
 # The machine
@@ -322,4 +323,6 @@ def count_crashed_sessions(state: StateFolder) -> int:
 
 def restore_audit(state: StateFolder) -> int:
     """Adds the audit records that killed processes left out. Returns their number."""
+    from handrail.runtime import recovery  # noqa: PLC0415  it loads the journal
+
     return recovery.restore_audit(state, build_tool_set(Settings()))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from handrail.cli.commands.run_view import Glyphs, SpoofGuard, render_call_line, render_display
 from handrail.protocol.changes import Change, ChangeSet
 from handrail.protocol.events import Display
-from handrail.protocol.results import Meta, ToolResult
+from handrail.protocol.results import Artifacts, Meta, ToolResult
 
 OURS = re.compile(r"[^\S\n]*[✓●!✗⊘·»?]")
 
@@ -67,6 +67,9 @@ def test_the_line_of_a_command_has_the_number_of_its_change_once() -> None:
         data={"output": "", "exitCode": 0, "durationMs": 200.0},
         error=None,
         meta=Meta(truncated=False, undo=4),
+        artifacts=Artifacts(),
+        attachments=(),
+        warnings=(),
         duration_ms=200.0,
     )
     line = render_call_line(result, {"command": "touch a.txt"}, Glyphs(), change=made)

@@ -16,21 +16,15 @@ from handrail.policy.config import MCP_PREFIX, PolicyConfig, Rule, describe_rule
 from handrail.policy.decide import decide
 from handrail.policy.programs.registry import build_registry, find_example_refusal
 from handrail.policy.rules.lint import list_failing_examples
-from handrail.process.sessions.sessions import ProcessSessions
 from handrail.protocol.arguments import build_argument_error
 from handrail.protocol.decisions import Decision, Facts, ForeignFact, Mode, Verdict
 from handrail.protocol.errors import Problem, StoreError, ToolError
 from handrail.protocol.events import BrokenEvent
 from handrail.protocol.tool_spec import ToolSpec
 from handrail.protocol.wire import Wire, escape_surrogates, sanitize_json
-from handrail.runtime.decide import collect_touched_facts
-from handrail.runtime.facts import collect_command_facts, collect_process_facts
-from handrail.runtime.foreign.source import split_tool_name
 from handrail.runtime.registry import ToolSet, parse_arguments
-from handrail.runtime.session import build_opened_roots
 from handrail.sandbox.profile import HostLookup
 from handrail.settings import Settings
-from handrail.state import list_past_calls
 from handrail.store.grants import GrantedFolders
 from handrail.store.state_dir import StateFolder
 from handrail.tools.exec.spec import EXEC, ExecArguments
@@ -50,6 +44,8 @@ def open_roots(workspace: str, settings: Settings, rules: PolicyConfig, state: S
     """The workspace as a session has it, without the folders of that session."""
     opened = Workspace(workspace, *open_extra_roots(settings.paths.read_only, settings.paths.writable))
     if rules.outside == "ask":
+        from handrail.runtime.session import build_opened_roots  # noqa: PLC0415  few settings open folders
+
         folders = GrantedFolders(state.opened_folders(os.path.realpath(workspace)))
         build_opened_roots(opened, {"workspace": folders}, "", state, rules)
     return opened
@@ -80,6 +76,8 @@ class Explainer:
         return msgspec.structs.replace(decision, parts=decision.parts or (decision.to_part(),)), facts
 
     def _collect_command_facts(self, arguments: ExecArguments) -> Facts:
+        from handrail.runtime.facts import collect_command_facts  # noqa: PLC0415  tables that only commands need
+
         return collect_command_facts(
             self._workspace,
             arguments.command,
@@ -95,15 +93,20 @@ class Explainer:
         tool = offer.get(name)
         if tool is not None:
             return tool.spec, partial(self._collect_tool_facts, tool)
-        if name.startswith(MCP_PREFIX) and (parts := split_tool_name(name)) is not None:
-            fact = ForeignFact(server=parts[0], tool=parts[1])
-            return _build_foreign_spec(fact), lambda _: Facts(foreign=fact)
+        if name.startswith(MCP_PREFIX):
+            from handrail.runtime.foreign.source import split_tool_name  # noqa: PLC0415  few have other servers
+
+            if (parts := split_tool_name(name)) is not None:
+                fact = ForeignFact(server=parts[0], tool=parts[1])
+                return _build_foreign_spec(fact), lambda _: Facts(foreign=fact)
         message = f"Unknown Agent tool: {escape_surrogates(name)[:200]}"
         if reason := offer.why_off(name):
             message = f"{message} ({reason})"
         raise ToolError("UNKNOWN_TOOL", message, details=list(offer.names))
 
     def _collect_tool_facts(self, tool: Tool, arguments: Any) -> Facts:
+        from handrail.runtime.decide import collect_touched_facts  # noqa: PLC0415  commands need no journals
+
         touches = tool.touches(arguments)
         if touches.process is not None:
             return self._collect_process_facts(touches.process)
@@ -113,6 +116,9 @@ class Explainer:
             self._workspace.drop_cached()
 
     def _collect_process_facts(self, use: ProcessUse) -> Facts:
+        from handrail.process.sessions.sessions import ProcessSessions  # noqa: PLC0415  few ask about processes
+        from handrail.runtime.facts import collect_process_facts  # noqa: PLC0415  few ask about processes
+
         return collect_process_facts(use, lambda: ProcessSessions(self._processes), self._tier)
 
 
@@ -218,6 +224,8 @@ def replay(
 
     Answers of people are not compared.
     """
+    from handrail.state import list_past_calls  # noqa: PLC0415  explaining needs no journal
+
     changes, gone, unreadable = list[DecisionChange](), Counter[str](), list[str]()
     calls = unjudged = broken = 0
     for folder in folders:

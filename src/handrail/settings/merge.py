@@ -40,6 +40,8 @@ class IgnoredSetting(msgspec.Struct, frozen=True, kw_only=True):
     kind: LayerKind
     value: str = msgspec.field(name="said")
     """As it is written: `mode = "auto"`."""
+    key: str = ""
+    """Empty for a rule or a server."""
     line: int | None
     note: str
     """The whole sentence for a person."""
@@ -160,7 +162,7 @@ def _build_ignored_value(
     else:
         part = "is ignored" if held == below else f"counts only where it is stricter ({_render_value(held)})"
         note = f"{_describe_location(layer, line)}{written} {part}{_describe_reason(layer, key, curable=curable)}"
-    return IgnoredSetting(kind=layer.kind, value=written, line=line, note=note, until_trusted=curable)
+    return IgnoredSetting(kind=layer.kind, value=written, key=key, line=line, note=note, until_trusted=curable)
 
 
 def _build_untrusted(layer: Layer, written: str, line: int | None) -> IgnoredSetting:

@@ -14,7 +14,7 @@ from handrail.cli.exits import CommandFailed
 from handrail.cli.output import warn, write_out
 from handrail.models.base import CallPiece, StreamPiece
 from handrail.protocol.changes import ChangeSet
-from handrail.protocol.errors import REFUSAL_ADVICE
+from handrail.protocol.errors import ErrorInfo
 from handrail.protocol.events import (
     ChangeEvent,
     Display,
@@ -256,8 +256,7 @@ def render_call_line(
     error = result.error
     if error is not None:
         sign = glyphs.denied if error.code in _REFUSED else glyphs.failed
-        why = to_one_line(error.message.removesuffix(f" {REFUSAL_ADVICE}")).removeprefix(f"{result.name}: ")
-        return truncate(f"{sign} {_render_call(name, args)}: {why}", glyphs.width * 2)
+        return truncate(f"{sign} {_render_call(name, args)}: {_explain_error(error)}", glyphs.width * 2)
     facts = [truncate(_describe_outcome(result, change, glyphs), 60)]
     if result.meta.undo is not None:
         facts.append(f"undo {result.meta.undo}")
@@ -290,6 +289,15 @@ def _describe_lines(first: int, count: int, total: int | None) -> str:
     if first < 0:
         return f"{count} of the last {-first} lines"
     return f"lines {first}–{first + count - 1}{f' of {total}' if total is not None else ''}"
+
+
+def _explain_error(error: ErrorInfo) -> str:
+    """The rule of a refusal with its reason, else the message for the model."""
+    match error.details:
+        case {"rule": str(rule), "reason": str(reason)}:
+            return f"{to_one_line(reason)} ({rule})"
+        case _:
+            return to_one_line(error.message)
 
 
 def render_running_line(name: str, args: object, glyphs: Glyphs) -> str:

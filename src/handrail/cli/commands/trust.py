@@ -110,7 +110,7 @@ def _render_project(project: Project, untrusted: LoadedSettings, trusted: Loaded
 def _render_loosened(ignored: IgnoredSetting, trusted: LoadedSettings) -> str:
     """A line of the file, and the source that decides instead."""
     place = f"line {ignored.line}: " if ignored.line else ""
-    source = trusted.sources.get(ignored.value.partition(" = ")[0], "project file")
+    source = trusted.sources.get(ignored.key, "project file")
     instead = "" if source.startswith("project file") else f" (but the {source} decides here)"
     return f"  {place}{to_one_line(ignored.value)}{instead}"
 
