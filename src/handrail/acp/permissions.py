@@ -44,6 +44,7 @@ _POLL_SECONDS = 0.5
 _KINDS: dict[AnswerKind, PermissionOptionKind] = {
     "once": "allow_once",
     "workspace": "allow_always",
+    "edits": "allow_always",
     "session": "allow_always",
     "deny": "reject_once",
     "output": "reject_always",

@@ -48,6 +48,8 @@ _GIT_QUIET = frozenset(
 _FILTERS = frozenset({"head", "tail", "wc", "sort", "uniq", "cut", "tr", "nl", "true", "echo", "cd"})
 """Programs that read only the files they name."""
 _GIT_WORD = re.compile(r"\bgit\b")
+_BACKGROUND = re.compile(r"(?<![&>|<])&(?![&>])")
+_CHECK_RULES = frozenset({"exec.test", "exec.formatter"})
 _PROGRAM_NAME = re.compile(r"[A-Za-z0-9_.+\[-]{1,40}")
 _UNKNOWN_EFFECTS = frozenset({"unproven", "network"})
 
@@ -153,6 +155,18 @@ class ParsedCommand(msgspec.Struct, frozen=True, dict=True):
             return "none"
         alone = all(_is_quiet_git(step) or step.compares_or_filters for step in self.steps)
         return "alone" if alone else "among others"
+
+    @cached_property
+    def is_test_or_lint(self) -> bool:
+        """Whether all that may change something are test runners or linters."""
+        others = [step for step in self.steps if not step.is_read_only]
+        return bool(others) and all(step.classification.rule in _CHECK_RULES and not step.writes for step in others)
+
+    @cached_property
+    def may_leave_processes(self) -> bool:
+        """Whether the text may start something in the background."""
+        is_shown = self.unparsed is None and not any(step.inner or step.has_unparsed_text for step in self.steps)
+        return not is_shown and _BACKGROUND.search(self.text) is not None
 
     @cached_property
     def needs_display(self) -> bool:

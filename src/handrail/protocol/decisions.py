@@ -47,6 +47,8 @@ class PathFact(Wire, frozen=True):
     """Whether one of its hard links in the roots has the name of a credential."""
     read_only: bool = False
     """Whether the mode of the file allows no writing (0444)."""
+    sets_mode: bool = False
+    """Whether the call makes the file executable, or takes that back."""
 
 
 class DisplayedCommand(Wire, frozen=True):
@@ -183,6 +185,8 @@ class Decision(Wire, frozen=True):
     grants: tuple[str, ...] = ()
     """The grants that would make an approval unnecessary: classes of commands, or tools of other servers. Empty: a part
     that needs approval has none."""
+    edits: bool = False
+    """Whether the grant for plain edits may cover it. For a command, its changes have to be plain edits too."""
 
     def to_part(self) -> DecisionPart:
         """The decision as its only part."""

@@ -14,8 +14,12 @@ from handrail.protocol.wire import Time, Wire, escape_surrogates
 Permission = Literal["fs.read", "fs.write", "fs.delete", "proc.exec", "net.connect", "git.write"]
 PERMISSIONS: tuple[Permission, ...] = ("fs.read", "fs.write", "fs.delete", "proc.exec", "net.connect", "git.write")
 _PermissionType = Literal["read", "write", "command", "all"]
-AnswerKind = Literal["once", "session", "workspace", "output", "deny"]
+AnswerKind = Literal["once", "session", "workspace", "edits", "output", "deny"]
 Scope = Literal["session", "workspace"]
+EDITS = "plain edits"
+"""The grant for plain edits. No program has this name."""
+LOCAL_GIT = "git in this repository"
+"""The grant for git sub-commands that change only git's own files and tracked files."""
 _MAX_REPLY_CHARS = 20_000
 
 _COARSE: dict[Permission, _PermissionType] = {
@@ -87,8 +91,8 @@ class PermissionRequest(Wire, frozen=True):
     """The simple commands with their decisions, and the changes that need approval by themselves. Empty: there is only
     one part."""
     grants: tuple[str, ...] = ()
-    """What the answers `session` and `workspace` grant: classes of commands, `ruff format`, or a tool of another
-    server."""
+    """What the answers `session` and `workspace` grant: classes of commands, `ruff format`, `git in this repository`,
+    or a tool of another server."""
     preview: Preview | None = None
     edited: bool = False
     """Whether the user edited the command."""
@@ -145,12 +149,13 @@ class OpenedFolder(Wire, frozen=True, omit_defaults=False):
 
 
 class StandingGrant(Wire, frozen=True, omit_defaults=False):
-    """A standing approval: a class of commands, or a tool of another server."""
+    """A standing approval: a class of commands, plain edits, or a tool of another server."""
 
     id: str
     """The id to revoke it by."""
     command: str
-    """The class, `git commit`, or the tool, `mcp__github__create_issue`. It has no wildcards."""
+    """The class, `ruff format`, or the tool, `mcp__github__create_issue`, without wildcards. `plain edits` and
+    `git in this repository` stand for themselves."""
     scope: Scope
     """For the session, or for every session of the workspace until it is revoked."""
     session_id: str
@@ -161,16 +166,24 @@ class Answer(Wire, frozen=True):
     """The answer of the user."""
 
     kind: AnswerKind
-    """`session`, `workspace`: similar calls too. `output`: keep the output, discard the changes."""
+    """`session`, `workspace`: similar calls too. `edits`: plain edits too, in this session. `output`: keep the output,
+    discard the changes."""
     reason: str | None = None
     """Why not. The model reads it."""
     revision: int | None = None
     """The revision of the request. Absent: the first one. A denial counts for all revisions."""
+<<<<<<< HEAD
+    by: Literal["preview"] | None = None
+    """`preview`: handrail kept a preview that changed nothing, or only caches. Absent: a person answered."""
+=======
+    by: Literal["grant"] | None = None
+    """`grant`: the grant for plain edits covers it. Absent: a person answered."""
+>>>>>>> edits
 
     @property
     def approves(self) -> bool:
         """Whether it runs the call, or commits its preview."""
-        return self.kind in {"once", "session", "workspace"}
+        return self.kind in {"once", "session", "workspace", "edits"}
 
 
 class Question(Wire, frozen=True):

@@ -158,6 +158,8 @@ class AuditRecord(Envelope, frozen=True):
     server_name: str | msgspec.UnsetType = msgspec.UNSET
     command: str | msgspec.UnsetType = msgspec.UNSET
     """Programs, subcommands and option names of a command, whether it ran or not."""
+    answered_by: str | msgspec.UnsetType = msgspec.UNSET
+    """`preview` if handrail kept a preview that changed nothing, or only caches, without asking."""
 
     @property
     def label(self) -> str:

@@ -94,6 +94,8 @@ class Meta(Wire, frozen=True):
     """How many names a search skipped because policy protects them, up to the last result shown. Absent: they could not
     be counted in time. Their content plays no part."""
     engine: Literal["ripgrep", "python"] | None = None
+    answered_by: Literal["preview"] | None = None
+    """`preview`: the call needs approval, and its preview changed nothing or only caches, so no person was asked."""
     next_offset: int | None = None
     """The `offset` of the next page."""
     output: str | None = None

@@ -5,12 +5,13 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from handrail.policy.config import MCP_PREFIX, SKILL, PolicyConfig
+from handrail.policy.config import MCP_PREFIX, SKILL, PolicyConfig, find_grant
 from handrail.policy.decide import decide
 from handrail.protocol.arguments import build_argument_error
 from handrail.protocol.changes import Change
 from handrail.protocol.decisions import Access, Decision, Facts, MemoryFact, PathFact
 from handrail.protocol.errors import REFUSAL_ADVICE, ErrorCode, Problem, ToolError
+from handrail.protocol.permissions import LOCAL_GIT
 from handrail.protocol.tool_spec import ToolSpec, parse_major_version
 from handrail.protocol.wire import escape_surrogates
 from handrail.runtime.pending_call import PendingCall
@@ -87,7 +88,9 @@ def _gather_facts(session: Session, pending: PendingCall) -> None:
 def _decide_call(session: Session, pending: PendingCall) -> None:
     """Asks the policy. A denial ends the call. A call that needs approval goes on to its permission request."""
     rules = session.rules
-    may_be_granted = pending.facts.command is not None or pending.facts.foreign is not None
+    facts = pending.facts
+    changes = any(fact.access != "read" for fact in facts.paths)
+    may_be_granted = changes or facts.command is not None or facts.foreign is not None
     if may_be_granted and (grants := session.grants.current()):
         rules = replace(rules, grants=grants)
     if pending.answer is not None:
@@ -136,9 +139,13 @@ def recheck_server(session: Session, pending: PendingCall) -> None:
 
 
 def judge_call_changes(
-    session: Session, pending: PendingCall, changes: tuple[Change, ...], configs: Mapping[str, str]
+    session: Session,
+    pending: PendingCall,
+    changes: tuple[Change, ...],
+    configs: Mapping[str, str],
+    list_tracked: Callable[[], frozenset[str]] = frozenset,
 ) -> Decision:
-    """Decides about the changes that a command made in its overlay."""
+    """Decides about the changes that a command made in its overlay. `list_tracked` lists those that git tracks."""
     from handrail.policy.changeset import judge_changes  # noqa: PLC0415  few commands change something
     from handrail.runtime.facts import list_steering_paths  # noqa: PLC0415  tables that only commands need
 
@@ -153,6 +160,7 @@ def judge_call_changes(
         configs=configs,
         tool=pending.name,
         steering=list_steering_paths(session.workspace, changes),
+        tracked=list_tracked() if _is_local_git(pending, rules) else None,
     )
     if decision.decision == "deny" or (decision.decision == "confirm" and pending.preview_id is None):
         pending.outcome_decision = decision  # the answer to a preview covers what needs approval in it
@@ -179,6 +187,15 @@ def _is_approved(pending: PendingCall, rules: PolicyConfig) -> bool:
     return decide(pending.tool.spec, pending.call.requested_permissions, pending.facts, by_mode).decision != "allow"
 
 
+def _is_local_git(pending: PendingCall, rules: PolicyConfig) -> bool:
+    """Whether the grant for local git allowed the call, and nothing else did."""
+    if pending.answer is not None or find_grant(rules.grants, LOCAL_GIT) is None:
+        return False
+    ungranted = replace(rules, grants=())
+    decision = decide(pending.tool.spec, pending.call.requested_permissions, pending.facts, ungranted)
+    return decision.grants == (LOCAL_GIT,)
+
+
 # Facts
 
 
@@ -188,7 +205,8 @@ def collect_touched_facts(workspace: Workspace, touched: Touches) -> Facts:
         partial(_build_located_fact, workspace, locate_error) if locate_error else partial(build_path_fact, workspace)
     )
     paths = [look(path, "read") for path in touched.reads]
-    paths += [look(path, "write") for path in touched.writes]
+    writes = [look(path, "write") for path in touched.writes]
+    paths += [replace(fact, sets_mode=True) if fact.path in touched.modes else fact for fact in writes]
     paths += [look(path, "delete") for path in touched.deletes]
     use = touched.memory
     memory = MemoryFact(action=use.action, note=use.note) if use is not None else None

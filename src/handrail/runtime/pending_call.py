@@ -13,7 +13,7 @@ from handrail.protocol.calls import ToolCall
 from handrail.protocol.changes import ChangeSet
 from handrail.protocol.decisions import Decision, Facts
 from handrail.protocol.errors import CODES, RETRYABLE, ErrorInfo, ToolError
-from handrail.protocol.events import ToolCallStart
+from handrail.protocol.events import KIND_NAMES, ToolCallPermissionGranted, ToolCallStart
 from handrail.protocol.events import Warning as WarningEvent
 from handrail.protocol.permissions import Answer, FileBinding, PermissionRequest
 from handrail.protocol.results import ToolResult
@@ -175,10 +175,11 @@ def load_call(journal: SessionJournal, offer: ToolSet, entry: CallEntry, budget:
     from handrail.store.inbox import find_last_request  # noqa: PLC0415  most calls need no approval
 
     request = find_last_request(journal.database, entry.id)
+    own = _find_preview_answer(journal, entry) if entry.decision.decision == "confirm" else None
     if request is not None and request.edited and request.command is not None:
         call = replace_command(call, request.command)  # a person edited the command
     pending = PendingCall(call, budget, entry.batch_id)
-    pending.approval = Approval(request) if request is not None else None
+    pending.approval = own or (Approval(request) if request is not None else None)
     pending.journal_state = entry.state
     # Whether the tool is still offered is checked before the call runs.
     pending.tool = offer.get_registered(call.name) or NO_TOOL
@@ -186,6 +187,14 @@ def load_call(journal: SessionJournal, offer: ToolSet, entry: CallEntry, budget:
     if not is_readable:
         pending.fail(ToolError("INTERNAL", "The journal's record of this call cannot be read. Nothing more was run."))
     return pending
+
+
+def _find_preview_answer(journal: SessionJournal, entry: CallEntry) -> Approval | None:
+    """The approval of a call that its preview answered. Unless the call was parked, only an event has it."""
+    for event in journal.list_events_of(entry.id, KIND_NAMES[ToolCallPermissionGranted]):
+        if isinstance(event, ToolCallPermissionGranted) and event.answer.by is not None:
+            return Approval(event.permission_request, event.answer)
+    return None
 
 
 def build_call(event: ToolCallStart) -> ToolCall:

@@ -38,11 +38,13 @@ _GOES_ON = "Goes on after the call; not covered by undo."
 _WIDEST_COLUMNS = 200
 """The width for columns if there is no limit. Each cell is padded to the longest."""
 _VERDICTS = {"allow": "runs", "confirm": "asks", "deny": "never"}
-_KEYS: dict[AnswerKind, str] = {"once": "y", "session": "s", "workspace": "w", "output": "o", "deny": "n"}
+_KEYS: dict[AnswerKind, str] = {"once": "y", "session": "s", "workspace": "w", "edits": "a", "output": "o", "deny": "n"}
 _NUMBERS = {"y": "1", "s": "2", "n": "3"}
 _MIN_TWO_COLUMN_WIDTH = 96
 _NOT_NOW = " (not while it is out of date)"
 _LONGER = frozenset({"session", "workspace"})
+_ALLOW_EDITS = "allow plain edits in this session"
+_EDITS_ALLOWED = "plain edits in this session"
 _HOST_NAME = re.compile(r"[\w.-]+")
 _EAST_ASIAN = ("CJK", "HIRAGANA", "KATAKANA", "HANGUL", "BOPOMOFO", "IDEOGRAPHIC")
 """Scripts without letters that look like Latin ones."""
@@ -144,6 +146,7 @@ def describe_answers(request: PermissionRequest, *, with_reason: bool = True) ->
         "once": "keep this result" if keeps else "allow it, this once",
         "session": f"{verb}, and {grant} in this session",
         "workspace": f"{verb}, and {grant} in this workspace",
+        "edits": f"{verb}, and {_ALLOW_EDITS}",
         "output": "drop changes, show model output" if keeps else "drop its changes, show the model what it printed",
         "deny": f"{'drop' if keeps else 'deny'} it{reason}",
     }
@@ -189,6 +192,8 @@ def render_answer_line(request: PermissionRequest, answer: Answer, *, width: int
         done, how = "took only the output of", "; its changes are dropped"
     elif answer.kind in _LONGER and request.kind == "external_directory":
         done, how = "allowed", f", and opened {_format_folders(request)} to this {answer.kind}"
+    elif answer.kind == "edits":
+        done, how = "allowed", f", and {_EDITS_ALLOWED}"
     elif answer.kind in _LONGER:
         done, how = "allowed", f", and {_format_command_classes(request)} in this {answer.kind}"
     else:
@@ -208,6 +213,7 @@ def render_kept_line(
     facts = [summarize_files(run) if run is not None else format_file_count(0)]
     facts += [f"undo {result.meta.undo}"] if result is not None and result.meta.undo is not None else []
     facts += [f"{_format_command_classes(request)} in this {answer.kind}"] if answer.kind in _LONGER else []
+    facts += [_EDITS_ALLOWED] if answer.kind == "edits" else []
     facts += ["kept when all of its batch is answered"] if result is None else []
     how = "".join(f"{', ' if plain else ' · '}{fact}" for fact in facts)
     return _render_success(request, "kept" if result is not None else "said yes to", how, width, plain=plain)

@@ -269,15 +269,16 @@ def _is_tracked(path: str, roots: tuple[str, ...]) -> bool:
         folder = os.path.dirname(folder)
         index = os.path.join(folder, ".git", "index")
         if (version := _read_version(index)) is not None:
-            return _holds_name(_read_index(index, version), os.fsencode(os.path.relpath(path, folder)))
+            return has_index_entry(_read_index(index, version), path, folder)
     return False
 
 
-def _holds_name(index: bytes, name: bytes) -> bool:
-    """Whether an index has an entry of this name or in this folder.
+def has_index_entry(index: bytes, path: str, folder: str) -> bool:
+    """Whether the index of the repository in `folder` has an entry for a path, or below it. Both paths are absolute.
 
     The length of a name stands before it, a NUL behind it. Version 4 shortens names, so there some are not found.
     """
+    name = os.fsencode(os.path.relpath(path, folder))
     at = index.find(name)
     while at >= 0:
         length = min(index.find(b"\0", at) - at, _NAME_LENGTH_BITS)

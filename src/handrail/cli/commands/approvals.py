@@ -40,6 +40,7 @@ from handrail.cli.usage import parse_nonempty_text
 from handrail.protocol.changes import Preview
 from handrail.protocol.errors import HandrailError, ToolError, UsageError
 from handrail.protocol.permissions import (
+    EDITS,
     Answer,
     AnswerKind,
     InboxQuestion,
@@ -110,9 +111,9 @@ def _add_allow_arguments(parser: ArgumentParser) -> None:
     how = parser.add_mutually_exclusive_group()
     how.add_argument(
         "--scope",
-        choices=("once", "session", "workspace"),
+        choices=("once", "session", "workspace", "edits"),
         default="once",
-        help="also stop asking for its class of commands, where the request offers that (once)",
+        help="also stop asking for its class of commands, or for plain edits, where the request offers that (once)",
     )
     how.add_argument(
         "--output-only", action="store_true", help="what it printed, without what it changed, where it was tried"
@@ -333,7 +334,8 @@ def _build_grant_row(grant: StoredGrant, names: dict[str, str]) -> dict[str, Any
         return row | {"kind": "folder", "path": granted.path, "access": granted.access}
     if granted.command.startswith(MCP_PREFIX):
         return row | {"kind": "tool", "tool": granted.command}
-    return row | {"kind": "command", "command": granted.command}
+    kind = "edits" if granted.command == EDITS else "command"
+    return row | {"kind": kind, "command": granted.command}
 
 
 def _render_inbox(

@@ -19,6 +19,7 @@ from handrail.protocol.wire import encode
 if TYPE_CHECKING:
     from argparse import ArgumentParser
 
+_KEPT_UNASKED = "not asked: it ran sealed, and changed nothing that needs you ([ask] empty_preview)"
 _EXITS = {
     "PERMISSION_REQUIRED": WAITING,
     "LIMIT_EXCEEDED": LIMIT,
@@ -116,6 +117,8 @@ def _print_success(result: ToolResult[Any]) -> None:
     print_out(result.content)
     if result.meta.truncated:
         print_note(f"{result.summary}; {_describe_rest(result)}")
+    if result.meta.answered_by is not None:
+        print_note(_KEPT_UNASKED)
     if result.meta.undo is not None:
         print_note(f"to take it back: handrail undo {result.meta.undo}")
     if result.meta.sandbox is not None:

@@ -31,7 +31,12 @@ from handrail.state import build_export_path, open_journal
 
 _SCHEMA = "handrail.log/1"
 _VERDICTS = {"allow": "allowed", "confirm": "asked", "deny": "refused"}
-_ANSWERS: dict[AnswerKind, str] = {"once": "this once", "session": "for the session", "workspace": "for the workspace"}
+_ANSWERS: dict[AnswerKind, str] = {
+    "once": "this once",
+    "session": "for the session",
+    "workspace": "for the workspace",
+    "edits": "with plain edits in the session",
+}
 
 
 def run(options: SimpleNamespace) -> int:
@@ -258,7 +263,7 @@ def _build_line_data(history: LineHistory) -> dict[str, Any]:
         "call": call | {"messageId": start.message_id, "command": story.asked.command if story.asked else None},
         "decision": story.decision,
         "mode": story.mode,
-        "answer": {"kind": answer.kind, "time": story.answered} if answer is not None else None,
+        "answer": {"kind": answer.kind, "by": answer.by or "person", "time": story.answered} if answer else None,
         "prompt": {"messageId": prompt.message_id, "text": prompt.text} if prompt else None,
     }
 
@@ -324,6 +329,8 @@ def _describe_decision(story: CallStory) -> str:
 def _describe_answer(story: CallStory) -> str:
     if story.answer is None or story.answered is None:
         return "nobody had to be asked"
+    if story.answer.by is not None:
+        return f"kept without asking, its preview changed nothing that needs you, {format_time(story.answered)}"
     preview = story.asked.preview if story.asked is not None else None
     done = "kept" if preview is not None and preview.tried is not None else "allowed"
     return f"{done} by a person, {_ANSWERS.get(story.answer.kind, story.answer.kind)}, {format_time(story.answered)}"

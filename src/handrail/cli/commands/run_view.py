@@ -258,6 +258,8 @@ def render_call_line(
         sign = glyphs.denied if error.code in _REFUSED else glyphs.failed
         return truncate(f"{sign} {_render_call(name, args)}: {_explain_error(error)}", glyphs.width * 2)
     facts = [truncate(_describe_outcome(result, change, glyphs), 60)]
+    if result.meta.answered_by is not None:
+        facts.append("not asked")
     if result.meta.undo is not None:
         facts.append(f"undo {result.meta.undo}")
     facts.append(format_rounded_seconds(result.duration_ms / 1e3))

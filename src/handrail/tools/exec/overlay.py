@@ -5,11 +5,12 @@ import re
 from collections.abc import Generator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import partial
 
 from msgspec.structs import replace
 
 from handrail.changes.model import CommandPreview, OverlayChanges
-from handrail.changes.overlay.changes import add_diffs, examine, read_git_configs
+from handrail.changes.overlay.changes import add_diffs, examine, list_tracked_changes, read_git_configs
 from handrail.changes.overlay.commit import commit
 from handrail.changes.overlay.previews import (
     count_preview_bytes,
@@ -50,6 +51,8 @@ from handrail.workspace.workspace import Workspace
 
 _DROPPED = "Nothing of the command was kept."
 _MIXED = "it uses git, which tracks a credential here, and other programs of it could print that"
+_TRIED_NETWORK = "blocked: it tried a connection, and has no network here"
+_PREVIEW_VARIABLES = (("PYTHONDONTWRITEBYTECODE", "1"), ("NPM_CONFIG_UPDATE_NOTIFIER", "false"))
 _MAX_SHOWN_CHARS = 60_000
 """Characters of a preview that a person is shown. The stored preview has all of it."""
 _MAX_SHOWN_CHANGES = 200
@@ -79,7 +82,10 @@ def _judge_and_commit(run: CommandRun, preview: CommandPreview, overlay: Overlay
     if preview.ran.ending != "exit":
         return ChangeOutcome()
     context, examined = run.context, preview.examined
-    decision = context.judge(examined.changes, read_git_configs(context.workspace, overlay, examined))
+    configs = read_git_configs(context.workspace, overlay, examined)
+    decision = context.judge(
+        examined.changes, configs, partial(list_tracked_changes, context.workspace, overlay, examined)
+    )
     if decision.decision == "allow":
         return commit_preview(context, run.recorder, preview, overlay)
     if decision.decision == "deny":
@@ -159,13 +165,14 @@ def preview_command(run: CommandRun) -> Preview:
     if run.command.git_use == "among others" and _list_tracked_credentials(run):
         return Preview(kind="none", text=_MIXED)
 
-    profile, history = run.profile, run.recorder.history
+    # Python reads the caches that exist and writes none. npm does not look for a newer npm.
+    profile, history = replace(run.profile, variables=_PREVIEW_VARIABLES), run.recorder.history
     room, limit = history.preview_allowance()
     preview_id = ""
     try:
         with _stack_earlier_changes(run) as below, open_overlay(run, below) as overlay:
             finished = run_command(run, watch_disk(run, profile, overlay, room), overlay=overlay)
-            preview = build_preview(run, finished, overlay)
+            preview = _note_access(run, build_preview(run, finished, overlay), finished.profile)
             if run.context.earlier_changes:
                 preview = set_expected_changes(preview, run.context.earlier_changes)
             with discard_output_on_error(preview.ran):
@@ -179,6 +186,14 @@ def preview_command(run: CommandRun) -> Preview:
         if preview_id:
             delete_preview(history, preview_id)  # no request will name it
         raise
+
+
+def _note_access(run: CommandRun, preview: CommandPreview, profile: SandboxProfile) -> CommandPreview:
+    """Adds whether the command tried a connection, and whether all credentials were hidden from it."""
+    blocked = (*preview.blocked, *([_TRIED_NETWORK] if preview.ran.tried_network else []))
+    masked = run.environment.sensitive_paths.scan(run.context.workspace.roots)
+    is_hidden = set(masked.credentials) <= {*profile.hidden_files} and not _list_tracked_credentials(run)
+    return replace(preview, blocked=blocked, masked=is_hidden)
 
 
 @contextmanager
