@@ -172,13 +172,9 @@ class Answer(Wire, frozen=True):
     """Why not. The model reads it."""
     revision: int | None = None
     """The revision of the request. Absent: the first one. A denial counts for all revisions."""
-<<<<<<< HEAD
-    by: Literal["preview"] | None = None
-    """`preview`: handrail kept a preview that changed nothing, or only caches. Absent: a person answered."""
-=======
-    by: Literal["grant"] | None = None
-    """`grant`: the grant for plain edits covers it. Absent: a person answered."""
->>>>>>> edits
+    by: Literal["preview", "grant"] | None = None
+    """`preview`: the preview changed nothing, or only caches. `grant`: the grant for plain edits covers the preview.
+    Absent: a person answered."""
 
     @property
     def approves(self) -> bool:

@@ -94,8 +94,8 @@ def _decide_call(session: Session, pending: PendingCall) -> None:
     if may_be_granted and (grants := session.grants.current()):
         rules = replace(rules, grants=grants)
     if pending.answer is not None:
-        # A person was asked, so the run is attended. A path that is still outside leads elsewhere by now.
-        rules = replace(rules, unattended=False, outside="deny")
+        # If a person answered, the run is attended. A path that is still outside leads elsewhere by now.
+        rules = replace(rules, unattended=rules.unattended and pending.answer.by is not None, outside="deny")
     pending.rules = rules
     decision = pending.decision = decide(pending.tool.spec, pending.call.requested_permissions, pending.facts, rules)
     if decision.decision == "deny":

@@ -11,23 +11,21 @@ from handrail.protocol.calls import Parked
 from handrail.protocol.errors import StoreError, ToolError
 from handrail.protocol.events import ToolCallPermissionRequired, ToolCallQuestionRequired
 from handrail.protocol.permissions import PermissionRequest, Question
+from handrail.runtime.auto_approval import approve_automatically
 from handrail.runtime.decide import DECIDING
 from handrail.runtime.execute import close_call, take_steps
 from handrail.runtime.pending_call import Approval, PendingCall, drop_preview, load_answer
 from handrail.runtime.permission_request import (
-    answer_by_grant,
     bind_files,
     build_request,
     drop_preview_on_failure,
-    load_request,
     request_approval,
     require_answer,
 )
-from handrail.runtime.preview_answer import answer_by_preview
 from handrail.runtime.recovery import recover
-from handrail.runtime.results import build_answer_event, build_event_fields, build_start_event
+from handrail.runtime.results import build_event_fields, build_start_event
 from handrail.runtime.session import Session
-from handrail.store.approvals import CallToPark, claim_ready, save_answer, save_parked
+from handrail.store.approvals import CallToPark, claim_ready, save_parked
 from handrail.store.grants import has_variables, save_variables
 from handrail.store.inbox import list_pending_questions, list_pending_requests
 from handrail.store.state_dir import save_workspace_path
@@ -38,28 +36,12 @@ from handrail.tools.tool import ApprovalNeededError
 
 def park_for_approval(session: Session, batch: list[PendingCall]) -> Parked | None:
     """Requests the approvals that a batch needs, then parks all of it. Nothing of the batch has run. None if no call
-<<<<<<< HEAD
-    needs a person any more, because each of them failed in its preview or was answered by it."""
+    needs a person any more: each of them failed in its preview, or was approved by its preview or a grant."""
     for number, pending in enumerate(batch):
         if pending.needs_approval:
-            take_steps(session, pending, (partial(request_approval, earlier=batch[:number]), answer_by_preview))
+            take_steps(session, pending, (partial(request_approval, earlier=batch[:number]), approve_automatically))
     asking = [pending for pending in batch if pending.needs_approval and pending.answer is None]
     return park(session, batch, asking) if asking else None
-=======
-    needs approval any more: it failed in its preview, or a grant covers that."""
-    for number, pending in enumerate(batch):
-        if pending.needs_approval:
-            take_steps(session, pending, (partial(request_approval, earlier=batch[:number]), answer_by_grant))
-    requested = [pending for pending in batch if pending.needs_approval]
-    if all(pending.answer is not None for pending in requested):
-        return None
-    parked = park(session, batch, requested)
-    for pending in requested:
-        if pending.request is not None and pending.answer is not None:
-            stored = load_request(session, pending.request.id)
-            save_answer(session.journal, stored, pending.answer, build_answer_event(pending.request, pending.answer))
-    return load_parked(session, parked.batch_id) if any(one.answer for one in requested) else parked
->>>>>>> edits
 
 
 def park_after_run(
@@ -178,9 +160,9 @@ def release_batch(session: Session, batch_id: str) -> None:
 
 def redecide(session: Session, batch: list[PendingCall]) -> None:
     """Decides the calls of a resumed batch by the facts of now, and applies their answers."""
-    for number, pending in enumerate(batch):
+    for pending in batch:
         take_steps(session, pending, (_apply_answer,))  # separate: the next steps see the roots that it opens
-        take_steps(session, pending, (*DECIDING, partial(require_answer, earlier=batch[:number])))
+        take_steps(session, pending, (*DECIDING, require_answer))
     session.workspace.drop_cached()
 
 

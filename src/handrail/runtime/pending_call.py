@@ -52,6 +52,10 @@ class Approval(Struct, frozen=True):
     """Previews of earlier calls of the batch that its own builds on and that are not committed yet."""
 
 
+def build_approval(request: PermissionRequest, answer: Answer) -> Approval:
+    return Approval(request, answer, request.bound_files, frozenset(request.base_previews))
+
+
 class PendingCall(Struct, eq=False):
     """One call on its way. Each stage fills its own group of fields."""
 
@@ -175,7 +179,7 @@ def load_call(journal: SessionJournal, offer: ToolSet, entry: CallEntry, budget:
     from handrail.store.inbox import find_last_request  # noqa: PLC0415  most calls need no approval
 
     request = find_last_request(journal.database, entry.id)
-    own = _find_preview_answer(journal, entry) if entry.decision.decision == "confirm" else None
+    own = _find_auto_approval(journal, entry) if entry.decision.decision == "confirm" else None
     if request is not None and request.edited and request.command is not None:
         call = replace_command(call, request.command)  # a person edited the command
     pending = PendingCall(call, budget, entry.batch_id)
@@ -189,11 +193,11 @@ def load_call(journal: SessionJournal, offer: ToolSet, entry: CallEntry, budget:
     return pending
 
 
-def _find_preview_answer(journal: SessionJournal, entry: CallEntry) -> Approval | None:
-    """The approval of a call that its preview answered. Unless the call was parked, only an event has it."""
+def _find_auto_approval(journal: SessionJournal, entry: CallEntry) -> Approval | None:
+    """The approval without a person. Unless the call was parked, only an event has it."""
     for event in journal.list_events_of(entry.id, KIND_NAMES[ToolCallPermissionGranted]):
         if isinstance(event, ToolCallPermissionGranted) and event.answer.by is not None:
-            return Approval(event.permission_request, event.answer)
+            return build_approval(event.permission_request, event.answer)
     return None
 
 
@@ -226,8 +230,7 @@ def load_answer(session: Session, pending: PendingCall) -> None:
 
     found = find_answer(session.journal.database, pending.call.tool_call_id)
     if found is not None:
-        request, answer = found
-        pending.approval = Approval(request, answer, request.bound_files, frozenset(request.base_previews))
+        pending.approval = build_approval(*found)
 
 
 # Stored previews

@@ -12,15 +12,13 @@ from msgspec.structs import replace
 from handrail.changes.model import OverlayChanges
 from handrail.changes.overlay.commit import is_unchanged_since, list_stale_paths
 from handrail.changes.overlay.previews import load_preview
-from handrail.policy.config import GRANTED, find_grant
-from handrail.policy.decide import EDITS_ALLOWED, list_permissions
+from handrail.policy.decide import list_permissions
 from handrail.policy.parse import parse_command
 from handrail.protocol.changes import PREVIEW_GONE, Preview
-from handrail.protocol.decisions import CommandFact, Decision, DecisionPart, ForeignFact
+from handrail.protocol.decisions import CommandFact, DecisionPart, ForeignFact
 from handrail.protocol.errors import StoreError, ToolError, UsageError
 from handrail.protocol.events import ToolCallPermissionRequired, ToolCallStart
 from handrail.protocol.permissions import (
-    EDITS,
     Answer,
     AnswerKind,
     FileBinding,
@@ -76,19 +74,6 @@ def request_approval(session: Session, pending: PendingCall, earlier: Sequence[P
     pending.approval = Approval(request)
 
 
-def answer_by_grant(_: Session, pending: PendingCall) -> None:
-    """A step: approves the preview of a command if the grant for plain edits covers it."""
-    request, rules = pending.request, pending.rules
-    grant = find_grant(rules.grants, EDITS) if rules is not None else None
-    if request is None or request.command is None or grant is None or "edits" not in request.answers:
-        return
-    answer = Answer(kind="once", revision=request.revision, by="grant")
-    pending.approval = Approval(request, answer, request.bound_files, frozenset(request.base_previews))
-    pending.outcome_decision = Decision(
-        decision="allow", rule=f"{GRANTED}{grant.id}", reason=EDITS_ALLOWED, subject=request.command
-    )
-
-
 @contextmanager
 def drop_preview_on_failure(session: Session, preview: Preview | None) -> Generator[None]:
     try:
@@ -98,13 +83,11 @@ def drop_preview_on_failure(session: Session, preview: Preview | None) -> Genera
         raise
 
 
-def require_answer(session: Session, pending: PendingCall, earlier: Sequence[PendingCall] = ()) -> None:
+def require_answer(session: Session, pending: PendingCall) -> None:
     """A step: fails a resumed call that needs approval now and has none. Its preview may have failed when the batch was
     parked, and then fails again with the same error. Or the mode is stricter now."""
     if pending.answer is None and pending.decision.decision == "confirm":
-        request_approval(session, pending, earlier)
-        answer_by_grant(session, pending)
-    if pending.answer is None and pending.decision.decision == "confirm":
+        request_approval(session, pending)
         raise ToolError("CONFLICT", "This needs a person's yes now, and nobody was asked. Nothing ran. Call again.")
 
 
