@@ -39,7 +39,7 @@ from handrail.policy.verdict import (
 )
 from handrail.policy.wrappers import can_run_code, has_program_option
 from handrail.protocol.decisions import Access, CommandFact, DecisionPart, DisplayedCommand, Facts, Mode, PathFact
-from handrail.protocol.permissions import LOCAL_GIT
+from handrail.protocol.permissions import StandingGrant
 
 
 class PolicyContext(msgspec.Struct, frozen=True):
@@ -217,7 +217,7 @@ def _judge_by_rules(step: CommandStep, context: PolicyContext, default: PartVerd
             verdict = judge_by_rule(step.text, rule)
             return pick_strictest([default, verdict]) if default.final else verdict
     grant = find_grant(rules.grants, default.part.grant) if rules.grants else None
-    if grant is None and default.part.grant == LOCAL_GIT:  # a grant of before is for one sub-command
+    if grant is None and default.part.grant == StandingGrant.LOCAL_GIT:  # a grant of before is for one sub-command
         grant = find_grant(rules.grants, step.classification.grant)
     if grant is None:
         return default
@@ -238,7 +238,7 @@ def _find_grant_class(step: CommandStep, fact: CommandFact) -> str:
         return ""
     if not grant.startswith("git ") or not has_git_table(step.words) or fact.yields or not fact.has_overlay:
         return grant
-    return LOCAL_GIT if is_local_git(step.words) else ""
+    return StandingGrant.LOCAL_GIT if is_local_git(step.words) else ""
 
 
 def _is_deletion(step: CommandStep) -> bool:

@@ -23,7 +23,7 @@ from handrail.policy.verdict import (
     restrict_path,
 )
 from handrail.protocol.decisions import CommandFact, Decision, Facts, ForeignFact, MemoryFact, PathFact, ProcessFact
-from handrail.protocol.permissions import EDITS, PERMISSIONS, Permission
+from handrail.protocol.permissions import PERMISSIONS, Permission, StandingGrant
 from handrail.protocol.tool_spec import ToolSpec
 
 _PART_KINDS: dict[Permission, PartKind] = {
@@ -67,7 +67,7 @@ def _apply_edits(decision: Decision, verdicts: list[PartVerdict], facts: Facts, 
 
     if not may_be_edits(facts, verdicts):
         return decision
-    grant = find_grant(rules.grants, EDITS) if facts.command is None else None
+    grant = find_grant(rules.grants, StandingGrant.EDITS) if facts.command is None else None
     if grant is None:
         return replace(decision, edits=True)
     return combine([allow(verdict.part.subject, f"{GRANTED}{grant.id}", EDITS_ALLOWED) for verdict in verdicts], rules)

@@ -1,7 +1,7 @@
 """Requests to a person: permission requests, questions, their answers."""
 
 from collections.abc import Iterable
-from typing import Literal
+from typing import ClassVar, Literal
 
 import msgspec
 
@@ -16,10 +16,6 @@ PERMISSIONS: tuple[Permission, ...] = ("fs.read", "fs.write", "fs.delete", "proc
 _PermissionType = Literal["read", "write", "command", "all"]
 AnswerKind = Literal["once", "session", "workspace", "edits", "output", "deny"]
 Scope = Literal["session", "workspace"]
-EDITS = "plain edits"
-"""The grant for plain edits. No program has this name."""
-LOCAL_GIT = "git in this repository"
-"""The grant for git sub-commands that change only git's own files and tracked files."""
 _MAX_REPLY_CHARS = 20_000
 
 _COARSE: dict[Permission, _PermissionType] = {
@@ -150,6 +146,11 @@ class OpenedFolder(Wire, frozen=True, omit_defaults=False):
 
 class StandingGrant(Wire, frozen=True, omit_defaults=False):
     """A standing approval: a class of commands, plain edits, or a tool of another server."""
+
+    EDITS: ClassVar[str] = "plain edits"
+    """Modified and new files. No program has this name."""
+    LOCAL_GIT: ClassVar[str] = "git in this repository"
+    """Git sub-commands that change only git's own files and tracked files."""
 
     id: str
     """The id to revoke it by."""

@@ -159,7 +159,7 @@ class AuditRecord(Envelope, frozen=True):
     command: str | msgspec.UnsetType = msgspec.UNSET
     """Programs, subcommands and option names of a command, whether it ran or not."""
     answered_by: str | msgspec.UnsetType = msgspec.UNSET
-    """`preview` if handrail kept a preview that changed nothing, or only caches, without asking."""
+    """`preview` or `grant` if that approved the call instead of a person."""
 
     @property
     def label(self) -> str:

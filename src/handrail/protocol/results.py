@@ -94,8 +94,9 @@ class Meta(Wire, frozen=True):
     """How many names a search skipped because policy protects them, up to the last result shown. Absent: they could not
     be counted in time. Their content plays no part."""
     engine: Literal["ripgrep", "python"] | None = None
-    answered_by: Literal["preview"] | None = None
-    """`preview`: the call needs approval, and its preview changed nothing or only caches, so no person was asked."""
+    answered_by: Literal["preview", "grant"] | None = None
+    """Who approved the call instead of a person. `preview`: it changed nothing, or only caches. `grant`: the grant for
+    plain edits covers it."""
     next_offset: int | None = None
     """The `offset` of the next page."""
     output: str | None = None

@@ -7,7 +7,7 @@ from handrail.policy.config import GRANTED, find_grant
 from handrail.policy.decide import EDITS_ALLOWED, is_default_prompt
 from handrail.policy.parse import ParsedCommand, parse_fact
 from handrail.protocol.decisions import Decision
-from handrail.protocol.permissions import EDITS, Answer, PermissionRequest
+from handrail.protocol.permissions import Answer, PermissionRequest, StandingGrant
 from handrail.runtime.pending_call import PendingCall, build_approval
 from handrail.runtime.results import build_answer_event
 from handrail.runtime.session import Session
@@ -65,7 +65,7 @@ def _is_harmless(preview: CommandPreview, command: ParsedCommand) -> bool:
 
 def _find_edits_grant(pending: PendingCall, request: PermissionRequest) -> Decision | None:
     """The decision by the grant for plain edits, if the preview of a command is covered by it."""
-    grant = find_grant(pending.rules.grants, EDITS) if pending.rules is not None else None
+    grant = find_grant(pending.rules.grants, StandingGrant.EDITS) if pending.rules is not None else None
     if request.command is None or grant is None or "edits" not in request.answers:
         return None
     return Decision(decision="allow", rule=f"{GRANTED}{grant.id}", reason=EDITS_ALLOWED, subject=request.command)

@@ -11,7 +11,7 @@ from handrail.protocol.arguments import build_argument_error
 from handrail.protocol.changes import Change
 from handrail.protocol.decisions import Access, Decision, Facts, MemoryFact, PathFact
 from handrail.protocol.errors import REFUSAL_ADVICE, ErrorCode, Problem, ToolError
-from handrail.protocol.permissions import LOCAL_GIT
+from handrail.protocol.permissions import StandingGrant
 from handrail.protocol.tool_spec import ToolSpec, parse_major_version
 from handrail.protocol.wire import escape_surrogates
 from handrail.runtime.pending_call import PendingCall
@@ -189,11 +189,11 @@ def _is_approved(pending: PendingCall, rules: PolicyConfig) -> bool:
 
 def _is_local_git(pending: PendingCall, rules: PolicyConfig) -> bool:
     """Whether the grant for local git allowed the call, and nothing else did."""
-    if pending.answer is not None or find_grant(rules.grants, LOCAL_GIT) is None:
+    if pending.answer is not None or find_grant(rules.grants, StandingGrant.LOCAL_GIT) is None:
         return False
     ungranted = replace(rules, grants=())
     decision = decide(pending.tool.spec, pending.call.requested_permissions, pending.facts, ungranted)
-    return decision.grants == (LOCAL_GIT,)
+    return decision.grants == (StandingGrant.LOCAL_GIT,)
 
 
 # Facts

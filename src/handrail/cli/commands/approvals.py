@@ -40,13 +40,13 @@ from handrail.cli.usage import parse_nonempty_text
 from handrail.protocol.changes import Preview
 from handrail.protocol.errors import HandrailError, ToolError, UsageError
 from handrail.protocol.permissions import (
-    EDITS,
     Answer,
     AnswerKind,
     InboxQuestion,
     InboxRequest,
     OpenedFolder,
     PermissionRequest,
+    StandingGrant,
 )
 from handrail.protocol.records import StoredGrant, format_age, shorten_ids
 from handrail.protocol.text import to_one_line, truncate
@@ -334,7 +334,7 @@ def _build_grant_row(grant: StoredGrant, names: dict[str, str]) -> dict[str, Any
         return row | {"kind": "folder", "path": granted.path, "access": granted.access}
     if granted.command.startswith(MCP_PREFIX):
         return row | {"kind": "tool", "tool": granted.command}
-    kind = "edits" if granted.command == EDITS else "command"
+    kind = "edits" if granted.command == StandingGrant.EDITS else "command"
     return row | {"kind": kind, "command": granted.command}
 
 
