@@ -49,6 +49,12 @@ _FILTERS = frozenset({"head", "tail", "wc", "sort", "uniq", "cut", "tr", "nl", "
 """Programs that read only the files they name."""
 _GIT_WORD = re.compile(r"\bgit\b")
 _BACKGROUND = re.compile(r"(?<![&>|<])&(?![&>])")
+_END_OF_JOBS = re.compile(r"\b(?:kill|wait|fg)\b")
+_QUOTED = re.compile(
+    r"<<-?[ \t]*(['\"]?)(\w+)\1(?P<rest>[^\n]*\n)(?:.*?\n)??\t*\2$|'[^']*'|\"(?:[^\"\\]|\\.)*\"",
+    re.DOTALL | re.MULTILINE,
+)
+"""Here-documents and quoted text."""
 _CHECK_RULES = frozenset({"exec.test", "exec.formatter"})
 _PROGRAM_NAME = re.compile(r"[A-Za-z0-9_.+\[-]{1,40}")
 _UNKNOWN_EFFECTS = frozenset({"unproven", "network"})
@@ -164,9 +170,9 @@ class ParsedCommand(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def may_leave_processes(self) -> bool:
-        """Whether the text may start something in the background."""
-        is_shown = self.unparsed is None and not any(step.inner or step.has_unparsed_text for step in self.steps)
-        return not is_shown and _BACKGROUND.search(self.text) is not None
+        """Whether the text starts something in the background, and neither ends it nor waits for it."""
+        jobs = _BACKGROUND.split(_QUOTED.sub(lambda match: match["rest"] or " ", self.text))
+        return len(jobs) > 1 and _END_OF_JOBS.search(jobs[-1]) is None
 
     @cached_property
     def needs_display(self) -> bool:

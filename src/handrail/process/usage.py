@@ -105,13 +105,11 @@ def _open_proc(first: int) -> int:
 class NetworkCounters:
     """Counts the connections that a sandbox's own network has no route for.
 
-    The files of the counters are opened when the sandbox starts, and stay readable after its end. A command that ends
-    before they are open is not seen. It had no network either.
+    The kernel counts from zero for each network. The files stay readable after the end of the sandbox.
     """
 
     def __init__(self) -> None:
         self._files: list[int] = []
-        self._before = 0
 
     def open(self, process: int) -> None:
         """Opens the counters of the network of a process, once."""
@@ -120,18 +118,15 @@ class NetworkCounters:
         with contextlib.suppress(OSError):
             for name in ("snmp", "snmp6"):
                 self._files.append(os.open(f"/proc/{process}/net/{name}", os.O_RDONLY | os.O_CLOEXEC))
-        self._before = self._count()
 
     def close(self) -> bool:
-        """Whether a connection was tried since `open`."""
+        """Whether a connection was tried, or may have been: the sandbox ended before its counters were open."""
         try:
-            return self._count() > self._before
+            texts = [os.pread(file, _MAX_COUNTER_BYTES, 0) for file in self._files]
+            return not texts or any(count_unrouted(text) for text in texts)
         finally:
             while self._files:
                 os.close(self._files.pop())
-
-    def _count(self) -> int:
-        return sum(count_unrouted(os.pread(file, _MAX_COUNTER_BYTES, 0)) for file in self._files)
 
 
 def count_unrouted(text: bytes) -> int:
