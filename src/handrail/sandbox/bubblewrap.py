@@ -32,6 +32,8 @@ _KILOBYTE = 1024
 _MAX_KEPT_PROFILES = 32
 _MAX_HIDDEN_PATHS = 2_000
 """bubblewrap takes 9,000 arguments, three for each path."""
+_PREVIEW_VARIABLES = "PYTHONDONTWRITEBYTECODE=1 NPM_CONFIG_UPDATE_NOTIFIER=false"
+"""Python reads the caches that exist and writes none. npm does not look for a newer npm."""
 _SIGNALS_SET_BY_PYTHON = 1 << 12 | 1 << 24
 """SIGPIPE and SIGXFSZ. Python ignores them, and restores them in the programs it starts."""
 
@@ -202,6 +204,8 @@ def _list_setup_commands(profile: SandboxProfile) -> Iterator[str]:
         if profile.is_read_only:
             raise ValueError("a command that only looks may open no socket, so no proxy either")
         yield build_handover_command(find_interpreter())
+    if profile.is_preview:
+        yield f"export {_PREVIEW_VARIABLES}"
     # Not in the environment of bubblewrap: a variable of the dynamic loader would work outside of the sandbox.
     for name, value in profile.variables:
         quoted = value.replace("'", "'\\''")

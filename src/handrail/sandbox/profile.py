@@ -94,6 +94,8 @@ class SandboxProfile(msgspec.Struct, frozen=True, kw_only=True):
     """Folders in the roots that an empty folder covers."""
     variables: tuple[tuple[str, str], ...] = ()
     """More variables, name and value, that the user configured for this program alone. They may be secrets."""
+    is_preview: bool = False
+    """Whether the command runs before its approval. Then the caches of Python are not written."""
     git_settings: tuple[tuple[str, str], ...] = ()
     """git settings of a read-only command, name and value. They disable the programs that the roots configure."""
     limits: ResourceLimits = ResourceLimits()

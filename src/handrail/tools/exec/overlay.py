@@ -52,7 +52,6 @@ from handrail.workspace.workspace import Workspace
 _DROPPED = "Nothing of the command was kept."
 _MIXED = "it uses git, which tracks a credential here, and other programs of it could print that"
 _TRIED_NETWORK = "blocked: it tried a connection, and has no network here"
-_PREVIEW_VARIABLES = (("PYTHONDONTWRITEBYTECODE", "1"), ("NPM_CONFIG_UPDATE_NOTIFIER", "false"))
 _MAX_SHOWN_CHARS = 60_000
 """Characters of a preview that a person is shown. The stored preview has all of it."""
 _MAX_SHOWN_CHANGES = 200
@@ -165,8 +164,7 @@ def preview_command(run: CommandRun) -> Preview:
     if run.command.git_use == "among others" and _list_tracked_credentials(run):
         return Preview(kind="none", text=_MIXED)
 
-    # Python reads the caches that exist and writes none. npm does not look for a newer npm.
-    profile, history = replace(run.profile, variables=_PREVIEW_VARIABLES), run.recorder.history
+    profile, history = replace(run.profile, is_preview=True), run.recorder.history
     room, limit = history.preview_allowance()
     preview_id = ""
     try:
