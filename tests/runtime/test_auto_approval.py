@@ -114,7 +114,7 @@ def test_a_command_that_runs_out_of_time_asks(rail: Make) -> None:
 
 
 def test_a_rule_of_a_person_asks(rail: Make) -> None:
-    rule = Rule(id="mine", verdict="confirm", tool="exec", pattern="python3 *", layer="user")
+    rule = Rule(id="mine", verdict="confirm", tool="exec", pattern="python3", layer="user")
     settings = LoadedSettings(settings=Settings(), sources={}, rules=(rule,))
     assert is_asked(rail(mode="ask", settings=settings).exec("python3 -c 'print(1)'"))
 
