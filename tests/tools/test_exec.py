@@ -264,7 +264,8 @@ def test_a_request_names_the_permissions_that_policy_reads_in_the_command(
     rail: Make, workspace: Path, command: str, needed: tuple[str, ...]
 ) -> None:
     (workspace / "there").touch()
-    request = run(rail(mode="ask"), command).error.details
+    settings = msgspec.convert({"ask": {"empty_preview": "ask"}}, Settings)
+    request = run(rail(mode="ask", settings=settings), command).error.details
     assert (request["permissions"], request["permissionType"]) == (("proc.exec", *needed), "command")
 
 

@@ -99,8 +99,9 @@ class _RunLoop:
         self._buffers = {buffer.pipe: buffer for buffer in buffers}
         self._usage = UsageMonitor(limits, program=tree.process_id, own_processes=launch.own_processes)
         self._until = until
-        self._counters = NetworkCounters() if launch.own_processes else None
-        self.tried_network = False
+        self._launch = launch
+        self._counters = NetworkCounters()
+        self.tried_network: bool | None = None
         """Whether the command tried a connection. Known after `run`."""
         self._next_poll = 0.0
         self._poller = select.poll()
@@ -125,8 +126,7 @@ class _RunLoop:
                     return ending
         finally:
             self._usage.close()
-            if self._counters is not None:
-                self.tried_network = self._counters.close()
+            self.tried_network = self._counters.close()
 
     def _check_limits(self, now: float) -> Ending | None:
         if now >= self._until:
@@ -139,8 +139,9 @@ class _RunLoop:
         # The status first: it names the process to end, whatever happens next.
         if self._tree.status.descriptor in ready:
             self._tree.read_status()
-            if self._counters is not None and self._tree.status.child_pid is not None:
+            if self._launch.is_gated and self._tree.status.child_pid is not None:
                 self._counters.open(self._tree.status.child_pid)
+                self._launch.open_gate()
             if self._tree.status.over:
                 self._poller.unregister(self._tree.status.descriptor)
         for buffer in [self._buffers[descriptor] for descriptor in ready if descriptor in self._buffers]:

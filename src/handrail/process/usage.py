@@ -112,18 +112,16 @@ class NetworkCounters:
         self._files: list[int] = []
 
     def open(self, process: int) -> None:
-        """Opens the counters of the network of a process, once."""
-        if self._files:
-            return
+        """Opens the counters of the network of a process."""
         with contextlib.suppress(OSError):
             for name in ("snmp", "snmp6"):
                 self._files.append(os.open(f"/proc/{process}/net/{name}", os.O_RDONLY | os.O_CLOEXEC))
 
-    def close(self) -> bool:
-        """Whether a connection was tried, or may have been: the sandbox ended before its counters were open."""
+    def close(self) -> bool | None:
+        """Whether a connection was tried. None: the counters were not opened."""
         try:
             texts = [os.pread(file, _MAX_COUNTER_BYTES, 0) for file in self._files]
-            return not texts or any(count_unrouted(text) for text in texts)
+            return any(map(count_unrouted, texts)) if texts else None
         finally:
             while self._files:
                 os.close(self._files.pop())

@@ -55,7 +55,7 @@ def _is_harmless(preview: CommandPreview, command: ParsedCommand) -> bool:
     ran, examined = preview.ran, preview.examined
     if ran.ending != "exit" or ran.warnings or not _HARMLESS_LIMITS.issuperset(ran.limits):
         return False
-    if preview.blocked or not preview.masked or examined.unkept or examined.outdated:
+    if preview.blocked or not preview.sealed or examined.unkept or examined.outdated:
         return False
     return not examined.steps or (command.is_test_or_lint and are_tool_caches(examined.changes))
 

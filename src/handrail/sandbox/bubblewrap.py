@@ -93,7 +93,8 @@ class BubblewrapBackend:
         self._cache: dict[SandboxProfile, tuple[BaseView, PreparedCommand]] = {}
 
     def launch(self, profile: SandboxProfile, text: str, overlay: Overlay | None = None) -> Launch:
-        return launch_namespaced(self.prepare(collapse_hidden(drop_missing(profile))), text, overlay)
+        prepared = self.prepare(collapse_hidden(drop_missing(profile)))
+        return launch_namespaced(prepared, text, overlay, is_gated=profile.is_preview)
 
     def prepare(self, profile: SandboxProfile) -> PreparedCommand:
         base = build_base_view(self._host, profile.roots)
@@ -151,8 +152,11 @@ class BubblewrapBackend:
             ) from None
 
 
-def launch_namespaced(prepared: PreparedCommand, text: str, overlay: Overlay | None = None) -> Launch:
+def launch_namespaced(
+    prepared: PreparedCommand, text: str, overlay: Overlay | None = None, *, is_gated: bool = False
+) -> Launch:
     with DescriptorSet() as opened:
+        gate_end, gate = opened.open_pipe() if is_gated else (None, None)
         status, status_writer = opened.open_pipe()
         # Opened for reading too. Otherwise SIGPIPE would kill bubblewrap if handrail dies.
         status_end = opened.add(os.open(f"/proc/self/fd/{status_writer}", os.O_RDWR | os.O_CLOEXEC))
@@ -162,6 +166,7 @@ def launch_namespaced(prepared: PreparedCommand, text: str, overlay: Overlay | N
         rules = opened.open_memory_file(prepared.filter)
         # In a file: they name hidden paths, and every user can read the arguments of a process.
         own = _encode_arguments(("--json-status-fd", str(status_end), "--seccomp", str(rules)))
+        own += b"" if gate_end is None else _encode_arguments(("--block-fd", str(gate_end)))
         arguments = opened.open_memory_file(own + prepared.arguments)
         shell = (prepared.bash, "--noprofile", "--norc", "-c", text)
         argv = (prepared.program, "--args", str(arguments), "--", *shell)
@@ -172,10 +177,11 @@ def launch_namespaced(prepared: PreparedCommand, text: str, overlay: Overlay | N
             argv=_reset_inherited_signals(argv),
             # First: by BASH_ENV process/tree.py recognizes the processes of bubblewrap.
             environment={"BASH_ENV": f"/proc/self/fd/{script}", **prepared.environment},
-            inherited=(status_end, lifeline_end, script, rules, arguments),
+            inherited=(status_end, lifeline_end, script, rules, arguments, *(() if gate_end is None else (gate_end,))),
             status=status,
             lifeline=lifeline,
             own_processes=True,
+            gate=gate,
         )
         opened.hand_on()
         os.close(status_writer)

@@ -191,7 +191,7 @@ def _note_access(run: CommandRun, preview: CommandPreview, profile: SandboxProfi
     blocked = (*preview.blocked, *([_TRIED_NETWORK] if preview.ran.tried_network else []))
     masked = run.environment.sensitive_paths.scan(run.context.workspace.roots)
     is_hidden = set(masked.credentials) <= {*profile.hidden_files} and not _list_tracked_credentials(run)
-    return replace(preview, blocked=blocked, masked=is_hidden)
+    return replace(preview, blocked=blocked, sealed=is_hidden and preview.ran.tried_network is False)
 
 
 @contextmanager
