@@ -6,7 +6,6 @@ import stat
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from functools import lru_cache
 from typing import NamedTuple
 
 from handrail.kernel.files import DescriptorSet, write_memory_file
@@ -53,12 +52,6 @@ def find_bubblewrap(environ: Mapping[str, str]) -> str | None:
 
 def inspect_bubblewrap(path: str) -> Bubblewrap:
     """The version and options of a bwrap. OSError or SubprocessError if it does not run."""
-    status = os.stat(path)
-    return _inspect(path, status.st_ino, status.st_mtime_ns)
-
-
-@lru_cache(maxsize=8)
-def _inspect(path: str, _inode: int, _changed: int) -> Bubblewrap:
     version = _run_with_option(path, "--version").removeprefix("bubblewrap ").strip()
     words = _run_with_option(path, "--help").split()
     return Bubblewrap(path, version[:40], frozenset(word for word in words if word.startswith("--")))
