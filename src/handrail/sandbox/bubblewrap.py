@@ -8,9 +8,9 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
+from handrail.kernel.bare_interpreter import build_bare_command
 from handrail.kernel.files import DescriptorSet, write_memory_file
 from handrail.protocol.errors import ToolError
-from handrail.sandbox import reset_signals
 from handrail.sandbox.environment import build_environment, find_bash
 from handrail.sandbox.launch import Launch
 from handrail.sandbox.mounts import Mount, is_shown
@@ -218,12 +218,12 @@ def _cap_limit(limit: int, wanted: int) -> int:
 
 
 def _reset_inherited_signals(argv: tuple[str, ...]) -> tuple[str, ...]:
-    """Start the program by reset_signals.py if this thread blocks or ignores a signal."""
+    """Start the program with default signals if this thread blocks or ignores one."""
     with open("/proc/thread-self/status", "rb") as status:
         masks = {line[:6]: int(line.split()[1], 16) for line in status if line.startswith((b"SigBlk", b"SigIgn"))}
     if not sys.executable or not masks[b"SigBlk"] | masks[b"SigIgn"] & ~_SIGNALS_SET_BY_PYTHON:
         return argv
-    return (sys.executable, "-I", "-S", os.path.abspath(reset_signals.__file__), *argv)
+    return build_bare_command("handrail.kernel.process", "exec_with_default_signals", *argv)
 
 
 def build_arguments(program: Bubblewrap, view: Iterable[Mount], nothing: str, limits: ResourceLimits) -> Iterator[str]:

@@ -10,6 +10,7 @@ from pathlib import PurePath
 
 import msgspec
 
+from handrail.kernel.bare_interpreter import build_bare_command
 from handrail.kernel.files import DescriptorSet
 from handrail.kernel.landlock import (
     EXECUTE,
@@ -54,7 +55,6 @@ _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"
 _READ_CAPABILITIES = (CAP_DAC_OVERRIDE,)
 _WRITE_CAPABILITIES = (CAP_DAC_OVERRIDE, CAP_FOWNER)
 _TEMPORARY = "/tmp"  # noqa: S108  the supervisor makes a new folder there, or fails
-_SUPERVISOR = os.path.abspath(os.path.join(os.path.dirname(__file__), "supervisor", "main.py"))
 
 
 def launch_supervised(profile: SandboxProfile, host: SandboxHost, text: str, tier: int) -> Launch:
@@ -81,10 +81,10 @@ def launch_supervised(profile: SandboxProfile, host: SandboxHost, text: str, tie
             lifeline=lifeline_end,
             fence=fence,
         )
-        written = opened.add(plan.write())
+        written = opened.open_memory_file(plan.encode())
         launch = Launch(
             tier=1 if fence else 0,
-            argv=(sys.executable, "-I", "-S", _SUPERVISOR, str(written)),
+            argv=build_bare_command("handrail.sandbox.supervisor.program", "run", str(written)),
             # The interpreter may need it to start. The variables of the command are in the plan.
             environment={name: host.environ[name] for name in ("LD_LIBRARY_PATH",) if name in host.environ},
             inherited=(written, status_end, lifeline_end, *([fence.ruleset] if fence else [])),

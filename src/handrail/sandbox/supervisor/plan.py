@@ -1,7 +1,6 @@
 """The plan that handrail gives to a supervisor."""
 
 import marshal
-import os
 
 
 class LandlockFence:
@@ -54,14 +53,8 @@ class SupervisorPlan:
         self.fence = fence
         """None in tier 0."""
 
-    def write(self) -> int:
-        """A descriptor of a memory file with the plan."""
-        fence = vars(self.fence) if self.fence else None
-        descriptor = os.memfd_create("handrail-plan")
-        with open(descriptor, "wb", closefd=False) as file:
-            file.write(marshal.dumps({**vars(self), "fence": fence}))
-        os.lseek(descriptor, 0, os.SEEK_SET)
-        return descriptor
+    def encode(self) -> bytes:
+        return marshal.dumps({**vars(self), "fence": vars(self.fence) if self.fence else None})
 
     @staticmethod
     def read(descriptor: int) -> "SupervisorPlan":
