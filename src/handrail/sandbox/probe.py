@@ -51,17 +51,6 @@ class _Stage(NamedTuple):
     secret: str
     listener: socket.socket
 
-    def build_profile(self) -> SandboxProfile:
-        inside, looked = str(self.folder / "inside"), str(self.folder / "looked")
-        return SandboxProfile(origin="unasked", cwd=inside, read_only=(looked,), writable=(inside,), limits=_LIMITS)
-
-    def build_host(self, host: SandboxHost) -> SandboxHost:
-        home, state = str(self.folder / "home"), str(self.folder / "state")
-        return msgspec.structs.replace(host, home=home, state=state, toolchains=(), variables=())
-
-    def build_script(self) -> str:
-        return _TIER_SCRIPT.replace("PORT", str(self.listener.getsockname()[1]))
-
 
 def probe_tier(launch: LaunchCommand, host: SandboxHost, *, expected: Mapping[str, str]) -> str | None:
     """The first fault of a tier. `expected` are lines of /proc/self/status in the command."""
@@ -100,7 +89,11 @@ def _set_stage(folder: Path, listener: socket.socket) -> _Stage:
 
 
 def _run_in_tier(launch_command: LaunchCommand, stage: _Stage, host: SandboxHost) -> str:
-    with launch_command(stage.build_profile(), stage.build_host(host), stage.build_script()) as launch:
+    inside, looked, home, state = (str(stage.folder / name) for name in ("inside", "looked", "home", "state"))
+    profile = SandboxProfile(origin="unasked", cwd=inside, read_only=(looked,), writable=(inside,), limits=_LIMITS)
+    own = msgspec.structs.replace(host, home=home, state=state, toolchains=(), variables=())
+    script = _TIER_SCRIPT.replace("PORT", str(stage.listener.getsockname()[1]))
+    with launch_command(profile, own, script) as launch:
         process = subprocess.Popen(  # noqa: S603  what a tier puts together
             launch.argv,
             env=launch.environment,

@@ -7,7 +7,6 @@ socket that is made inside, and sent to the proxy before the command begins, let
 import os
 import socket
 import stat
-import sys
 from typing import NamedTuple
 
 from handrail.sandbox.proxy.sockets import READABLE, Deadline, Poller
@@ -31,7 +30,6 @@ number = listener.fileno().to_bytes(4, sys.byteorder)
 way.sendmsg([b"listen"], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, number)])
 sys.exit(way.recv(1) != b"+")
 """
-_DESCRIPTOR_BYTES = 4
 _PIECE_BYTES = 4096
 _CONFIRMATION = b"+"
 _MAX_PATH_BYTES = 100
@@ -59,29 +57,12 @@ class FirstMessage(NamedTuple):
 def receive_first_message(client: socket.socket, poller: Poller, deadline: Deadline) -> FirstMessage:
     """Read the first bytes, and a descriptor that came with them. It is closed unless it is a listening socket."""
     poller.poll({client: READABLE}, deadline.left)
-    data, ancillary, _, _ = client.recvmsg(_PIECE_BYTES, socket.CMSG_SPACE(_DESCRIPTOR_BYTES), socket.MSG_CMSG_CLOEXEC)
-    rights = (socket.SOL_SOCKET, socket.SCM_RIGHTS)
-    handed = [
-        number
-        for level, kind, numbers in ancillary
-        if (level, kind) == rights
-        for number in _parse_descriptors(numbers)
-    ]
-    for further in handed[1:]:  # alignment leaves room for two
-        os.close(further)
+    data, handed, _, _ = socket.recv_fds(client, _PIECE_BYTES, 1, socket.MSG_CMSG_CLOEXEC)
     return FirstMessage(b"", _open_listener(handed[0])) if handed else FirstMessage(data, None)
 
 
 def confirm_handover(client: socket.socket, poller: Poller, deadline: Deadline) -> None:
     poller.send(client, _CONFIRMATION, deadline)
-
-
-def _parse_descriptors(data: bytes) -> list[int]:
-    whole = len(data) - len(data) % _DESCRIPTOR_BYTES
-    return [
-        int.from_bytes(data[start : start + _DESCRIPTOR_BYTES], sys.byteorder)
-        for start in range(0, whole, _DESCRIPTOR_BYTES)
-    ]
 
 
 def _open_listener(descriptor: int) -> socket.socket | None:
