@@ -20,7 +20,7 @@ from handrail.changes.model import (
     is_before_state,
     order_steps,
 )
-from handrail.changes.tree_state import FolderModes, StagingDir, UnlockedDirs, build_staging_path
+from handrail.changes.tree_state import FolderModes, StagingDir, build_staging_path, lock_dirs, unlock_dirs
 from handrail.kernel.files import sync_file_system
 from handrail.protocol.changes import State
 from handrail.protocol.errors import StoreError, ToolError
@@ -116,8 +116,7 @@ class StepApplier:
         self._placer = _FilePlacer(run)
 
     def apply(self, steps: list[Step]) -> list[Step]:
-        unlocked = UnlockedDirs(self._run.workspace, self._run.options.unlocked_dirs)
-        unlocked.unlock()
+        unlock_dirs(self._run.workspace, self._run.options.unlocked_dirs)
         taken: list[Step] = []
         try:
             for step in steps:
@@ -128,7 +127,7 @@ class StepApplier:
             self._roll_back(taken, error)
             raise
         finally:
-            unlocked.lock(but=self._modes.paths)
+            lock_dirs(self._run.workspace, self._run.options.unlocked_dirs, but=self._modes.paths)
         has_moved = any(isinstance(source, OverlayFile) for source in self._run.options.sources.values())
         if self._run.history.durable and (has_moved or not self._run.flush):
             for root in self._run.workspace.roots:

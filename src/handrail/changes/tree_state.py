@@ -106,26 +106,21 @@ def remove_staging_dir(folder: str) -> None:
         os.rmdir(os.path.dirname(folder))
 
 
-class UnlockedDirs:
-    """Read-only folders of ours that are writable while a change is made in them.
+def unlock_dirs(workspace: Workspace, modes: Mapping[bytes, int]) -> None:
+    """Makes read-only folders of ours writable while a change is made in them.
 
     A command may make such a folder writable, work in it and lock it again. Committing or undoing its changes needs
     the same. The change set records the folders first, so that recovery can lock them after a crash.
     """
+    for path in sorted(modes):
+        set_mode(workspace, path, modes[path] | stat.S_IRWXU, only_from=modes[path])
 
-    def __init__(self, workspace: Workspace, modes: Mapping[bytes, int]) -> None:
-        self._workspace = workspace
-        self._modes = modes
 
-    def unlock(self) -> None:
-        for path in sorted(self._modes):
-            set_mode(self._workspace, path, self._modes[path] | stat.S_IRWXU, only_from=self._modes[path])
-
-    def lock(self, but: Collection[bytes] = ()) -> None:
-        """Restores the modes, inner folders first. Folders that changed their mode meanwhile keep it."""
-        for path in sorted(self._modes.keys() - set(but), reverse=True):
-            with contextlib.suppress(ToolError, OSError):
-                set_mode(self._workspace, path, self._modes[path], only_from=self._modes[path] | stat.S_IRWXU)
+def lock_dirs(workspace: Workspace, modes: Mapping[bytes, int], but: Iterable[bytes]) -> None:
+    """Restores the modes, inner folders first. Folders that changed their mode meanwhile keep it."""
+    for path in sorted(modes.keys() - set(but), reverse=True):
+        with contextlib.suppress(ToolError, OSError):
+            set_mode(workspace, path, modes[path], only_from=modes[path] | stat.S_IRWXU)
 
 
 def list_locked_dirs(workspace: Workspace, steps: Iterable[Step]) -> dict[bytes, int]:
