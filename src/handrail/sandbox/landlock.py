@@ -43,9 +43,6 @@ from handrail.sandbox.supervisor.private_folder import PREFIX, remove_abandoned
 from handrail.sandbox.view import BaseView, build_base_view, build_view
 from handrail.workspace.roots import is_inside
 
-LandlockRule = tuple[str, int]
-"""A path, and the rights for it and everything below it."""
-
 _READ = READ_FILE | READ_DIR | EXECUTE
 _MAKE = MAKE_DIR | MAKE_REG | MAKE_SYM | MAKE_FIFO | MAKE_SOCK
 _WRITE = WRITE_FILE | TRUNCATE | REMOVE_FILE | REMOVE_DIR | REFER | _MAKE
@@ -152,7 +149,8 @@ def _list_home_links(mounts: Iterable[Mount], home: str) -> Iterator[tuple[str, 
 # of hidden files are visible, and nothing new can be made beside them.
 
 
-def _list_rules(profile: SandboxProfile, base: BaseView) -> Iterator[LandlockRule]:
+def _list_rules(profile: SandboxProfile, base: BaseView) -> Iterator[tuple[str, int]]:
+    """Paths, each with the rights for it and everything below it."""
     shown = [mount.place for mount in base.mounts if mount.kind == "shown"]
     covered = [mount.place for mount in base.wanted if mount.kind in {"no-file", "no-folder"}]
     hidden = {*covered, *profile.hidden_files, *profile.hidden_folders}
@@ -185,7 +183,7 @@ def _list_parts(place: str, exceptions: set[str], parents: set[str]) -> Iterator
         yield from _list_parts(os.path.join(place, name), exceptions, parents)
 
 
-def _add_rules(ruleset: Ruleset, rules: Iterable[LandlockRule]) -> None:
+def _add_rules(ruleset: Ruleset, rules: Iterable[tuple[str, int]]) -> None:
     for count, (path, rights) in enumerate(rules):
         if count == _MAX_RULES:
             raise ToolError(

@@ -15,7 +15,7 @@ import msgspec
 from handrail.protocol.errors import ToolError
 from handrail.sandbox.bubblewrap import count_file_kilobytes
 from handrail.sandbox.launch import Launch
-from handrail.sandbox.overlay.overlay import NOT_MOUNTED, Overlay, OverlayPrograms, wrap_in_overlay
+from handrail.sandbox.overlay.overlay import NOT_MOUNTED, Overlay, OverlayPrograms, is_opaque, wrap_in_overlay
 from handrail.sandbox.profile import ResourceLimits, SandboxHost, SandboxProfile
 from handrail.store.state_dir import make_temporary_folder
 
@@ -207,7 +207,7 @@ def _find_overlay_faults(overlay: Overlay, mark: str, printed: str) -> Iterator[
             yield "what is changed in an overlay also changes the files below it"
         if not _has_changes(changed):
             yield error or "what is changed in an overlay is not stored in it"
-        if not _is_opaque(os.path.join(changed, "replaced")):
+        if not is_opaque(os.path.join(changed, "replaced")):
             yield error or "a folder cannot be replaced in an overlay"
 
 
@@ -226,10 +226,3 @@ def _has_changes(folder: str) -> bool:
     except (OSError, ValueError):
         return False
     return stat.S_ISCHR(status.st_mode) and status.st_rdev == 0 and text == "new\n"
-
-
-def _is_opaque(folder: str) -> bool:
-    try:
-        return os.getxattr(folder, "user.overlay.opaque") == b"y"
-    except OSError:
-        return False

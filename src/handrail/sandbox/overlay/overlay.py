@@ -18,6 +18,8 @@ from handrail.protocol.errors import ToolError
 from handrail.protocol.wire import decode_msgpack
 from handrail.workspace.roots import is_inside
 
+OPAQUE = "user.overlay.opaque"
+"""The mark of overlayfs on a folder that hides the one below."""
 NOT_MOUNTED = "handrail: the overlay is not mounted"
 """The last line of output if the program did not start."""
 _EXIT_NOT_MOUNTED = 125
@@ -256,6 +258,14 @@ def _touch(folder: str) -> int:
     return os.stat(folder).st_ctime_ns
 
 
+def is_opaque(folder: str | int) -> bool:
+    """Whether a folder of an overlay, or its descriptor, hides the folder below."""
+    try:
+        return os.getxattr(folder, OPAQUE) == b"y"
+    except OSError:
+        return False
+
+
 class OverlayPrograms(NamedTuple):
     unshare: str
     mount: str
@@ -330,7 +340,6 @@ class _OwnerNote(msgspec.Struct, frozen=True):
 
 
 def is_owned(folder: str) -> bool:
-    """Whether the owner of an overlay still exists."""
     note = _read_note(folder)
     return note is not None and os.path.isdir(note.owner)
 

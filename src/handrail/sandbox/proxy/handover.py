@@ -6,7 +6,6 @@ socket that is made inside, and sent to the proxy before the command begins, let
 
 import os
 import socket
-import stat
 from typing import NamedTuple
 
 from handrail.sandbox.proxy.sockets import READABLE, Deadline, Poller
@@ -31,9 +30,8 @@ way.sendmsg([b"listen"], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, number)])
 sys.exit(way.recv(1) != b"+")
 """
 _PIECE_BYTES = 4096
-_CONFIRMATION = b"+"
-_MAX_PATH_BYTES = 100
-"""Of a socket. The kernel takes a few more."""
+CONFIRMATION = b"+"
+"""Tells the sandbox that the proxy has its port."""
 _OPEN_FOLDER = os.O_DIRECTORY | os.O_CLOEXEC | getattr(os, "O_PATH", os.O_RDONLY)
 _MAX_WAITING_CONNECTIONS = 128
 NAME = "proxy.sock"
@@ -59,10 +57,6 @@ def receive_first_message(client: socket.socket, poller: Poller, deadline: Deadl
     poller.poll({client: READABLE}, deadline.left)
     data, handed, _, _ = socket.recv_fds(client, _PIECE_BYTES, 1, socket.MSG_CMSG_CLOEXEC)
     return FirstMessage(b"", _open_listener(handed[0])) if handed else FirstMessage(data, None)
-
-
-def confirm_handover(client: socket.socket, poller: Poller, deadline: Deadline) -> None:
-    poller.send(client, _CONFIRMATION, deadline)
 
 
 def _open_listener(descriptor: int) -> socket.socket | None:
@@ -111,21 +105,8 @@ def listen_in(folder: str) -> socket.socket:
 
 
 def _bind(listener: socket.socket, folder: str) -> None:
-    path = os.path.join(folder, NAME)
-    if _is_socket(path):
-        os.unlink(path)  # of a killed proxy
-    if len(os.fsencode(path)) <= _MAX_PATH_BYTES:
-        listener.bind(path)
-        return
     held = os.open(folder, _OPEN_FOLDER)
     try:
-        listener.bind(f"/proc/self/fd/{held}/{NAME}")
+        listener.bind(f"/proc/self/fd/{held}/{NAME}")  # the folder's own path may exceed 108 bytes
     finally:
         os.close(held)
-
-
-def _is_socket(path: str) -> bool:
-    try:
-        return stat.S_ISSOCK(os.lstat(path).st_mode)
-    except FileNotFoundError:
-        return False
