@@ -4,7 +4,7 @@ import contextlib
 import os
 import shutil
 import stat
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 
 from handrail.protocol.changes import State
 from handrail.protocol.errors import ToolError
@@ -145,27 +145,13 @@ def _list_parents(path: bytes) -> list[bytes]:
     return [b"/".join(parts[:end]) for end in range(1, len(parts)) if parts[end - 1]]
 
 
-class FolderModes:
-    """Modes that folders get after everything in them is done."""
-
-    def __init__(self, workspace: Workspace) -> None:
-        self._workspace = workspace
-        self._modes: dict[bytes, int] = {}
-
-    @property
-    def paths(self) -> Collection[bytes]:
-        return self._modes.keys()
-
-    def later(self, path: bytes, mode: int) -> None:
-        self._modes[path] = mode
-
-    def set(self) -> None:
-        """Sets the modes, inner folders first, because an outer folder may become inaccessible."""
-        for path in sorted(self._modes, reverse=True):
-            try:
-                set_mode(self._workspace, path, self._modes[path])
-            except OSError as error:
-                raise to_tool_error(error, os.fsdecode(path)) from None
+def set_folder_modes(workspace: Workspace, modes: Mapping[bytes, int]) -> None:
+    """Sets the modes, inner folders first, because an outer folder may become inaccessible."""
+    for path in sorted(modes, reverse=True):
+        try:
+            set_mode(workspace, path, modes[path])
+        except OSError as error:
+            raise to_tool_error(error, os.fsdecode(path)) from None
 
 
 def set_mode(workspace: Workspace, path: bytes, mode: int, only_from: int | None = None) -> None:
