@@ -165,7 +165,7 @@ class KeeperLoop:
         self._events.on(tree.status.descriptor, READ, self._on_status)
         self._events.on(signals.descriptor, READ, lambda _ready: self._stop("stopped"))
         if tree.program_descriptor >= 0:
-            self._events.on(tree.program_descriptor, READ, self._on_end)
+            self._events.on(tree.program_descriptor, READ, lambda _ready: None)  # `_check` sees that it ended
 
     def run(self) -> Json:
         """Serve the command until it has ended or must end, end its processes, and give its exit record."""
@@ -229,9 +229,6 @@ class KeeperLoop:
         self._tree.read_status()
         if self._tree.status.over:
             self._events.off(self._tree.status.descriptor)
-
-    def _on_end(self, _ready: int) -> None:
-        self._is_over = True
 
     def _log_output(self) -> int:
         """Log what the terminal has, up to one round. The number of bytes."""
