@@ -117,8 +117,12 @@ class Transcript:
         return last if isinstance(last, AssistantMessage) else None
 
     def context_messages(self) -> tuple[Message, ...]:
-        """The messages that the model is sent: all, or the last summary and what came after."""
-        return tuple(one for one in select_context_messages(self.messages) if not _is_empty(one))
+        """The messages that the model is sent: all, or the last summary and what came after.
+
+        Providers refuse empty answers.
+        """
+        selected = select_context_messages(self.messages)
+        return tuple(one for one in selected if not isinstance(one, AssistantMessage) or one.parts)
 
     def _read_new(self) -> None:
         for one in self._conversation.messages(self.messages[-1].number if self.messages else 0):
@@ -163,11 +167,6 @@ def _to_call_result(result: ToolResult[Any]) -> CallResult:
         attachments=result.attachments,
         files_changed=result.artifacts.files_changed,
     )
-
-
-def _is_empty(message: Message) -> bool:
-    """Whether it is an empty answer. Providers refuse those."""
-    return isinstance(message, AssistantMessage) and not message.parts
 
 
 def select_context_messages(messages: Sequence[NumberedMessage]) -> tuple[Message, ...]:
