@@ -71,7 +71,7 @@ class DuplicateCallError(Exception):
     """A call of this id is in the journal already."""
 
 
-class CallContext(msgspec.Struct, frozen=True):
+class CallContext(msgspec.Struct, frozen=True, omit_defaults=True):
     """The basis of a call's decision, stored beside its first event."""
 
     batch_id: str
@@ -128,10 +128,11 @@ class SessionJournal:
         self.digests: dict[str, Callable[[], str]] = {}
         """By the ids of running calls: the digest by which a client finds the call again if it is parked."""
         self.last_query_found_no_skill = False
+        self._skill_marker = database.path + SKILL_MARKER
 
     def has_never_had_skill(self) -> bool:
         """Whether it is known without a query, which takes three times as long, that the session never had a skill."""
-        return self.last_query_found_no_skill and not os.access(self.database.path + SKILL_MARKER, os.F_OK)
+        return self.last_query_found_no_skill and not os.access(self._skill_marker, os.F_OK)
 
     # Writing
 
