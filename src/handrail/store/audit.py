@@ -13,7 +13,7 @@ from collections import Counter, deque
 from collections.abc import Iterator
 from datetime import datetime
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -254,7 +254,7 @@ _Outcome = tuple[object, ...] | None
 """The facts that journal and audit both have about a result. None if the journal cannot be read."""
 
 
-class FinishedCalls(NamedTuple):
+class FinishedCalls(msgspec.Struct, frozen=True):
     """The calls that the audit must have, as the journals know them."""
 
     outcomes: dict[tuple[str, str], list[_Outcome]]
