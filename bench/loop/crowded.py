@@ -18,7 +18,7 @@ from handrail.settings import Settings
 SESSIONS = 500
 WORKSPACES = 5
 THREADS = 8
-LOOKED, CHANGED = "ToolCallStart ToolCallEnd", "ToolCallStart ToolCallRunning Change ToolCallEnd"
+LOOKED, CHANGED = "ToolCallStart ToolCallEnd", "ToolCallStart ToolCallRunning ChangeEvent ToolCallEnd"
 KINDS = f"User Text Usage {LOOKED} {LOOKED} Usage {CHANGED} Usage {CHANGED} Text Usage End".split()
 """What every session tells."""
 

@@ -22,7 +22,7 @@ from handrail.protocol.messages import (
     UserMessage,
 )
 from handrail.protocol.results import Attachment, ToolResult, render_for_model
-from handrail.protocol.schema import build_flat_schema
+from handrail.protocol.schema import get_input_schema
 from handrail.protocol.tool_spec import ToolSpec
 from handrail.protocol.wire import encode, escape_surrogates
 from handrail.runtime.conversation import Conversation
@@ -285,9 +285,7 @@ def estimate_fixed_tokens(system: str, specs: Sequence[ToolSpec]) -> int:
 
 
 def _estimate_spec(spec: ToolSpec) -> int:
-    if spec.foreign is not None:
-        return _FRAME_TOKENS + _to_tokens(len(encode((spec.name, spec.foreign.input_schema))))
-    return _FRAME_TOKENS + _to_tokens(len(encode((spec.name, build_flat_schema(spec.arguments)))))
+    return _FRAME_TOKENS + _to_tokens(len(encode((spec.name, get_input_schema(spec)))))
 
 
 def _to_tokens(size: int) -> int:
