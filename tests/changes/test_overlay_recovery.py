@@ -63,10 +63,10 @@ POINTS = [
     ("handrail.workspace.atomic", "rename_new", 1),
     ("handrail.workspace.in_place", "_reserve_space", 0),
     ("handrail.workspace.in_place", "_overwrite", 0),
-    ("handrail.changes.tree_state", "FolderModes.later", 0),
-    ("handrail.changes.tree_state", "FolderModes.later", 1),
+    ("handrail.changes.apply", "StepApplier._make_folder", 0),
+    ("handrail.changes.apply", "StepApplier._change_folder_mode", 0),
     ("handrail.changes.tree_state", "set_mode", 0),
-    ("handrail.changes.tree_state", "FolderModes.set", 0),
+    ("handrail.changes.apply", "set_folder_modes", 0),
     ("handrail.store.change_log", "ChangeLog.finish", 0),
 ]
 

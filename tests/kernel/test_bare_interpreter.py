@@ -14,7 +14,7 @@ SOURCE = Path(handrail.__file__).parents[1]
 PROGRAMS = (
     "handrail.process.keeper.program",
     "handrail.sandbox.supervisor.program",
-    "handrail.sandbox.reset_signals",
+    "handrail.kernel.process",
 )
 BARE = """
 import sys

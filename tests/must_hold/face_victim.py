@@ -31,7 +31,6 @@ from handrail.cli.main import run
 from handrail.code.shell import find_shell_commands
 from handrail.protocol.events import ToolCallEnd, ToolCallError, ToolCallPermissionGranted, ToolCallStart
 from handrail.protocol.messages import AssistantMessage
-from handrail.sandbox.overlay.overlay import wait_for_all
 from handrail.settings import Settings, load
 from handrail.state import StoredState
 
@@ -45,7 +44,6 @@ def warm_up(folder: Path) -> None:
     (folder / "workspace").mkdir(parents=True)
     with Handrail(folder / "workspace", mode="full", state_dir=folder / "state", settings=Settings()) as rail:
         assert rail.exec("bash -c 'touch made'").ok
-    wait_for_all()  # a fork has no thread but its own
 
 
 def main() -> None:

@@ -18,7 +18,6 @@ from moments import Moments
 
 from handrail import Handrail
 from handrail.protocol.errors import UsageError
-from handrail.sandbox.overlay.overlay import wait_for_all
 from handrail.settings import Settings
 
 
@@ -33,7 +32,6 @@ def warm_up(folder: Path) -> None:
     (folder / "workspace").mkdir(parents=True)
     with Handrail(folder / "workspace", mode="auto", state_dir=folder / "state", settings=Settings()) as rail:
         assert rail.exec("bash -c 'touch made'").ok
-    wait_for_all()  # a fork has no thread but its own
 
 
 def main() -> None:

@@ -17,7 +17,7 @@ def machine(monkeypatch: pytest.MonkeyPatch):
 
     def make(files: dict[str, str] | None = None, programs: tuple[str, ...] = (), user: int = 1000) -> None:
         there = files or {}
-        monkeypatch.setattr(diagnosis, "_read_file", lambda path: there.get(path, ""))
+        monkeypatch.setattr(diagnosis, "read_text", lambda path: there.get(path, ""))
         monkeypatch.setattr("os.path.exists", lambda path: path in there)
         monkeypatch.setattr("shutil.which", lambda name: name if name in programs else None)
         monkeypatch.setattr("os.geteuid", lambda: user)

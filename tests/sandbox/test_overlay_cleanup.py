@@ -6,69 +6,73 @@ import sys
 import threading
 from pathlib import Path
 
-from handrail.sandbox.overlay.overlay import remove_later, wait_for_all
+import pytest
+
+from handrail.sandbox.overlay import overlay as overlays
+from handrail.sandbox.overlay.overlay import Overlay
 
 _ENDS_AT_ONCE = """
-import sys, threading
+import sys
 from pathlib import Path
-from handrail.sandbox.overlay.overlay import remove_later
-begun = threading.Event()
-def work():
-    begun.set()
-    for path in sorted(Path(sys.argv[1]).iterdir()):
-        path.rmdir()
-for _ in range(3):
-    remove_later(work)
-begun.wait()
+from handrail.sandbox.overlay.overlay import Overlay
+for name in "abc":
+    overlay = Overlay(sys.argv[1] + "/" + name, (sys.argv[2],))
+    for number in range(500):
+        (Path(overlay.overlaid[0].upper) / str(number)).mkdir()
+    overlay.remove_later()
 """
 
 
-def test_what_is_to_be_removed_is_done_in_turn_and_can_be_waited_for() -> None:
-    done: list[int] = []
-    removals = [remove_later(lambda number=number: done.append(number)) for number in range(50)]
-    assert removals[-1] is not None
-    removals[-1].wait()
-    assert done == list(range(50))
+def make_overlay(folder: Path) -> Overlay:
+    (folder / "root").mkdir()
+    return Overlay(str(folder / "overlay"), (str(folder / "root"),))
 
 
-def test_one_thread_serves_for_all_and_what_fails_does_not_end_it() -> None:
-    def fail() -> None:
-        raise OSError("cannot be removed")
+def test_what_is_to_be_removed_can_be_waited_for(tmp_path: Path) -> None:
+    overlay = make_overlay(tmp_path)
+    overlay.remove_later()
+    overlay.wait()
+    assert not os.path.exists(overlay.folder)
 
-    failed = remove_later(fail)
-    after = remove_later(lambda: None)
-    assert failed is not None
-    assert after is not None
-    after.wait()
-    assert failed.done.is_set()
-    assert failed.thread is after.thread
+
+def test_without_room_for_a_thread_it_is_removed_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    overlay = make_overlay(tmp_path)
+    monkeypatch.setattr(threading.Thread, "start", fail)
+    overlay.remove_later()
+    assert not os.path.exists(overlay.folder)
+    overlay.wait()
 
 
 def test_python_does_not_end_before_all_is_removed(tmp_path: Path) -> None:
-    for number in range(500):
-        (tmp_path / str(number)).mkdir()
+    (tmp_path / "overlays").mkdir()
+    (tmp_path / "root").mkdir()
     environ = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    subprocess.run([sys.executable, "-c", _ENDS_AT_ONCE, str(tmp_path)], env=environ, check=True, timeout=60)
-    assert not list(tmp_path.iterdir())
+    words = [sys.executable, "-c", _ENDS_AT_ONCE, str(tmp_path / "overlays"), str(tmp_path / "root")]
+    subprocess.run(words, env=environ, check=True, timeout=60)
+    assert not list((tmp_path / "overlays").iterdir())
 
 
-def test_a_forked_process_waits_for_nothing_of_its_parent_and_has_a_thread_of_its_own() -> None:
-    go_on = threading.Event()
-    removal = remove_later(go_on.wait)
-    assert removal is not None
+def test_a_forked_process_waits_for_nothing_of_its_parent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    overlay, begun, go_on = make_overlay(tmp_path), threading.Event(), threading.Event()
+
+    def remove(_: str) -> None:
+        begun.set()
+        go_on.wait()
+
+    monkeypatch.setattr(overlays, "remove_folder", remove)
+    overlay.remove_later()
+    begun.wait()
     child = os.fork()
     if child == 0:
         code = 1
         try:
-            removal.wait()
-            wait_for_all()
-            done = threading.Event()
-            own = remove_later(done.set)
-            if own is not None:
-                own.wait()
-            code = 0 if done.is_set() and not removal.done.is_set() else 2
+            overlay.wait()
+            code = 0
         finally:
             os._exit(code)
     assert os.waitpid(child, 0)[1] == 0
     go_on.set()
-    removal.wait()
+    overlay.wait()

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from supervising import PYTHON, a_host, confined, run, start, status_of
 
+from handrail.kernel.files import write_memory_file
 from handrail.kernel.landlock import read_abi_version
 from handrail.protocol.errors import ToolError
 from handrail.sandbox.landlock import launch_supervised
@@ -112,7 +113,8 @@ def test_a_bash_that_does_not_start_is_told(tmp_path: Path, workspace: Path, tie
     with launch_supervised(confined(workspace), a_host(tmp_path), "echo ran", tier) as launch:
         plan = SupervisorPlan.read(os.dup(launch.inherited[0]))
         plan.arguments[0] = program
-        written = plan.write()
+        written = os.memfd_create("plan")
+        write_memory_file(written, plan.encode())
         os.dup2(written, launch.inherited[0])
         os.close(written)
         with start(launch) as process:

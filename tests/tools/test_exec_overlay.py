@@ -4,6 +4,7 @@ import os
 import shutil
 import signal
 import subprocess
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,6 @@ from handrail.protocol.events import ChangeEvent, ToolCallUpdate
 from handrail.protocol.events import Warning as Warned
 from handrail.protocol.results import ToolResult
 from handrail.sandbox.bubblewrap import find_bubblewrap
-from handrail.sandbox.overlay.overlay import wait_for_all
 from handrail.settings import Settings
 from handrail.settings.model import Limits, Sandbox
 from in_time import cut_short
@@ -45,7 +45,9 @@ def kept(rail: Handrail, command: str, answer: str = "once") -> ToolResult[Any]:
 
 def layers(state: Path) -> list[Path]:
     """What is left of layers, once those are removed that are being removed."""
-    wait_for_all()
+    for thread in threading.enumerate():
+        if thread.name == "handrail-layers":
+            thread.join()
     return [path for folder in state.glob("layers*") for path in folder.rglob("upper-*")]
 
 

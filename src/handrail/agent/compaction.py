@@ -106,12 +106,13 @@ async def _build_summary(
     found = find_last_summary(transcript.messages)
     before = found[1].notes if found else ""
     dropped = [one.message for one in plan.dropped]
-    answer = await request_notes(model, dropped, before, _to_characters(room.window // 2)) if dropped else None
+    most = int(room.window // 2 * BYTES_PER_TOKEN)
+    answer = await request_notes(model, dropped, before, most) if dropped else None
     failed = answer if isinstance(answer, ModelError) else None
     notes, spent = answer if isinstance(answer, tuple) else (before, None)
     kept_from = plan.kept[0].number if plan.kept else transcript.messages[-1].number + 1
     digest = await _build_digest(rail, transcript, kept_from)
-    text = render_summary(digest, notes, _to_characters(int(room.transcript * _SUMMARY)))
+    text = render_summary(digest, notes, int(int(room.transcript * _SUMMARY) * BYTES_PER_TOKEN))
     return SummaryMessage(text=text, kept_from=kept_from, cut=plan.cut, notes=notes), spent, failed
 
 
@@ -123,10 +124,6 @@ async def _build_digest(rail: AsyncHandrail, transcript: Transcript, kept_from: 
     ]
     changes = [one for one in await rail.changes(_ALL) if one.session_id == rail.session_id]
     return HistoryDigest(messages=older, changes=changes[::-1], processes=await rail.processes())
-
-
-def _to_characters(tokens: int) -> int:
-    return int(tokens * BYTES_PER_TOKEN)
 
 
 def _build_events(

@@ -61,9 +61,10 @@ async def ask_with_retries(
             if not error.retryable or attempt >= limits.attempts or seconds > limits.patience:
                 raise
             attempt += 1
-            text = f"{_announce_retry(error.message)} in {_format_pause(seconds)} ({attempt} of {limits.attempts})"
+            pause = f"{seconds:.0f} s" if seconds >= 1 else "a moment"
+            text = f"{_announce_retry(error.message)} in {pause} ({attempt} of {limits.attempts})"
             conversation.tell((Notice, {"code": error.code, "text": text}))
-        await (sleep or _sleep)(seconds)
+        await (sleep or asyncio.sleep)(seconds)
 
 
 def _choose_pause(error: ModelError, attempt: int) -> float:
@@ -76,14 +77,6 @@ def _choose_pause(error: ModelError, attempt: int) -> float:
 def _announce_retry(message: str) -> str:
     text = message.rstrip(". ")
     return f"{text} Trying again" if text.endswith("?") else f"{text}; trying again"
-
-
-def _format_pause(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds >= 1 else "a moment"
-
-
-async def _sleep(seconds: float) -> None:
-    await asyncio.sleep(seconds)
 
 
 async def ask_model(
@@ -137,13 +130,7 @@ def _store_answer(
     rail: AsyncHandrail, model: Model, transcript: Transcript, message_id: str, answer: Completion, limits: TurnLimits
 ) -> AssistantMessage | None:
     spent = answer.spent
-    usage: dict[str, Any] = {
-        "model": model.name,
-        "input_tokens": spent.input_tokens,
-        "output_tokens": spent.output_tokens,
-        "cached_tokens": spent.cached_tokens,
-        "cost": spent.cost,
-    }
+    usage: dict[str, Any] = {"model": model.name, **msgspec.structs.asdict(spent)}
     try:
         normalized = _normalize_answer(answer, transcript, limits, model.name)
     except ModelError:

@@ -285,7 +285,7 @@ def _render_skills(specs: Sequence[ToolSpec], skills: Sequence[SkillEntry]) -> s
 
 def _render_skill(skill: SkillEntry) -> str:
     mark = " (active)" if skill.active else ""
-    return f"- {_truncate_line(skill.name, 80)}{mark}: {_truncate_line(skill.description, _MAX_SKILL_CHARS)}"
+    return f"- {truncate_line(skill.name, 80)}{mark}: {truncate_line(skill.description, _MAX_SKILL_CHARS)}"
 
 
 def _render_instructions(instructions: Instructions | None) -> str:
@@ -309,7 +309,7 @@ def _render_notes(notes: Sequence[Memory]) -> str:
     lines: list[str] = []
     room = _MAX_NOTES_CHARS
     for note in notes:
-        line = f"- {_truncate_line(note.title, 120)}: {_truncate_line(note.content, _MAX_NOTE_CHARS)}"
+        line = f"- {truncate_line(note.title, 120)}: {truncate_line(note.content, _MAX_NOTE_CHARS)}"
         if len(line) > room:
             break
         lines.append(line)
@@ -324,22 +324,21 @@ def _render_notes(notes: Sequence[Memory]) -> str:
 def render_guide(specs: Sequence[ToolSpec]) -> str:
     """The guide for people: a Markdown table for each group of tools."""
     names = {spec.name for spec in specs}
-    layers = ((title, [spec for spec in _sort_specs(specs) if spec.layer == layer]) for layer, title in _LAYER_TITLES)
-    return "\n".join(f"### {title}\n{_TABLE_HEAD}\n{_render_rows(found, names)}\n" for title, found in layers if found)
+    tables: list[str] = []
+    for layer, title in _LAYER_TITLES:
+        if rows := [_render_row(spec, names) for spec in _sort_specs(specs) if spec.layer == layer]:
+            tables.append("\n".join((f"### {title}", _TABLE_HEAD, *rows, "")))
+    return "\n".join(tables)
 
 
-def _render_rows(specs: Sequence[ToolSpec], names: Collection[str]) -> str:
-    return "\n".join(f"| {' | '.join(_render_cells(spec, names))} |" for spec in specs)
-
-
-def _render_cells(spec: ToolSpec, names: Collection[str]) -> tuple[str, str, str]:
+def _render_row(spec: ToolSpec, names: Collection[str]) -> str:
     off = "" if spec.enabled else " (off by default)"
-    call = f"`{render_signature(spec)}`{off}"
-    return (
-        _escape_cell(_uppercase_first(_describe_intent(spec))),
-        _escape_cell(call),
-        _escape_cell(_describe_exclusions(spec, names).removeprefix("not for ")),
+    cells = (
+        _uppercase_first(_describe_intent(spec)),
+        f"`{render_signature(spec)}`{off}",
+        _describe_exclusions(spec, names).removeprefix("not for "),
     )
+    return f"| {' | '.join(map(_escape_cell, cells))} |"
 
 
 def _escape_cell(text: str) -> str:
@@ -353,15 +352,16 @@ def _join_alternatives(names: Sequence[str]) -> str:
 
 def _describe_intent(spec: ToolSpec) -> str:
     """What a tool is for, or the start of its description."""
-    return spec.intent or _truncate_line(spec.description.split(". ")[0].rstrip("."), _MAX_INTENT_CHARS)
+    return spec.intent or truncate_line(spec.description.split(". ")[0].rstrip("."), _MAX_INTENT_CHARS)
 
 
 def _uppercase_first(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _truncate_line(text: str, most: int) -> str:
-    return truncate(" ".join(text.split()), most)
+def truncate_line(text: str, most: int) -> str:
+    """The beginning of a text on one line. It reads only `4 * most` characters of a huge text."""
+    return truncate(" ".join(text[: 4 * most].split()), most)
 
 
 def fence_text(tag: str, text: str, **attributes: str) -> str:

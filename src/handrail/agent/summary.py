@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import msgspec
 
-from handrail.agent.prompt import fence_text
+from handrail.agent.prompt import fence_text, truncate_line
 from handrail.models.base import Completion, Model, ModelError, ModelRequest, TokenUsage, open_stream
 from handrail.protocol.changes import ChangeRecord
 from handrail.protocol.messages import (
@@ -21,7 +21,6 @@ from handrail.protocol.messages import (
     UserMessage,
 )
 from handrail.protocol.records import ProcessRecord
-from handrail.protocol.text import truncate
 from handrail.protocol.wire import encode
 from handrail.store.state_dir import make_id
 
@@ -33,11 +32,6 @@ def keep_ends(text: str, most: int) -> str:
         return text
     head, tail = most * 2 // 3, most // 3
     return f"{text[:head]} […{len(text) - head - tail:,} characters left out…] {text[len(text) - tail :]}"
-
-
-def _clip_line(text: str, most: int) -> str:
-    """The beginning of a text on one line. It reads only `4 * most` characters of a huge text."""
-    return truncate(" ".join(text[: 4 * most].split()), most)
 
 
 def _keep_newest(lines: Sequence[str], most: int, left_out: str) -> list[str]:
@@ -79,8 +73,6 @@ _SUBJECT_ARGUMENTS = (
 
 
 class _CallExchange(msgspec.Struct, frozen=True):
-    """A call and its result."""
-
     call: CallPart
     result: CallResult
 
@@ -148,15 +140,15 @@ class HistoryDigest(msgspec.Struct, frozen=True, kw_only=True):
         for message in self.messages:
             if isinstance(message, AssistantMessage):
                 if message.text.strip() and not message.calls:
-                    lines.append(f"- You answered: {_clip_line(message.text, 300)}")
+                    lines.append(f"- You answered: {truncate_line(message.text, 300)}")
                 lines += [outcomes[call.tool_call_id] for call in message.calls if call.tool_call_id in outcomes]
         return lines
 
     def _render_outcome(self, one: _CallExchange) -> str:
         made = [record for record in self.changes if record.tool_call_id == one.call.tool_call_id]
         numbers = [f"change {record.number}{'' if record.in_effect else ', undone since'}" for record in made]
-        outcome = "ok" if one.result.ok else f"failed: {_clip_line(one.result.content, 160)}"
-        return f"- {one.call.name} {_clip_line(one.subject, 120)}: {'; '.join((outcome, *numbers))}"
+        outcome = "ok" if one.result.ok else f"failed: {truncate_line(one.result.content, 160)}"
+        return f"- {one.call.name} {truncate_line(one.subject, 120)}: {'; '.join((outcome, *numbers))}"
 
     def _list_changes(self, room: int) -> list[str]:
         """Files with the numbers of their change sets, grouped by equal numbers. Of very many files only the first are
@@ -165,7 +157,7 @@ class HistoryDigest(msgspec.Struct, frozen=True, kw_only=True):
         for record in self.changes:
             if record.in_effect and not record.undoes:
                 for change in record.changes:
-                    numbers.setdefault(_clip_line(change.path, _MAX_PATH_CHARS), []).append(record.number)
+                    numbers.setdefault(truncate_line(change.path, _MAX_PATH_CHARS), []).append(record.number)
         files: dict[tuple[int, ...], list[str]] = {}
         for path, found in numbers.items():
             files.setdefault(tuple(found), []).append(path)
@@ -174,7 +166,7 @@ class HistoryDigest(msgspec.Struct, frozen=True, kw_only=True):
 
     def _list_processes(self) -> list[str]:
         running = [record for record in self.processes if record.state == "running"]
-        return [f"- {record.id}: {_clip_line(record.command, 200)}" for record in running]
+        return [f"- {record.id}: {truncate_line(record.command, 200)}" for record in running]
 
 
 def _join_paths(paths: Sequence[str], most: int) -> str:
@@ -197,7 +189,7 @@ def _list_prompts(messages: Sequence[Message], room: int) -> list[str]:
 
 def _list_replies(done: Sequence[_CallExchange]) -> list[str]:
     answered = [one for one in done if one.call.name == "question" and one.result.ok]
-    return [f"- {_clip_line(one.subject, 300)} → {keep_ends(one.result.content, 600)}" for one in answered]
+    return [f"- {truncate_line(one.subject, 300)} → {keep_ends(one.result.content, 600)}" for one in answered]
 
 
 def _list_read_files(done: Sequence[_CallExchange]) -> list[str]:
@@ -205,7 +197,7 @@ def _list_read_files(done: Sequence[_CallExchange]) -> list[str]:
         one.argument("path") for one in reversed(done) if one.call.name in {"read", "edit", "write"} and one.result.ok
     )
     found = dict.fromkeys(
-        _clip_line(path, _MAX_PATH_CHARS) for path in paths if isinstance(path, str) and not path.startswith("@")
+        truncate_line(path, _MAX_PATH_CHARS) for path in paths if isinstance(path, str) and not path.startswith("@")
     )
     return [f"- {', '.join(islice(found, _MAX_READ_FILES))}"] if found else []
 
@@ -214,7 +206,7 @@ def _list_todo(done: Sequence[_CallExchange]) -> list[str]:
     lists = (one.argument("items") for one in reversed(done) if one.call.name == "todo" and one.result.ok)
     items: Any = next(lists, None)
     entries = cast("list[dict[str, Any]]", items if isinstance(items, list) else [])
-    return [f"- [{item.get('status', 'pending')}] {_clip_line(str(item.get('text')), 300)}" for item in entries]
+    return [f"- [{item.get('status', 'pending')}] {truncate_line(str(item.get('text')), 300)}" for item in entries]
 
 
 def _list_skills(done: Sequence[_CallExchange]) -> list[str]:
@@ -274,7 +266,8 @@ async def request_notes(
         async with open_stream(model, request) as pieces:
             async for piece in pieces:
                 if isinstance(piece, Completion):
-                    return _join_text(piece), piece.spent
+                    notes = "".join(part.text for part in piece.parts if isinstance(part, TextPart))
+                    return notes.strip(), piece.spent
     except ModelError as error:
         return error
     return ModelError("UNAVAILABLE", f"{model.name} ended its notes in the middle.")
@@ -288,15 +281,10 @@ def render_transcript(messages: Sequence[Message], before: str, room: int) -> st
     return fence_text("transcript", "\n\n".join((*notes, *kept)))
 
 
-def _join_text(answer: Completion) -> str:
-    return "".join(part.text for part in answer.parts if isinstance(part, TextPart)).strip()
-
-
 def _render_message(message: Message) -> list[str]:
     if isinstance(message, AssistantMessage):
-        return [
-            _render_part(part) for part in message.parts if not isinstance(part, ReasoningPart) and _render_part(part)
-        ]
+        parts = (_render_part(part) for part in message.parts if not isinstance(part, ReasoningPart))
+        return list(filter(None, parts))
     if isinstance(message, ResultsMessage):
         return [
             f"Result of {one.name}, {'ok' if one.ok else 'failed'}: {keep_ends(one.content, 1_500)}"
@@ -309,5 +297,5 @@ def _render_message(message: Message) -> list[str]:
 
 def _render_part(part: TextPart | CallPart) -> str:
     if isinstance(part, CallPart):
-        return f"You called {part.name} {_clip_line(encode(part.args).decode('utf-8', 'replace'), 600)}"
+        return f"You called {part.name} {truncate_line(encode(part.args).decode('utf-8', 'replace'), 600)}"
     return f"You: {keep_ends(part.text, 2_000)}" if part.text.strip() else ""

@@ -22,7 +22,7 @@ from handrail.protocol.messages import (
     UserMessage,
 )
 from handrail.protocol.results import Attachment, ToolResult, render_for_model
-from handrail.protocol.schema import build_flat_schema
+from handrail.protocol.schema import get_input_schema
 from handrail.protocol.tool_spec import ToolSpec
 from handrail.protocol.wire import encode, escape_surrogates
 from handrail.runtime.conversation import Conversation
@@ -117,8 +117,12 @@ class Transcript:
         return last if isinstance(last, AssistantMessage) else None
 
     def context_messages(self) -> tuple[Message, ...]:
-        """The messages that the model is sent: all, or the last summary and what came after."""
-        return tuple(one for one in select_context_messages(self.messages) if not _is_empty(one))
+        """The messages that the model is sent: all, or the last summary and what came after.
+
+        Providers refuse empty answers.
+        """
+        selected = select_context_messages(self.messages)
+        return tuple(one for one in selected if not isinstance(one, AssistantMessage) or one.parts)
 
     def _read_new(self) -> None:
         for one in self._conversation.messages(self.messages[-1].number if self.messages else 0):
@@ -163,11 +167,6 @@ def _to_call_result(result: ToolResult[Any]) -> CallResult:
         attachments=result.attachments,
         files_changed=result.artifacts.files_changed,
     )
-
-
-def _is_empty(message: Message) -> bool:
-    """Whether it is an empty answer. Providers refuse those."""
-    return isinstance(message, AssistantMessage) and not message.parts
 
 
 def select_context_messages(messages: Sequence[NumberedMessage]) -> tuple[Message, ...]:
@@ -286,9 +285,7 @@ def estimate_fixed_tokens(system: str, specs: Sequence[ToolSpec]) -> int:
 
 
 def _estimate_spec(spec: ToolSpec) -> int:
-    if spec.foreign is not None:
-        return _FRAME_TOKENS + _to_tokens(len(encode((spec.name, spec.foreign.input_schema))))
-    return _FRAME_TOKENS + _to_tokens(len(encode((spec.name, build_flat_schema(spec.arguments)))))
+    return _FRAME_TOKENS + _to_tokens(len(encode((spec.name, get_input_schema(spec)))))
 
 
 def _to_tokens(size: int) -> int:

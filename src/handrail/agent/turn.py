@@ -27,8 +27,6 @@ _WAITING = {"parked", "question"}
 
 
 class Turn(msgspec.Struct, frozen=True, kw_only=True):
-    """The outcome of a turn."""
-
     reason: Reason
     text: str = ""
     """The last text of the model."""
@@ -46,8 +44,6 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TurnLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """Bounds of one turn."""
-
     calls: int = 200
     tokens: int | None = None
     """Input and output tokens of all its requests to the model."""

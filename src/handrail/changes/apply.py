@@ -20,7 +20,7 @@ from handrail.changes.model import (
     is_before_state,
     order_steps,
 )
-from handrail.changes.tree_state import FolderModes, StagingDir, UnlockedDirs, build_staging_path
+from handrail.changes.tree_state import StagingDir, build_staging_path, lock_dirs, set_folder_modes, unlock_dirs
 from handrail.kernel.files import sync_file_system
 from handrail.protocol.changes import State
 from handrail.protocol.errors import StoreError, ToolError
@@ -112,23 +112,23 @@ class StepApplier:
     def __init__(self, run: _Application) -> None:
         self._run = run
         self._known = dict(run.options.known_states)
-        self._modes = FolderModes(run.workspace)
+        self._modes: dict[bytes, int] = {}
+        """Modes that folders get after everything in them is done."""
         self._placer = _FilePlacer(run)
 
     def apply(self, steps: list[Step]) -> list[Step]:
-        unlocked = UnlockedDirs(self._run.workspace, self._run.options.unlocked_dirs)
-        unlocked.unlock()
+        unlock_dirs(self._run.workspace, self._run.options.unlocked_dirs)
         taken: list[Step] = []
         try:
             for step in steps:
                 if self._take(step):
                     taken.append(step)
-            self._modes.set()
+            set_folder_modes(self._run.workspace, self._modes)
         except Exception as error:
             self._roll_back(taken, error)
             raise
         finally:
-            unlocked.lock(but=self._modes.paths)
+            lock_dirs(self._run.workspace, self._run.options.unlocked_dirs, but=self._modes)
         has_moved = any(isinstance(source, OverlayFile) for source in self._run.options.sources.values())
         if self._run.history.durable and (has_moved or not self._run.flush):
             for root in self._run.workspace.roots:
@@ -185,13 +185,13 @@ class StepApplier:
     def _change_folder_mode(self, step: Step, after: State) -> bool:
         if step.before is None or after.mode is None or step.before.mode == after.mode:
             return False
-        self._modes.later(step.path, after.mode)
+        self._modes[step.path] = after.mode
         return True
 
     def _make_folder(self, folder: int, name: str, path: bytes, mode: int | None) -> None:
         os.mkdir(name, 0o777 if mode is None else stat.S_IRWXU, dir_fd=folder)
         if mode is not None:
-            self._modes.later(path, mode)
+            self._modes[path] = mode
 
     def _put_link(self, folder: int, name: str, step: Step, after: State) -> None:
         target = b"".join(self._run.history.blobs.chunks(after.hash))
@@ -223,7 +223,7 @@ class StepApplier:
         inverse = StepApplier(self._run._replace(options=options))
         stuck = [clip_path(os.fsdecode(step.path)) for step in reversed(taken) if not inverse._can_restore(step)]
         with contextlib.suppress(ToolError):
-            inverse._modes.set()
+            set_folder_modes(self._run.workspace, inverse._modes)
         if stuck and isinstance(error, ToolError):
             message = f"{error.message} Changed already, and not to be taken back: {', '.join(stuck[:10])}."
             raise ToolError(error.code, message, details={**error.named_details, "stuck": stuck}) from error

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from handrail.changes.apply import apply_steps, read_locked_state
 from handrail.changes.history import History
 from handrail.changes.model import ApplyOptions, Placement, has_same_content, invert_step, is_before_state
-from handrail.changes.tree_state import PathProbe, UnlockedDirs, build_staging_path, remove_staging_dir
+from handrail.changes.tree_state import PathProbe, build_staging_path, lock_dirs, remove_staging_dir
 from handrail.process.tree import kill_orphans
 from handrail.protocol.changes import State
 from handrail.protocol.errors import StoreError, ToolError
@@ -52,7 +52,7 @@ def settle(workspace: Workspace, history: History, entry: LoggedChangeSet) -> Se
         return _settle_files(workspace, history, entry, options)
     finally:
         folders = [step.path for step in body.steps if step.kind == "folder"]
-        UnlockedDirs(workspace, unlocked).lock(but=folders)
+        lock_dirs(workspace, unlocked, but=folders)
 
 
 def is_within(workspace: Workspace, entry: LoggedChangeSet) -> bool:

@@ -1,9 +1,9 @@
 """The store of previews that wait for an answer, one folder each."""
 
 import contextlib
-import errno
 import os
 import re
+import shutil
 import time
 from collections.abc import Callable
 
@@ -55,7 +55,7 @@ class PreviewStore:
             with contextlib.closing(Blobs(os.path.join(unfinished, _CONTENTS), self._durability)) as contents:
                 store(contents)
             for inner, path in files.items():
-                _move(path, os.path.join(unfinished, inner))
+                shutil.move(path, os.path.join(unfinished, inner))
             self._write(os.path.join(unfinished, _DOCUMENT), stored)
             self._flush(unfinished)
             os.rename(unfinished, os.path.join(self._folder, name))
@@ -156,14 +156,3 @@ class PreviewStore:
     def _flush(self, folder: str) -> None:
         if self._durable:
             flush_folder(folder)
-
-
-def _move(source: str, target: str) -> None:
-    try:
-        os.rename(source, target)
-    except OSError as error:
-        if error.errno != errno.EXDEV:
-            raise
-        import shutil  # noqa: PLC0415  only across file systems, and slow to start
-
-        shutil.move(source, target)

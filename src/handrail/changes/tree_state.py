@@ -4,7 +4,7 @@ import contextlib
 import os
 import shutil
 import stat
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 
 from handrail.protocol.changes import State
 from handrail.protocol.errors import ToolError
@@ -106,26 +106,21 @@ def remove_staging_dir(folder: str) -> None:
         os.rmdir(os.path.dirname(folder))
 
 
-class UnlockedDirs:
-    """Read-only folders of ours that are writable while a change is made in them.
+def unlock_dirs(workspace: Workspace, modes: Mapping[bytes, int]) -> None:
+    """Makes read-only folders of ours writable while a change is made in them.
 
     A command may make such a folder writable, work in it and lock it again. Committing or undoing its changes needs
     the same. The change set records the folders first, so that recovery can lock them after a crash.
     """
+    for path in sorted(modes):
+        set_mode(workspace, path, modes[path] | stat.S_IRWXU, only_from=modes[path])
 
-    def __init__(self, workspace: Workspace, modes: Mapping[bytes, int]) -> None:
-        self._workspace = workspace
-        self._modes = modes
 
-    def unlock(self) -> None:
-        for path in sorted(self._modes):
-            set_mode(self._workspace, path, self._modes[path] | stat.S_IRWXU, only_from=self._modes[path])
-
-    def lock(self, but: Collection[bytes] = ()) -> None:
-        """Restores the modes, inner folders first. Folders that changed their mode meanwhile keep it."""
-        for path in sorted(self._modes.keys() - set(but), reverse=True):
-            with contextlib.suppress(ToolError, OSError):
-                set_mode(self._workspace, path, self._modes[path], only_from=self._modes[path] | stat.S_IRWXU)
+def lock_dirs(workspace: Workspace, modes: Mapping[bytes, int], but: Iterable[bytes]) -> None:
+    """Restores the modes, inner folders first. Folders that changed their mode meanwhile keep it."""
+    for path in sorted(modes.keys() - set(but), reverse=True):
+        with contextlib.suppress(ToolError, OSError):
+            set_mode(workspace, path, modes[path], only_from=modes[path] | stat.S_IRWXU)
 
 
 def list_locked_dirs(workspace: Workspace, steps: Iterable[Step]) -> dict[bytes, int]:
@@ -150,27 +145,13 @@ def _list_parents(path: bytes) -> list[bytes]:
     return [b"/".join(parts[:end]) for end in range(1, len(parts)) if parts[end - 1]]
 
 
-class FolderModes:
-    """Modes that folders get after everything in them is done."""
-
-    def __init__(self, workspace: Workspace) -> None:
-        self._workspace = workspace
-        self._modes: dict[bytes, int] = {}
-
-    @property
-    def paths(self) -> Collection[bytes]:
-        return self._modes.keys()
-
-    def later(self, path: bytes, mode: int) -> None:
-        self._modes[path] = mode
-
-    def set(self) -> None:
-        """Sets the modes, inner folders first, because an outer folder may become inaccessible."""
-        for path in sorted(self._modes, reverse=True):
-            try:
-                set_mode(self._workspace, path, self._modes[path])
-            except OSError as error:
-                raise to_tool_error(error, os.fsdecode(path)) from None
+def set_folder_modes(workspace: Workspace, modes: Mapping[bytes, int]) -> None:
+    """Sets the modes, inner folders first, because an outer folder may become inaccessible."""
+    for path in sorted(modes, reverse=True):
+        try:
+            set_mode(workspace, path, modes[path])
+        except OSError as error:
+            raise to_tool_error(error, os.fsdecode(path)) from None
 
 
 def set_mode(workspace: Workspace, path: bytes, mode: int, only_from: int | None = None) -> None:

@@ -99,6 +99,15 @@ def reset_signals() -> None:
     _block(())
 
 
+def exec_with_default_signals(*argv: str) -> None:
+    """Become a program that has none of the ignored and blocked signals which it would inherit from the host.
+
+    bubblewrap would wait forever if SIGCHLD is ignored, and `timeout` or `kill` could not end a command.
+    """
+    reset_signals()
+    os.execv(argv[0], argv)  # noqa: S606  policy decided on the program, and the sandbox confines it
+
+
 def send_signal(pidfd: int, number: int) -> bool:
     """Signal the process behind a pidfd. False: it has ended, or may not be signalled."""
     return LIBC.syscall(ctypes.c_long(_PIDFD_SEND_SIGNAL), pidfd, number, None, 0) == 0

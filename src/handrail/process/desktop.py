@@ -21,7 +21,8 @@ _started: list[subprocess.Popen[bytes]] = []
 
 def notify_person(title: str, text: str, environ: Mapping[str, str]) -> bool:
     """Show a notice unless there was one just before. False: none was tried. HANDRAIL_NOTIFY=off disables notices."""
-    if environ.get("HANDRAIL_NOTIFY", "").lower() in _OFF or not has_desktop(environ):
+    has_desktop = environ.get("WAYLAND_DISPLAY") or environ.get("DISPLAY")
+    if environ.get("HANDRAIL_NOTIFY", "").lower() in _OFF or not has_desktop:
         return False
     with _lock:
         now = time.monotonic()
@@ -29,10 +30,6 @@ def notify_person(title: str, text: str, environ: Mapping[str, str]) -> bool:
             return False
         _last[0] = now
     return show_on_desktop(title, text)
-
-
-def has_desktop(environ: Mapping[str, str]) -> bool:
-    return bool(environ.get("WAYLAND_DISPLAY") or environ.get("DISPLAY"))
 
 
 def show_on_desktop(title: str, text: str, folders: tuple[str, ...] | None = None) -> bool:

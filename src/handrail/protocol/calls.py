@@ -11,7 +11,7 @@ from handrail.protocol.results import ToolResult
 from handrail.protocol.text import render_value
 from handrail.protocol.wire import Envelope, Json, Time, escape_surrogates
 
-_CALL_ID = re.compile(r"[!-.0-~]{1,128}")
+_CALL_ID = r"[!-.0-~]{1,128}"
 
 
 class ToolCall(Envelope, frozen=True):
@@ -70,7 +70,7 @@ def check_call(call: object) -> ToolCall:
 
 def check_call_id(call_id: object) -> None:
     """UsageError if an id cannot be part of file names, rows and references."""
-    if not isinstance(call_id, str) or not _CALL_ID.fullmatch(call_id):
+    if not isinstance(call_id, str) or not re.fullmatch(_CALL_ID, call_id):
         rule = "1 to 128 visible ASCII characters other than /"
         raise UsageError(f"a tool_call_id is made of {rule}: {render_value(call_id)}")
 

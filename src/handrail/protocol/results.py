@@ -8,12 +8,13 @@ from handrail.protocol.wire import Envelope, Wire
 
 Data = TypeVar("Data")
 MAX_IMAGE_BYTES = 5 * 1024 * 1024
-_IMAGE_STARTS = (
-    (b"\x89PNG\r\n\x1a\n", "image/png"),
-    (b"\xff\xd8\xff", "image/jpeg"),
-    (b"GIF87a", "image/gif"),
-    (b"GIF89a", "image/gif"),
-)
+_IMAGE_TYPES = {
+    b"\x89PNG\r\n\x1a\n": "image/png",
+    b"\xff\xd8\xff": "image/jpeg",
+    b"GIF87a": "image/gif",
+    b"GIF89a": "image/gif",
+}
+_IMAGE_STARTS = (*_IMAGE_TYPES, b"RIFF")
 OVERLAY_TIER = 3
 """The tier of a sandbox in which the changes of a command go into an overlay."""
 
@@ -38,9 +39,10 @@ class Attachment(Envelope, frozen=True):
 
 def find_image_type(data: bytes) -> str | None:
     """The media type of an image. None if it is none that models take."""
-    if data.startswith(b"RIFF") and data[8:12] == b"WEBP":
-        return "image/webp"
-    return next((kind for start, kind in _IMAGE_STARTS if data.startswith(start)), None)
+    if not data.startswith(_IMAGE_STARTS):
+        return None
+    webp = "image/webp" if data[8:12] == b"WEBP" else None
+    return next((kind for start, kind in _IMAGE_TYPES.items() if data.startswith(start)), webp)
 
 
 def detect_image_type(content: str) -> str | None:

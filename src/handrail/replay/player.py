@@ -228,8 +228,6 @@ _REFUSED = frozenset({"PERMISSION_DENIED", "POLICY_DENIED"})
 
 
 class SessionReplay(msgspec.Struct, frozen=True):
-    """The comparison of all calls."""
-
     calls: tuple[CallComparison, ...]
     start: ReplayStart
     unreadable: int = 0
@@ -257,15 +255,11 @@ def play(recording: Recording, start: ReplayStart, workspace: str, settings: Loa
         state_dir=start.state,
         session="replay",
         settings=_isolate_settings(settings, recording),
-        on_permission=_leave_parked,
+        on_permission=lambda _: None,  # `_Player` answers with the recorded answers
     ) as rail:
         player = _Player(rail, start, ReplayMapping(workspace, start.workspace, {}))
         calls = [one for batch in recording.batches() for one in player.play(batch)]
     return SessionReplay(tuple(calls), start, recording.unreadable)
-
-
-def _leave_parked(_: PermissionRequest) -> None:
-    """`_Player` answers with the recorded answers."""
 
 
 class _Player:

@@ -75,8 +75,6 @@ def _is_inside(path: str) -> bool:
 
 
 class RecordedCall(msgspec.Struct, frozen=True):
-    """A call with its decision, answer and result."""
-
     call: ToolCall
     batch_id: str
     mode: Mode | None
@@ -92,8 +90,6 @@ class RecordedCall(msgspec.Struct, frozen=True):
 
 
 class Recording(msgspec.Struct, frozen=True):
-    """All calls of a session."""
-
     calls: tuple[RecordedCall, ...]
     observed: FileObservations
     unreadable: int = 0
@@ -142,8 +138,6 @@ _MAX_DIFF_LINES = 40
 
 
 class CallComparison(Wire, frozen=True, omit_defaults=False):
-    """A call compared with its recording."""
-
     tool_call_id: str
     name: str
     title: str

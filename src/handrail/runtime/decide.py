@@ -200,21 +200,18 @@ def _is_local_git(pending: PendingCall, rules: PolicyConfig) -> bool:
 
 
 def collect_touched_facts(workspace: Workspace, touched: Touches) -> Facts:
-    locate_error = touched.locate_error
-    look = (
-        partial(_build_located_fact, workspace, locate_error) if locate_error else partial(build_path_fact, workspace)
-    )
-    paths = [look(path, "read") for path in touched.reads]
-    writes = [look(path, "write") for path in touched.writes]
+    look = partial(_build_located_fact, touched.locate_error) if touched.locate_error else build_path_fact
+    paths = [look(workspace, path, "read") for path in touched.reads]
+    writes = [look(workspace, path, "write") for path in touched.writes]
     paths += [replace(fact, sets_mode=True) if fact.path in touched.modes else fact for fact in writes]
-    paths += [look(path, "delete") for path in touched.deletes]
+    paths += [look(workspace, path, "delete") for path in touched.deletes]
     use = touched.memory
     memory = MemoryFact(action=use.action, note=use.note) if use is not None else None
     return Facts(paths=tuple(paths), memory=memory, foreign=touched.foreign)
 
 
 def _build_located_fact(
-    workspace: Workspace, locate_error: Callable[[ToolError, str], ToolError], path: str, access: Access
+    locate_error: Callable[[ToolError, str], ToolError], workspace: Workspace, path: str, access: Access
 ) -> PathFact:
     try:
         return build_path_fact(workspace, path, access)

@@ -55,9 +55,11 @@ def take_steps(session: Session, pending: PendingCall, steps: tuple[Step, ...]) 
     if pending.error is not None:
         return
     try:
-        with session.workspace.root_sets.lend(pending.roots) if pending.roots else contextlib.nullcontext():
-            for step in steps:
-                step(session, pending)
+        if pending.roots:
+            with session.workspace.root_sets.lend(pending.roots):
+                _take_each(session, pending, steps)
+        else:
+            _take_each(session, pending, steps)
     except ToolError as error:
         pending.fail(error)
     except (DuplicateCallError, ApprovalNeededError):
@@ -66,6 +68,11 @@ def take_steps(session: Session, pending: PendingCall, steps: tuple[Step, ...]) 
         pending.fail(error.to_tool_error(_describe_progress(session, pending)))
     except Exception as error:  # a defect of handrail or of a custom tool
         pending.fail(_build_internal_error(error, session.crashes))
+
+
+def _take_each(session: Session, pending: PendingCall, steps: tuple[Step, ...]) -> None:
+    for step in steps:
+        step(session, pending)
 
 
 def close_call(session: Session, pending: PendingCall) -> None:

@@ -66,7 +66,7 @@ class PendingCall(Struct, eq=False):
     """The id of the first call of the batch."""
     id_is_ours: bool = False
     """Whether handrail made the id, so that no other call can have it in the journal."""
-    started: float = field(default_factory=time.perf_counter)
+    started: int = field(default_factory=time.perf_counter_ns)
     args: Any = None
     """The arguments as the journal can store them."""
     args_are_json: bool = True

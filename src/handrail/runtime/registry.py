@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from handrail.tools.exec.environment import CommandEnvironment
     from handrail.tools.search import SessionSearch
 
-_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_NAME = r"[A-Za-z0-9_-]{1,64}"
 """Names that every provider accepts. A list of tools with another name in it is rejected."""
 _ENTRY_POINTS = "handrail.tools"
 _COMMAND_PERMISSIONS: tuple[Permission, ...] = ("fs.read", "fs.write", "fs.delete", "git.write")
@@ -187,7 +187,7 @@ class ToolRegistry:
         if not isinstance(tool, Tool):  # pyright: ignore[reportUnnecessaryIsInstance]  a function without its decorator
             raise UsageError(f"{tool!r} is no tool; declare a function with @tool")
         name = tool.spec.name
-        if not _NAME.fullmatch(name):
+        if not re.fullmatch(_NAME, name):
             rule = "a tool's name has letters, digits, _ and - only, at most 64, or model providers reject it"
             raise UsageError(f"{rule}: {name[:140]!r}")
         if name.casefold() in BASE_NAMES:

@@ -138,6 +138,7 @@ def restore_audit_record(session: Session, pending: PendingCall) -> None:
 def build_start_event(pending: PendingCall) -> PendingEvent:
     """The event of an incoming call, with all that is needed to run it again."""
     call = pending.call
+    tool_name, server_name = _find_server_names(pending)
     fields = {
         "tool_call_id": call.tool_call_id,
         "tool_call_name": call.name,
@@ -147,16 +148,19 @@ def build_start_event(pending: PendingCall) -> PendingEvent:
         "provider_call_id": call.provider_call_id,
         "message_id": call.message_id,
         "requested_permissions": call.requested_permissions,
-        **_build_server_fields(pending),
+        "tool_name": tool_name,
+        "server_name": server_name,
     }
     return ToolCallStart, fields
 
 
 def build_event_fields(pending: PendingCall) -> dict[str, Any]:
+    tool_name, server_name = _find_server_names(pending)
     return {
         "tool_call_id": pending.call.tool_call_id,
         "tool_call_name": pending.name,
-        **_build_server_fields(pending),
+        "tool_name": tool_name,
+        "server_name": server_name,
     }
 
 
@@ -170,6 +174,7 @@ def build_answer_event(request: PermissionRequest, answer: Answer) -> PendingEve
 
 def build_audit_record(session_id: str, pending: PendingCall, result: ToolResult[Any]) -> AuditRecord:
     error, decision = result.error, pending.final_decision
+    tool_name, server_name = _find_server_names(pending)
     return AuditRecord(
         time=pending.call.timestamp,
         session_id=session_id,
@@ -188,7 +193,8 @@ def build_audit_record(session_id: str, pending: PendingCall, result: ToolResult
         files_changed=result.artifacts.files_changed,
         commands_run=redact_commands(result.artifacts.commands_run),
         limits=result.meta.limits,
-        **_build_server_fields(pending),
+        tool_name=tool_name,
+        server_name=server_name,
         command=_redact_command(pending),
         answered_by=(pending.answer and pending.answer.by) or msgspec.UNSET,
     )
@@ -207,12 +213,12 @@ def _redact_command(pending: PendingCall) -> str | msgspec.UnsetType:
     return outline_command(text, fact.seen if fact else None)
 
 
-def _build_server_fields(pending: PendingCall) -> dict[str, Any]:
-    """The server and the tool's name there. After a crash they come from the recorded facts."""
+def _find_server_names(pending: PendingCall) -> tuple[str | msgspec.UnsetType, str | msgspec.UnsetType]:
+    """The tool's name at its server, and the server. After a crash they come from the recorded facts."""
     spec, fact = pending.tool.spec, pending.facts.foreign
     if spec.foreign is not None:
-        return {"tool_name": spec.foreign.name, "server_name": spec.server}
-    return {} if fact is None else {"tool_name": fact.tool, "server_name": fact.server}
+        return spec.foreign.name, spec.server
+    return (msgspec.UNSET, msgspec.UNSET) if fact is None else (fact.tool, fact.server)
 
 
 # Success and failure
@@ -308,7 +314,8 @@ def _list_changed_files(changes: ChangeSet) -> tuple[str, ...]:
 
 
 def _measure_duration(pending: PendingCall) -> float:
-    return round((time.perf_counter() - pending.started) * 1_000, 3)
+    """In milliseconds, to the microsecond. Rounding a float costs more."""
+    return (time.perf_counter_ns() - pending.started) // 1_000 / 1_000
 
 
 # Interrupted calls

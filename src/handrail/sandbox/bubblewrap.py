@@ -6,12 +6,11 @@ import stat
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from functools import lru_cache
 from typing import NamedTuple
 
+from handrail.kernel.bare_interpreter import build_bare_command
 from handrail.kernel.files import DescriptorSet, write_memory_file
 from handrail.protocol.errors import ToolError
-from handrail.sandbox import reset_signals
 from handrail.sandbox.environment import build_environment, find_bash
 from handrail.sandbox.launch import Launch
 from handrail.sandbox.mounts import Mount, is_shown
@@ -55,12 +54,6 @@ def find_bubblewrap(environ: Mapping[str, str]) -> str | None:
 
 def inspect_bubblewrap(path: str) -> Bubblewrap:
     """The version and options of a bwrap. OSError or SubprocessError if it does not run."""
-    status = os.stat(path)
-    return _inspect(path, status.st_ino, status.st_mtime_ns)
-
-
-@lru_cache(maxsize=8)
-def _inspect(path: str, _inode: int, _changed: int) -> Bubblewrap:
     version = _run_with_option(path, "--version").removeprefix("bubblewrap ").strip()
     words = _run_with_option(path, "--help").split()
     return Bubblewrap(path, version[:40], frozenset(word for word in words if word.startswith("--")))
@@ -235,12 +228,12 @@ def _cap_limit(limit: int, wanted: int) -> int:
 
 
 def _reset_inherited_signals(argv: tuple[str, ...]) -> tuple[str, ...]:
-    """Start the program by reset_signals.py if this thread blocks or ignores a signal."""
+    """Start the program with default signals if this thread blocks or ignores one."""
     with open("/proc/thread-self/status", "rb") as status:
         masks = {line[:6]: int(line.split()[1], 16) for line in status if line.startswith((b"SigBlk", b"SigIgn"))}
     if not sys.executable or not masks[b"SigBlk"] | masks[b"SigIgn"] & ~_SIGNALS_SET_BY_PYTHON:
         return argv
-    return (sys.executable, "-I", "-S", os.path.abspath(reset_signals.__file__), *argv)
+    return build_bare_command("handrail.kernel.process", "exec_with_default_signals", *argv)
 
 
 def build_arguments(program: Bubblewrap, view: Iterable[Mount], nothing: str, limits: ResourceLimits) -> Iterator[str]:

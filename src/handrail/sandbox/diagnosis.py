@@ -2,7 +2,6 @@
 
 import os
 import shutil
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import msgspec
@@ -11,6 +10,7 @@ from handrail.kernel.cgroup import find_parent_group
 from handrail.kernel.landlock import describe_missing_rights, read_abi_version
 from handrail.protocol.results import OVERLAY_TIER
 from handrail.sandbox.bubblewrap import Bubblewrap
+from handrail.sandbox.view import read_text
 
 
 class Failure(msgspec.Struct, frozen=True, kw_only=True):
@@ -87,7 +87,6 @@ _NO_LOWER = frozenset({"vfat", "exfat", "ntfs", "ntfs3", "ecryptfs", "hfsplus"})
 """File systems that cannot lie under an overlay."""
 _OTHER_STATE_FOLDER = "export HANDRAIL_STATE_DIR=/var/tmp/handrail-state"
 _MAX_PATH_CHARACTERS = 200
-_MAX_FILE_BYTES = 1 << 16
 _MEANS = {1: "Landlock and seccomp", 0: "nothing"}
 _UNSIZED = "private folders such as /tmp have no limit of their own: bubblewrap is older than 0.5"
 TIER_1 = (
@@ -162,7 +161,7 @@ def diagnose_bubblewrap_failure(program: str, error: str) -> Diagnosis:
 
 
 def diagnose_landlock_failure(error: str) -> Diagnosis:
-    modules = _read_file("/sys/kernel/security/lsm")
+    modules = read_text("/sys/kernel/security/lsm")
     if modules and "landlock" not in modules:
         fix = "grubby --update-kernel=ALL --args=lsm=landlock" if shutil.which("grubby") else None
         return Diagnosis(f"the kernel was started without Landlock ({error})", _as_root(fix) if fix else None)
@@ -181,7 +180,7 @@ def diagnose_mount_failure(error: str, state: str, kind: str, roots: list[tuple[
     if kind in _NO_UPPER or kind.startswith("fuse."):
         reason = f"the state folder {clip_path_start(state)} is on {kind}, which cannot take in what an overlay holds"
         return Diagnosis(f"{reason}, and no other place can ({error})", _OTHER_STATE_FOLDER)
-    known = _read_file("/proc/filesystems")
+    known = read_text("/proc/filesystems")
     if os.path.exists("/proc/sys") and known and "overlay" not in known:
         return Diagnosis(f"the kernel has no overlayfs ({error})", "modprobe overlay" if os.geteuid() == 0 else None)
     return Diagnosis(f"overlays do not work here ({error})", None)
@@ -195,27 +194,14 @@ def clip_path_start(path: str) -> str:
 
 def _diagnose_namespaces(forbidden: str, error: str) -> Diagnosis | None:
     """The setting of the kernel, or the container, that forbids namespaces."""
-    if switch := next(_list_active_switches(), None):
-        return Diagnosis(f"{switch.reason} ({error})", _as_root(switch.fix))
+    for switch in _SWITCHES:
+        if read_text(switch.path).strip() == switch.off and not (os.geteuid() == 0 and "unprivileged" in switch.path):
+            return Diagnosis(f"{switch.reason} ({error})", _as_root(switch.fix))
     if os.path.exists("/run/.containerenv"):
         return Diagnosis(f"this container does not let {forbidden} ({error})", _IN_PODMAN)
     if os.path.exists("/.dockerenv"):
         return Diagnosis(f"this container does not let {forbidden} ({error})", _IN_DOCKER)
     return None
-
-
-def _list_active_switches() -> Iterator[_Switch]:
-    for switch in _SWITCHES:
-        if _read_file(switch.path) == switch.off and not (os.geteuid() == 0 and "unprivileged" in switch.path):
-            yield switch
-
-
-def _read_file(path: str) -> str:
-    try:
-        with open(path, encoding="ascii") as file:
-            return file.read(_MAX_FILE_BYTES).strip()
-    except (OSError, ValueError):
-        return ""
 
 
 def _as_root(command: str) -> str:

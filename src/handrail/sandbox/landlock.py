@@ -10,6 +10,7 @@ from pathlib import PurePath
 
 import msgspec
 
+from handrail.kernel.bare_interpreter import build_bare_command
 from handrail.kernel.files import DescriptorSet
 from handrail.kernel.landlock import (
     EXECUTE,
@@ -42,9 +43,6 @@ from handrail.sandbox.supervisor.private_folder import PREFIX, remove_abandoned
 from handrail.sandbox.view import BaseView, build_base_view, build_view
 from handrail.workspace.roots import is_inside
 
-LandlockRule = tuple[str, int]
-"""A path, and the rights for it and everything below it."""
-
 _READ = READ_FILE | READ_DIR | EXECUTE
 _MAKE = MAKE_DIR | MAKE_REG | MAKE_SYM | MAKE_FIFO | MAKE_SOCK
 _WRITE = WRITE_FILE | TRUNCATE | REMOVE_FILE | REMOVE_DIR | REFER | _MAKE
@@ -54,7 +52,6 @@ _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"
 _READ_CAPABILITIES = (CAP_DAC_OVERRIDE,)
 _WRITE_CAPABILITIES = (CAP_DAC_OVERRIDE, CAP_FOWNER)
 _TEMPORARY = "/tmp"  # noqa: S108  the supervisor makes a new folder there, or fails
-_SUPERVISOR = os.path.abspath(os.path.join(os.path.dirname(__file__), "supervisor", "main.py"))
 
 
 def launch_supervised(profile: SandboxProfile, host: SandboxHost, text: str, tier: int) -> Launch:
@@ -81,10 +78,10 @@ def launch_supervised(profile: SandboxProfile, host: SandboxHost, text: str, tie
             lifeline=lifeline_end,
             fence=fence,
         )
-        written = opened.add(plan.write())
+        written = opened.open_memory_file(plan.encode())
         launch = Launch(
             tier=1 if fence else 0,
-            argv=(sys.executable, "-I", "-S", _SUPERVISOR, str(written)),
+            argv=build_bare_command("handrail.sandbox.supervisor.program", "run", str(written)),
             # The interpreter may need it to start. The variables of the command are in the plan.
             environment={name: host.environ[name] for name in ("LD_LIBRARY_PATH",) if name in host.environ},
             inherited=(written, status_end, lifeline_end, *([fence.ruleset] if fence else [])),
@@ -152,7 +149,8 @@ def _list_home_links(mounts: Iterable[Mount], home: str) -> Iterator[tuple[str, 
 # of hidden files are visible, and nothing new can be made beside them.
 
 
-def _list_rules(profile: SandboxProfile, base: BaseView) -> Iterator[LandlockRule]:
+def _list_rules(profile: SandboxProfile, base: BaseView) -> Iterator[tuple[str, int]]:
+    """Paths, each with the rights for it and everything below it."""
     shown = [mount.place for mount in base.mounts if mount.kind == "shown"]
     covered = [mount.place for mount in base.wanted if mount.kind in {"no-file", "no-folder"}]
     hidden = {*covered, *profile.hidden_files, *profile.hidden_folders}
@@ -185,7 +183,7 @@ def _list_parts(place: str, exceptions: set[str], parents: set[str]) -> Iterator
         yield from _list_parts(os.path.join(place, name), exceptions, parents)
 
 
-def _add_rules(ruleset: Ruleset, rules: Iterable[LandlockRule]) -> None:
+def _add_rules(ruleset: Ruleset, rules: Iterable[tuple[str, int]]) -> None:
     for count, (path, rights) in enumerate(rules):
         if count == _MAX_RULES:
             raise ToolError(

@@ -15,7 +15,7 @@ import msgspec
 from handrail.protocol.errors import ToolError
 from handrail.sandbox.bubblewrap import count_file_kilobytes
 from handrail.sandbox.launch import Launch
-from handrail.sandbox.overlay.overlay import NOT_MOUNTED, Overlay, OverlayPrograms, wrap_in_overlay
+from handrail.sandbox.overlay.overlay import NOT_MOUNTED, Overlay, OverlayPrograms, is_opaque, wrap_in_overlay
 from handrail.sandbox.profile import ResourceLimits, SandboxHost, SandboxProfile
 from handrail.store.state_dir import make_temporary_folder
 
@@ -50,17 +50,6 @@ class _Stage(NamedTuple):
     folder: Path
     secret: str
     listener: socket.socket
-
-    def build_profile(self) -> SandboxProfile:
-        inside, looked = str(self.folder / "inside"), str(self.folder / "looked")
-        return SandboxProfile(origin="unasked", cwd=inside, read_only=(looked,), writable=(inside,), limits=_LIMITS)
-
-    def build_host(self, host: SandboxHost) -> SandboxHost:
-        home, state = str(self.folder / "home"), str(self.folder / "state")
-        return msgspec.structs.replace(host, home=home, state=state, toolchains=(), variables=())
-
-    def build_script(self) -> str:
-        return _TIER_SCRIPT.replace("PORT", str(self.listener.getsockname()[1]))
 
 
 def probe_tier(launch: LaunchCommand, host: SandboxHost, *, expected: Mapping[str, str]) -> str | None:
@@ -100,7 +89,11 @@ def _set_stage(folder: Path, listener: socket.socket) -> _Stage:
 
 
 def _run_in_tier(launch_command: LaunchCommand, stage: _Stage, host: SandboxHost) -> str:
-    with launch_command(stage.build_profile(), stage.build_host(host), stage.build_script()) as launch:
+    inside, looked, home, state = (str(stage.folder / name) for name in ("inside", "looked", "home", "state"))
+    profile = SandboxProfile(origin="unasked", cwd=inside, read_only=(looked,), writable=(inside,), limits=_LIMITS)
+    own = msgspec.structs.replace(host, home=home, state=state, toolchains=(), variables=())
+    script = _TIER_SCRIPT.replace("PORT", str(stage.listener.getsockname()[1]))
+    with launch_command(profile, own, script) as launch:
         process = subprocess.Popen(  # noqa: S603  what a tier puts together
             launch.argv,
             env=launch.environment,
@@ -214,7 +207,7 @@ def _find_overlay_faults(overlay: Overlay, mark: str, printed: str) -> Iterator[
             yield "what is changed in an overlay also changes the files below it"
         if not _has_changes(changed):
             yield error or "what is changed in an overlay is not stored in it"
-        if not _is_opaque(os.path.join(changed, "replaced")):
+        if not is_opaque(os.path.join(changed, "replaced")):
             yield error or "a folder cannot be replaced in an overlay"
 
 
@@ -233,10 +226,3 @@ def _has_changes(folder: str) -> bool:
     except (OSError, ValueError):
         return False
     return stat.S_ISCHR(status.st_mode) and status.st_rdev == 0 and text == "new\n"
-
-
-def _is_opaque(folder: str) -> bool:
-    try:
-        return os.getxattr(folder, "user.overlay.opaque") == b"y"
-    except OSError:
-        return False

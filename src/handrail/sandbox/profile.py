@@ -3,7 +3,7 @@
 import os
 import stat
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Literal
 
 import msgspec
@@ -115,13 +115,14 @@ class SandboxProfile(msgspec.Struct, frozen=True, kw_only=True):
 
 def drop_missing(profile: SandboxProfile) -> SandboxProfile:
     """The profile without paths that are gone. bubblewrap would create them on the real disk."""
-    if all(_check_kinds(profile)):
-        return profile
     read_only = tuple(path for path in profile.read_only_paths if _read_kind(path) not in {0, stat.S_IFLNK})
-    hidden = {_resolve_link(path) for path in (*profile.hidden_files, *profile.hidden_folders)}
-    inside = sorted(path for path in hidden if _read_kind(path) and any(is_inside(path, r) for r in profile.roots))
-    folders = tuple(path for path in inside if _read_kind(path) == stat.S_IFDIR)
-    files = tuple(path for path in inside if path not in folders)
+    listed = {*profile.hidden_files, *profile.hidden_folders}
+    hidden = {os.path.realpath(path) if _read_kind(path) == stat.S_IFLNK else path for path in listed}
+    # The target of a link may lie outside of the roots.
+    inside = sorted(path for path in hidden if path in listed or any(is_inside(path, root) for root in profile.roots))
+    kinds = {path: _read_kind(path) for path in inside}
+    files = tuple(path for path, kind in kinds.items() if kind not in {0, stat.S_IFDIR})
+    folders = tuple(path for path, kind in kinds.items() if kind == stat.S_IFDIR)
     return msgspec.structs.replace(profile, read_only_paths=read_only, hidden_files=files, hidden_folders=folders)
 
 
@@ -146,22 +147,9 @@ def collapse_hidden(profile: SandboxProfile, most: int = _MAX_HIDDEN_FILES) -> S
     return msgspec.structs.replace(profile, hidden_files=files, hidden_folders=(*hidden, *folders))
 
 
-def _check_kinds(profile: SandboxProfile) -> Iterator[bool]:
-    for path in profile.read_only_paths:
-        yield _read_kind(path) not in {0, stat.S_IFLNK}
-    for path in profile.hidden_files:
-        yield _read_kind(path) not in {0, stat.S_IFLNK, stat.S_IFDIR}
-    for path in profile.hidden_folders:
-        yield _read_kind(path) == stat.S_IFDIR
-
-
 def _read_kind(path: str) -> int:
     """The kind of a file. 0: it is gone."""
     try:
         return stat.S_IFMT(os.lstat(path).st_mode)
     except OSError:
         return 0
-
-
-def _resolve_link(path: str) -> str:
-    return os.path.realpath(path) if _read_kind(path) == stat.S_IFLNK else path

@@ -6,11 +6,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Hashable
-from functools import cached_property
-from threading import Lock
-from typing import Literal
-
-import msgspec
+from functools import partial
+from typing import Literal, NamedTuple
 
 from handrail.protocol.errors import ToolError
 from handrail.protocol.results import OVERLAY_TIER
@@ -41,16 +38,12 @@ _WITHOUT_CAPABILITIES = {**_CONFINED, "CapEff": "0000000000000000", "CapBnd": "0
 _DOCTOR = "`handrail doctor` tells the person more."
 
 
-class TierChoice(msgspec.Struct, frozen=True, dict=True):
+class TierChoice(NamedTuple):
     """The best tier that works, with the failures of better ones."""
 
     tier: int
     program: Bubblewrap | None
     failures: tuple[Failure, ...]
-
-    @cached_property
-    def report(self) -> Report:
-        return build_report(self.tier, self.program, self.failures)
 
     @property
     def namespace_failure(self) -> str:
@@ -65,11 +58,7 @@ class CommandSandbox:
         self._host = host
         self._most = most
         self._least = least
-        self._lock = Lock()
-        self._choice: TierChoice | None = None
         self._backend: BubblewrapBackend | None = None
-        self._identity: tuple[int, ...] | None = None
-        self._until = 0.0
         self._overlays = OverlayPool(host)
 
     @property
@@ -84,7 +73,7 @@ class CommandSandbox:
         """
         choice = self._choose()
         if not roots or self._most < OVERLAY_TIER or choice.tier < 2:
-            return choice.report
+            return build_report(*choice)
         obstacle = self._overlays.find_obstacle(roots)
         failure = Failure(tier=OVERLAY_TIER, reason=obstacle.reason, fix=obstacle.fix) if obstacle else without
         if failure is None:
@@ -119,8 +108,8 @@ class CommandSandbox:
             raise _refuse_weak_tier(choice, self._least)
         if self._least >= OVERLAY_TIER and overlay is None and profile.writable and not profile.is_read_only:
             raise _refuse_missing_overlay(self._find_overlay_obstacle(profile.writable))
-        if self._backend is not None:
-            return self._backend.launch(profile, text, overlay)
+        if choice.program is not None:
+            return self._find_backend(choice.program).launch(profile, text, overlay)
         if overlay is not None:  # without tier 2 the command would change the files themselves
             raise _refuse_broken_overlay("the sandbox around it does not work any more")
         if profile.proxy:
@@ -145,7 +134,6 @@ class CommandSandbox:
         """Forget the results of probes. The next command probes again."""
         forget_probes()
         pool.forget()
-        self._choice = None
 
     def close(self) -> None:
         """Wait for the overlays that are being removed."""
@@ -161,19 +149,12 @@ class CommandSandbox:
         return Diagnosis(reason, None)
 
     def _choose(self) -> TierChoice:
-        choice = self._choice
-        if (
-            choice is None
-            or time.monotonic() >= self._until
-            or (choice.program is not None and _read_identity(choice.program.path) != self._identity)
-        ):
-            with self._lock:
-                choice = choose_tier(self._host, self._most)
-                self._until = time.monotonic() + SECONDS_TO_BELIEVE if choice.failures else math.inf
-                self._identity = _read_identity(choice.program.path) if choice.program else None
-                self._backend = BubblewrapBackend(choice.program, self._host) if choice.program else None
-                self._choice = choice
-        return choice
+        return choose_tier(self._host, self._most)
+
+    def _find_backend(self, program: Bubblewrap) -> BubblewrapBackend:
+        if self._backend is None or self._backend.program != program:
+            self._backend = BubblewrapBackend(program, self._host)
+        return self._backend
 
 
 def _refuse_network(choice: TierChoice) -> ToolError:
@@ -211,8 +192,8 @@ def _refuse(
     return ToolError(code, text + (f" A person can type: {fix}" if fix else ""))
 
 
-_probe_results: dict[Hashable, tuple[str | None, float]] = {}
-"""The faults that probes found, each with the time until it counts."""
+_probe_results: dict[Hashable, tuple[Bubblewrap | str | None, float]] = {}
+"""The results of probes, each with the time until it counts."""
 
 
 def forget_probes() -> None:
@@ -220,7 +201,7 @@ def forget_probes() -> None:
 
 
 def choose_tier(host: SandboxHost, most: int) -> TierChoice:
-    """The best tier up to `most` that passes its probe."""
+    """The best tier up to `most` that passes its probe. Results of probes are kept, so it takes microseconds."""
     failures: list[Failure] = []
     if most >= 2:
         program = _find_working_bubblewrap(host)
@@ -241,27 +222,25 @@ def _find_working_bubblewrap(host: SandboxHost) -> Bubblewrap | Diagnosis:
     path = find_bubblewrap(host.environ)
     if path is None:
         return diagnose_missing_bubblewrap()
+    found = _probe_once((path, _read_identity(path)), lambda: _probe_bubblewrap(path, host))
+    return found if isinstance(found, Bubblewrap) else diagnose_bubblewrap_failure(path, str(found))
+
+
+def _probe_bubblewrap(path: str, host: SandboxHost) -> Bubblewrap | str:
+    """The program with the options that work, or the first fault."""
     try:
         program = retry_timeout(lambda: inspect_bubblewrap(path))
     except (OSError, subprocess.SubprocessError) as error:
-        return diagnose_bubblewrap_failure(path, str(error))
+        return str(error)
     # A bwrap under AppArmor, or a set-user-ID one, cannot do it. The seccomp filter refuses the same.
     simpler = program._replace(options=program.options - {"--disable-userns"})
     faults: list[str] = []
     for candidate in dict.fromkeys((program, simpler)):
-        fault = _probe_bubblewrap(candidate, host)
+        fault = probe_tier(partial(_launch_namespaced, candidate), host, expected=_WITHOUT_CAPABILITIES)
         if fault is None:
             return candidate
         faults.append(fault)
-    return diagnose_bubblewrap_failure(path, faults[0])
-
-
-def _probe_bubblewrap(program: Bubblewrap, host: SandboxHost) -> str | None:
-    def launch(profile: SandboxProfile, host: SandboxHost, text: str) -> Launch:
-        return BubblewrapBackend(program, host).launch(profile, text)
-
-    key = (program, _read_identity(program.path))
-    return _probe_once(key, lambda: probe_tier(launch, host, expected=_WITHOUT_CAPABILITIES))
+    return faults[0]
 
 
 def _diagnose_landlock(host: SandboxHost) -> Diagnosis | None:
@@ -269,16 +248,21 @@ def _diagnose_landlock(host: SandboxHost) -> Diagnosis | None:
         return diagnose_platform(sys.platform)
     key = ("landlock", sys.executable, os.geteuid())
     fault = _probe_once(key, lambda: probe_tier(_launch_supervised, host, expected=_CONFINED))
-    return None if fault is None else diagnose_landlock_failure(fault)
+    return diagnose_landlock_failure(fault) if isinstance(fault, str) else None
 
 
-def _probe_once(key: Hashable, probe: Callable[[], str | None]) -> str | None:
+def _probe_once(key: Hashable, probe: Callable[[], Bubblewrap | str | None]) -> Bubblewrap | str | None:
+    """The kept result of a probe. A fault, which is a text, counts only for a while."""
     result = _probe_results.get(key)
     if result is None or time.monotonic() >= result[1]:
-        fault = probe()
-        until = math.inf if fault is None else time.monotonic() + SECONDS_TO_BELIEVE
-        result = _probe_results[key] = fault, until
+        found = probe()
+        until = time.monotonic() + SECONDS_TO_BELIEVE if isinstance(found, str) else math.inf
+        result = _probe_results[key] = found, until
     return result[0]
+
+
+def _launch_namespaced(program: Bubblewrap, profile: SandboxProfile, host: SandboxHost, text: str) -> Launch:
+    return BubblewrapBackend(program, host).launch(profile, text)
 
 
 def _launch_supervised(profile: SandboxProfile, host: SandboxHost, text: str, tier: int = 1) -> Launch:

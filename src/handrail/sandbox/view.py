@@ -29,6 +29,7 @@ from handrail.sandbox.mounts import (
 )
 from handrail.sandbox.profile import SandboxHost, SandboxProfile
 from handrail.sandbox.proxy.handover import PLACE
+from handrail.store.state_dir import write_private
 from handrail.workspace.roots import is_inside
 from handrail.workspace.search.ripgrep import find_ripgrep
 
@@ -204,7 +205,7 @@ def list_listener_mounts() -> Iterator[Mount]:
 def build_git_identity(host: SandboxHost, home: str) -> list[Mount]:
     """The mount of a .gitconfig with the identity of the user. Empty if there is none."""
     config = host.environ.get("XDG_CONFIG_HOME") or f"{home}/.config"
-    identity = _extract_identity(f"{_read_text(f'{config}/git/config')}\n{_read_text(f'{home}/.gitconfig')}")
+    identity = _extract_identity(f"{read_text(f'{config}/git/config')}\n{read_text(f'{home}/.gitconfig')}")
     if not identity:
         return []
     try:
@@ -229,16 +230,14 @@ def _extract_identity(text: str) -> str:
 def _save_identity(state: str, identity: str) -> str:
     folder = os.path.join(os.path.realpath(state), "person")
     path, data = os.path.join(folder, "gitconfig"), f"[user]\n{identity}".encode()
-    if _read_text(path).encode() != data:
+    if read_text(path).encode() != data:
         os.makedirs(folder, mode=0o700, exist_ok=True)
-        new = f"{path}.{os.urandom(6).hex()}"
-        with open(os.open(new, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o400), "wb") as file:
-            file.write(data)
-        os.replace(new, path)
+        write_private(path, data, ".new")
     return path
 
 
-def _read_text(path: str) -> str:
+def read_text(path: str) -> str:
+    """The beginning of a file. Empty if it cannot be read."""
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
             return file.read(_MAX_FILE_BYTES)

@@ -13,7 +13,7 @@ from collections import Counter, deque
 from collections.abc import Iterator
 from datetime import datetime
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -27,6 +27,7 @@ from handrail.store.state_dir import make_private, write_private
 _FIRST_HASH = "0" * 64
 _TAIL_BYTES = 64 * 1024
 _SEAL = b',"hash":"'
+_NUMBERS = (bool, int, float)
 _MAX_PLAIN_CHARS = 200
 _MAX_NAME_CHARS = 40
 _MAX_NAMED_CALLS = 10
@@ -237,7 +238,7 @@ def _redact_name(name: object) -> str:
 
 
 def _redact_value(name: object, value: Json, plain: tuple[str, ...]) -> Json:
-    if value is None or isinstance(value, bool | int | float):
+    if value is None or isinstance(value, _NUMBERS):
         return value
     is_plain = name in plain and isinstance(value, str) and len(value) <= _MAX_PLAIN_CHARS
     return value if is_plain else _mask(value)
@@ -253,7 +254,7 @@ _Outcome = tuple[object, ...] | None
 """The facts that journal and audit both have about a result. None if the journal cannot be read."""
 
 
-class FinishedCalls(NamedTuple):
+class FinishedCalls(msgspec.Struct, frozen=True):
     """The calls that the audit must have, as the journals know them."""
 
     outcomes: dict[tuple[str, str], list[_Outcome]]

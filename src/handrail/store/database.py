@@ -8,7 +8,9 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from types import TracebackType
-from typing import Any, Literal, NamedTuple, NoReturn, TypeVar
+from typing import Any, Literal, NoReturn, TypeVar
+
+import msgspec
 
 from handrail.protocol.errors import StoreError
 from handrail.protocol.wire import UNREADABLE, decode_json
@@ -21,7 +23,7 @@ Stamp = tuple[tuple[int, int], ...]
 Kind = TypeVar("Kind")
 
 
-class Schema(NamedTuple):
+class Schema(msgspec.Struct, frozen=True):
     name: str
     others: str
     """Data that is safe if a database of this kind is damaged."""

@@ -11,7 +11,7 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -41,7 +41,7 @@ PendingEvent = tuple[type[Event], dict[str, Any]]
 SKILL_MARKER = "-skills"
 """The end of the name of an empty file beside the journal. It says that the session has or had an active skill."""
 _MAX_KNOWN_MARKS = 10_000
-_OWN_ID = re.compile(r"call-([0-9a-f]{1,15})-[0-9a-f]{16}")
+_OWN_ID = r"call-([0-9a-f]{1,15})-[0-9a-f]{16}"
 _OPEN_CALLS = "SELECT id, batch_id, runner, state, start_seq FROM call"
 _SET_STATE = "UPDATE call SET state = ?, runner = ? WHERE id = ?"
 _PARK_STARTED = "UPDATE call SET state = 'parked' WHERE id = ? AND state = 'started' AND runner = ?"
@@ -57,7 +57,7 @@ _STARTS = "SELECT seq, data, decided FROM event WHERE seq > ? AND kind = 'tool_c
 _LAST_ENDS = f"{_EVENTS} WHERE seq < ? AND kind = 'tool_call.end' AND instr(data, CAST(? AS BLOB)) > 0"
 
 
-class OpenCall(NamedTuple):
+class OpenCall(msgspec.Struct, frozen=True):
     id: str
     batch_id: str
     runner: str
@@ -71,7 +71,7 @@ class DuplicateCallError(Exception):
     """A call of this id is in the journal already."""
 
 
-class CallContext(msgspec.Struct, frozen=True):
+class CallContext(msgspec.Struct, frozen=True, omit_defaults=True):
     """The basis of a call's decision, stored beside its first event."""
 
     batch_id: str
@@ -128,10 +128,11 @@ class SessionJournal:
         self.digests: dict[str, Callable[[], str]] = {}
         """By the ids of running calls: the digest by which a client finds the call again if it is parked."""
         self.last_query_found_no_skill = False
+        self._skill_marker = database.path + SKILL_MARKER
 
     def has_never_had_skill(self) -> bool:
         """Whether it is known without a query, which takes three times as long, that the session never had a skill."""
-        return self.last_query_found_no_skill and not os.access(self.database.path + SKILL_MARKER, os.F_OK)
+        return self.last_query_found_no_skill and not os.access(self._skill_marker, os.F_OK)
 
     # Writing
 
@@ -359,7 +360,7 @@ class SessionJournal:
 
     def _find_start(self, call_id: str) -> int | None:
         row = self.database.row("SELECT start_seq FROM given WHERE id = ?", (call_id,))
-        if row is None and (own := _OWN_ID.fullmatch(call_id)):  # the id has the number of the event before the call
+        if row is None and (own := re.fullmatch(_OWN_ID, call_id)):  # it has the number of the event before the call
             row = self.database.row(_START_OF_CALL, (int(own[1], 16), call_id))
         return row[0] if row else None
 

@@ -5,7 +5,6 @@ import struct
 import time
 import zlib
 from contextlib import suppress
-from typing import NamedTuple
 
 import msgspec
 
@@ -26,7 +25,7 @@ class _FileGroup(msgspec.Struct, array_like=True):
     """Hash and size, in the order of the bytes."""
 
 
-class _FilePosition(NamedTuple):
+class _FilePosition(msgspec.Struct, frozen=True):
     path: str
     group: _FileGroup
     start: int

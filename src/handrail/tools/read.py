@@ -97,8 +97,9 @@ def build_read_tool(seen: ReadMarks, outputs: Outputs, *, images: bool = True) -
         contents = read_contents(opened.descriptor, size, MAX_WHOLE_BYTES) if size <= MAX_WHOLE_BYTES else None
         if contents is None or contents.data is None:
             return _read_large(opened, arguments, budget, indexes, seen)
-        output = _read_whole(opened, contents.data, contents.hash, arguments, budget, images=images)
-        seen.set_mark(opened.real, encode_mark(WholeFileMark(contents.hash)))
+        digest = contents.hash
+        output = _read_whole(opened, contents.data, digest, arguments, budget, images=images)
+        seen.set_mark(opened.real, encode_mark(WholeFileMark(digest)))
         return output
 
     return Tool(READ, run, _declare_touches)

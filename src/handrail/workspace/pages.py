@@ -11,6 +11,7 @@ from itertools import chain, islice
 
 import msgspec
 
+from handrail.edit.lines import count_lines
 from handrail.workspace.file_state import read_chunks
 from handrail.workspace.text import Encoding, LineEnding, decode_page, find_byte_order_mark, trim_cut_character
 
@@ -51,7 +52,7 @@ def build_whole_page(text: str, limit: int, budget: int) -> TextPage | None:
     """All of a short text. None if it may not fit one page."""
     if len(text) > min(budget, MAX_LINE_CHARACTERS):
         return None
-    total = len(_split_lines(text))
+    total = count_lines(text)
     return TextPage(text, 1, total, total, None) if total <= limit else None
 
 

@@ -60,12 +60,13 @@ def trim_cut_character(data: bytes) -> bytes:
 
 def decode_text(data: bytes) -> DecodedText | None:
     """The text of a file. None if it is not text."""
-    plain = _decode_plain_utf8(data)
-    encoding = "utf-8" if plain is not None else detect_encoding(data)
-    if encoding is None:
-        return None
-    mark = find_byte_order_mark(encoding)
-    text, damaged = (plain, 0) if plain is not None else decode_page(data.removeprefix(mark), encoding)
+    encoding: Encoding | None = "utf-8"
+    text, damaged = _decode_plain_utf8(data), 0
+    if text is None:
+        encoding = detect_encoding(data)
+        if encoding is None:
+            return None
+        text, damaged = decode_page(data.removeprefix(find_byte_order_mark(encoding)), encoding)
     ending = detect_line_ending(text)
     return DecodedText(text if ending in {"lf", "none"} else text.replace("\r\n", "\n"), encoding, ending, damaged)
 

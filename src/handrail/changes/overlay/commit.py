@@ -85,7 +85,10 @@ def commit(
             try:
                 recorder.carry_out(build_temporary_name(session_id, call_id), examined.steps, options)
             except ToolError as error:
-                raise _add_nothing_kept(error) from error
+                if "stuck" in error.named_details:
+                    raise
+                message = f"{error.message} Nothing of the command was kept."
+                raise ToolError(error.code, message, details=error.details) from error
         return examined.steps
 
     return recorder.record(call_id, record, work, examined.diffs)
@@ -285,9 +288,3 @@ def _pair(examined: OverlayChanges) -> Iterator[tuple[Step, Placement]]:
 
 def _has_content(step: Step) -> bool:
     return step.after is not None and step.after.kind != "folder"
-
-
-def _add_nothing_kept(error: ToolError) -> ToolError:
-    if "stuck" in error.named_details:
-        return error
-    return ToolError(error.code, f"{error.message} Nothing of the command was kept.", details=error.details)

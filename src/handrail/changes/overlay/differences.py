@@ -109,22 +109,11 @@ def _compare_file(entry: OverlayEntry, upper: DirEntry, *, precise: bool) -> Ove
 def _compare_files(
     entry: OverlayEntry, file: _UpperFile, lower: DirEntry, old: int, *, precise: bool
 ) -> OverlayDifference | None:
-    if file.size == lower.status.st_size:
-        both = _compare_contents(old, file.descriptor, file.size)
-        if both is None:
-            return _compare_metadata(entry, file, lower, old)
-    else:
-        both = _read_contents(old, lower.status.st_size), _read_contents(file.descriptor, file.size)
+    if file.size == lower.status.st_size and all(map(operator.eq, read_chunks(old), read_chunks(file.descriptor))):
+        return _compare_metadata(entry, file, lower, old)
+    before, after = _read_contents(old, lower.status.st_size), _read_contents(file.descriptor, file.size)
     in_place = lower.status.st_nlink > 1 and not entry.made and _is_written_through(file, old, precise=precise)
-    return _build_difference(entry, file, _build_file_state(lower, both[0]), both[1], in_place=in_place)
-
-
-def _compare_contents(old: int, new: int, size: int) -> tuple[FileContents, FileContents] | None:
-    """The contents of two files of one size. None if they are the same."""
-    if size > _MAX_SINGLE_READ_BYTES and all(map(operator.eq, read_chunks(old), read_chunks(new))):
-        return None
-    before, after = (_read_contents(file, size) for file in (old, new))
-    return None if before.hash == after.hash else (before, after)
+    return _build_difference(entry, file, _build_file_state(lower, before), after, in_place=in_place)
 
 
 def _compare_metadata(entry: OverlayEntry, file: _UpperFile, lower: DirEntry, old: int) -> OverlayDifference | None:

@@ -13,7 +13,6 @@ from msgspec.structs import replace
 from handrail.changes.history import History
 from handrail.changes.model import PLAIN_OVERLAY_PLACEMENT, CommandPreview, OverlayChanges, Placement
 from handrail.changes.overlay.walk import (
-    OPAQUE,
     escape_xattr_name,
     open_overlay_file,
     open_overlay_parent,
@@ -24,7 +23,7 @@ from handrail.process.result import CapturedOutput
 from handrail.protocol.changes import State
 from handrail.protocol.errors import StoreError, ToolError
 from handrail.protocol.wire import decode_msgpack
-from handrail.sandbox.overlay.overlay import Overlay
+from handrail.sandbox.overlay.overlay import OPAQUE, Overlay
 from handrail.store.blobs import Blobs
 from handrail.store.change_log import Step
 from handrail.store.state_dir import make_id

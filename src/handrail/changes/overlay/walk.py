@@ -8,8 +8,9 @@ from collections.abc import Generator, Iterator
 from operator import attrgetter
 from typing import NamedTuple, Self
 
-from handrail.sandbox.overlay.overlay import Overlay, OverlayMount
+from handrail.sandbox.overlay.overlay import Overlay, OverlayMount, is_opaque
 from handrail.workspace.resolve import LIST_FOLDER, READ_FILE
+from handrail.workspace.roots import is_inside
 from handrail.workspace.workspace import Workspace
 
 MAX_OVERLAY_DEPTH = 100
@@ -21,7 +22,6 @@ SWAPPED_ERRNOS = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EINV
 _MARK = "user.overlay."
 _ESCAPED_MARK = "user.overlay.overlay."
 """Starts an attribute that a command gave to a file and that looks like a mark."""
-OPAQUE = f"{_MARK}opaque"
 _WHITEOUT = f"{_MARK}whiteout"
 
 _READ_MODE = 0o500
@@ -71,7 +71,7 @@ class OverlayWalk:
         """Yields the entries of the overlay, a folder before its entries."""
         mount = self._mount
         with open_overlay_folder(mount.upper) as upper, open_lower_dir(mount.root, mount.below) as lower:
-            yield from self._walk_folder(upper, lower, self._start, replaced=_is_opaque(upper))
+            yield from self._walk_folder(upper, lower, self._start, replaced=is_opaque(upper))
 
     def _walk_folder(self, upper: int, lower: "LowerDir | None", at: str, *, replaced: bool) -> Iterator[OverlayEntry]:
         """`replaced`: the folder is another one than that below, whose other entries are gone."""
@@ -103,7 +103,7 @@ class OverlayWalk:
             inner = self._enter(lower, now.name, path) if before is not None and before.is_folder else None
             try:
                 with open_overlay_folder(now.name, now.folder) as upper:
-                    yield from self._walk_folder(upper, inner, f"{path}/", replaced=made or _is_opaque(upper))
+                    yield from self._walk_folder(upper, inner, f"{path}/", replaced=made or is_opaque(upper))
             finally:
                 if inner is not None:
                     inner.close()
@@ -177,7 +177,7 @@ class LowerDir:
                 entered.append(os.open(name, LIST_FOLDER, dir_fd=folder))
                 opened.callback(os.close, entered[-1])
                 last = number
-                if number < self._overlays and _is_opaque(entered[-1]):
+                if number < self._overlays and is_opaque(entered[-1]):
                     break
             opened.pop_all()
         return LowerDir(tuple(entered), has_root=last == self._overlays) if entered else None
@@ -292,14 +292,6 @@ def _is_whiteout(folder: int, name: str, status: os.stat_result) -> bool:
     return True
 
 
-def _is_opaque(folder: int) -> bool:
-    """Whether a folder hides the one below."""
-    try:
-        return os.getxattr(folder, OPAQUE) == b"y"
-    except OSError:
-        return False
-
-
 def read_visible_xattrs(descriptor: int, names: list[str]) -> dict[str, bytes]:
     """The attributes of the user namespace as a command sees them, without marks."""
     visible: dict[str, bytes] = {}
@@ -319,10 +311,6 @@ def escape_xattr_name(name: str) -> str:
 def resolve_overlay_path(workspace: Workspace, path: bytes, overlay: Overlay) -> tuple[OverlayMount, str]:
     """The mount over the root of a step's path, and the path below that root."""
     full = os.path.join(workspace.main.path, os.fsdecode(path))
-    mounts = (mount for mount in overlay.overlaid if full.startswith(_add_slash(mount.root)))
+    mounts = (mount for mount in overlay.overlaid if is_inside(full, mount.root))
     mount = max(mounts, key=lambda mount: len(mount.root))
-    return mount, full[len(_add_slash(mount.root)) :]
-
-
-def _add_slash(folder: str) -> str:
-    return f"{folder.rstrip('/')}/"
+    return mount, os.path.relpath(full, mount.root)

@@ -14,6 +14,7 @@ from collections.abc import Generator, Iterable, Iterator
 from typing import IO
 
 from handrail.changes.snapshot.scan import SnapshotDeadline, SnapshotError, SnapshotLimitError
+from handrail.store.state_dir import write_private
 
 PROGRAMS = ("/usr/bin/git", "/usr/local/bin/git", "/bin/git", "/opt/homebrew/bin/git")
 _MAX_MEMORY_BYTES = 4 << 30
@@ -53,9 +54,7 @@ class PrivateGit:
         for name, text in (("HEAD", "ref: refs/heads/none\n"), ("config", _CONFIG)):
             path = os.path.join(self._folder, name)
             if not os.path.exists(path):
-                with open(f"{path}.new", "w", encoding="utf-8") as file:
-                    file.write(text)
-                os.replace(f"{path}.new", path)
+                write_private(path, text.encode(), ".new")
 
     @property
     def packs(self) -> int:
@@ -69,8 +68,9 @@ class PrivateGit:
         exclude = os.path.join(repository, "info", "exclude") if repository else ""
         words = ["ls-files", "-z", "--others", "--ignored", "--directory", "--exclude-standard"]
         words += [f"--exclude-from={exclude}"] if exclude and os.path.isfile(exclude) else []
+        can_read = os.path.isfile(index) and os.path.getsize(index) <= _MAX_INDEX_BYTES
         try:
-            listed = self._run(words, deadline, top or root, root, index if _can_read(index) else "")
+            listed = self._run(words, deadline, top or root, root, index if can_read else "")
         except GitError:
             if not index:
                 raise
@@ -174,7 +174,6 @@ class PrivateGit:
 
 
 def format_blob(data: bytes) -> bytes:
-    """A content in the format of `git fast-import`."""
     return b"blob\ndata %d\n%b\n" % (len(data), data)
 
 
@@ -214,13 +213,6 @@ def _find_repository(top: str) -> str | None:
     except OSError:
         return None
     return os.path.join(top, text[8:].strip()) if text.startswith("gitdir: ") else None
-
-
-def _can_read(index: str) -> bool:
-    try:
-        return os.path.isfile(index) and os.stat(index).st_size <= _MAX_INDEX_BYTES
-    except (OSError, ValueError):
-        return False
 
 
 def _end(process: "subprocess.Popen[bytes]") -> None:

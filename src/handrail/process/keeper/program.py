@@ -29,9 +29,14 @@ _SHELL_WAIT_SECONDS = 2.0
 """Part of the grace period in which the shell is held back. Once it ends, all its processes do."""
 
 
-def run(descriptor: int) -> None:
-    """Keep the command of the plan behind the descriptor, to its end."""
-    plan = KeeperPlan.read(descriptor)
+def run(descriptor: str) -> int:
+    """Keep the command of the plan behind the descriptor, to its end.
+
+    The caller waits only for the parent of the fork, so the keeper has no parent of ours.
+    """
+    if os.fork():
+        return 0
+    plan = KeeperPlan.read(int(descriptor))
     launch = Launch(**plan.launch)
     for own in (launch.status, launch.lifeline, plan.folder, plan.ready_fd):
         os.set_inheritable(own, False)
@@ -45,6 +50,7 @@ def run(descriptor: int) -> None:
         number = error.errno if isinstance(error, OSError) else None
         report.send({"errno": number or 0, "error": str(error)})
         KeeperFolder(plan.folder).write_crash()
+    return 0
 
 
 class _StartReport:
@@ -159,7 +165,7 @@ class KeeperLoop:
         self._events.on(tree.status.descriptor, READ, self._on_status)
         self._events.on(signals.descriptor, READ, lambda _ready: self._stop("stopped"))
         if tree.program_descriptor >= 0:
-            self._events.on(tree.program_descriptor, READ, self._on_end)
+            self._events.on(tree.program_descriptor, READ, lambda _ready: None)  # `_check` sees that it ended
 
     def run(self) -> Json:
         """Serve the command until it has ended or must end, end its processes, and give its exit record."""
@@ -223,9 +229,6 @@ class KeeperLoop:
         self._tree.read_status()
         if self._tree.status.over:
             self._events.off(self._tree.status.descriptor)
-
-    def _on_end(self, _ready: int) -> None:
-        self._is_over = True
 
     def _log_output(self) -> int:
         """Log what the terminal has, up to one round. The number of bytes."""

@@ -57,13 +57,8 @@ class KeeperPlan(NamedTuple):
     ready_fd: int = -1
     """End of a pipe on which the keeper reports once how the start went."""
 
-    def write(self) -> int:
-        """The descriptor of a file in memory that holds the plan."""
-        descriptor = os.memfd_create("handrail-keeper")
-        with open(descriptor, "wb", closefd=False) as file:
-            file.write(marshal.dumps(tuple(self)))
-        os.lseek(descriptor, 0, os.SEEK_SET)
-        return descriptor
+    def encode(self) -> bytes:
+        return marshal.dumps(tuple(self))
 
     @staticmethod
     def read(descriptor: int) -> "KeeperPlan":

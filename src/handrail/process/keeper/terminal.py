@@ -10,6 +10,7 @@ import termios
 import time
 from collections import deque
 from collections.abc import Callable
+from typing import NamedTuple
 
 from handrail.kernel.process import INTERRUPT, QUIT, STOP_KEY
 from handrail.kernel.procfs import ProcessStat, list_descendants, signal_process
@@ -52,12 +53,9 @@ class Terminal:
             self.close()
             raise
 
-    def is_in_line_mode(self) -> bool:
-        """False: a program switched to reading key by key."""
-        return bool(termios.tcgetattr(self.master)[_LOCAL_MODES] & termios.ICANON)
-
-    def has_signal_keys(self) -> bool:
-        return bool(termios.tcgetattr(self.master)[_LOCAL_MODES] & termios.ISIG)
+    def has_mode(self, mode: int) -> bool:
+        """Whether a local mode is set. Without ICANON a program reads key by key, without ISIG no key is a signal."""
+        return bool(termios.tcgetattr(self.master)[_LOCAL_MODES] & mode)
 
     def foreground_group(self) -> int:
         """The process group that a signal key is for. 0: none."""
@@ -105,11 +103,10 @@ def _set_modes(slave: int) -> None:
     termios.tcsetattr(slave, termios.TCSANOW, [0, 0, modes[2], local, modes[4], modes[5], characters])
 
 
-class SpawnedProcess:
+class SpawnedProcess(NamedTuple):
     """A started program, for `ProcessTree`."""
 
-    def __init__(self, pid: int) -> None:
-        self.pid = pid
+    pid: int
 
     def wait(self) -> int:
         """The exit code, negative for a signal."""
@@ -230,7 +227,7 @@ class InputQueue:
         if writer.may_be_key and piece in KEYS:
             self.untyped = b"" if self._signal_command(piece) else piece
         else:
-            self.untyped = encode_keys(piece) if self._terminal.is_in_line_mode() else piece
+            self.untyped = encode_keys(piece) if self._terminal.has_mode(termios.ICANON) else piece
         return bool(piece)
 
     def _signal_command(self, key: bytes) -> bool:
@@ -241,7 +238,7 @@ class InputQueue:
         """
         number = _SIGNALS.get(key)
         shares_group = self._namespace is not None and self._terminal.foreground_group() == self._program
-        if number is None or not shares_group or not self._terminal.has_signal_keys():
+        if number is None or not shares_group or not self._terminal.has_mode(termios.ISIG):
             return False
         for process in list_live_descendants(self._program, self._namespace):
             if process.group == self._program:

@@ -14,7 +14,8 @@ import time
 from collections.abc import Callable, Generator, Iterator, Mapping
 from typing import NamedTuple
 
-from handrail.kernel.files import is_locked, move_above_standard, open_pipe_above_standard
+from handrail.kernel.bare_interpreter import build_bare_command
+from handrail.kernel.files import is_locked, move_above_standard, open_pipe_above_standard, write_memory_file
 from handrail.process.keeper.state import END, SOCKET, VERSION, Json, KeeperFolder, KeeperPlan, read_boot_id
 from handrail.process.run import build_start_error
 from handrail.process.sessions.store import KeeperRecord, ProcessIdentity, ProcessLog, is_alive, read_record
@@ -22,7 +23,6 @@ from handrail.process.tree import ProcessHandle, kill_orphans
 from handrail.protocol.errors import ToolError
 from handrail.sandbox.launch import Launch
 
-_PROGRAM = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", "keeper", "main.py"))
 _START_SECONDS = 30.0
 _KILL_SECONDS = 5.0
 _SEND_BYTES = 1 << 16
@@ -86,8 +86,8 @@ def _start(folder: str, launch: Launch, plan: KeeperPlan) -> Json:
         reading, ready_fd = open_pipe_above_standard()
         _own(ours, reading)
         _own(handed, ready_fd)
-        written = plan._replace(folder=locked, ready_fd=ready_fd).write()
-        plan_fd = _own(handed, move_above_standard(written))
+        plan_fd = _own(handed, move_above_standard(os.memfd_create("handrail-keeper")))
+        write_memory_file(plan_fd, plan._replace(folder=locked, ready_fd=ready_fd).encode())
         _run_keeper(plan_fd, (*launch.inherited, launch.status, launch.lifeline, locked, ready_fd, plan_fd))
         handed.close()
         launch.close()
@@ -96,7 +96,7 @@ def _start(folder: str, launch: Launch, plan: KeeperPlan) -> Json:
 
 def _run_keeper(plan_fd: int, inherited: tuple[int, ...]) -> None:
     with subprocess.Popen(  # noqa: S603  our own program
-        [sys.executable, "-I", "-S", _PROGRAM, str(plan_fd)],
+        build_bare_command("handrail.process.keeper.program", "run", str(plan_fd)),
         env={name: os.environ[name] for name in ("LD_LIBRARY_PATH",) if name in os.environ},
         cwd="/",
         stdin=subprocess.DEVNULL,

@@ -137,7 +137,6 @@ class NamespaceConnector:
 
 
 def _open_network(folder: str, name: str, port: int) -> int:
-    """A descriptor of the session's network namespace."""
     record = read_record(folder)
     if record is None or read_state(folder) != "running":
         raise _build_ended_error(name)
@@ -189,7 +188,10 @@ def _serve_sockets(namespace: int, connection: socket.socket) -> NoReturn:
     try:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent
         connection.sendall(_enter(namespace))
-        _close_all_but(connection.fileno())
+        for number in map(int, os.listdir("/proc/self/fd")):
+            if number != connection.fileno():
+                with contextlib.suppress(OSError):
+                    os.close(number)
         while family := connection.recv(1):
             _send_socket(connection, _FAMILIES[family])
     finally:
@@ -203,13 +205,6 @@ def _enter(namespace: int) -> bytes:
     except OSError as error:
         return str(error.errno or errno.EPERM).encode()
     return _ENTERED
-
-
-def _close_all_but(descriptor: int) -> None:
-    for number in map(int, os.listdir("/proc/self/fd")):
-        if number != descriptor:
-            with contextlib.suppress(OSError):
-                os.close(number)
 
 
 def _send_socket(connection: socket.socket, family: socket.AddressFamily) -> None:

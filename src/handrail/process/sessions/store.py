@@ -14,6 +14,7 @@ from handrail.protocol.records import ProcessRecord, ProcessState
 from handrail.protocol.results import SandboxUsed
 from handrail.protocol.wire import decode_json
 from handrail.sandbox.overlay.overlay import Overlay
+from handrail.store.state_dir import write_private
 
 NOTE = "layer"
 _SETTLED = "settled"
@@ -124,10 +125,7 @@ def read_settlement(folder: str) -> str | None:
 
 def settle(folder: str, text: str) -> None:
     """Record what became of the changes, then remove the overlay."""
-    path = os.path.join(folder, _SETTLED)
-    with open(f"{path}.new", "w", encoding="utf-8") as file:
-        file.write(text)
-    os.replace(f"{path}.new", path)
+    write_private(os.path.join(folder, _SETTLED), text.encode(), ".new")
     remove_overlay(folder)
 
 
@@ -227,32 +225,16 @@ def _open_folder(path: str) -> Generator[int]:
 
 
 def _read_from(folder: int, position: int, limit: int) -> tuple[int, bytes]:
-    while True:
-        parts = _list_parts(folder)
-        start = max(position, _find_cleared(folder))
-        part = next((part for part in parts if part.end > start), None)
-        if part is None or limit <= 0:
-            return max(position, _find_size(folder, parts)) if part is None else start, b""
-        start = max(start, part.begin)
-        with contextlib.suppress(FileNotFoundError):  # dropped a moment ago: try the next
-            return start, b"".join(_read_parts(folder, parts[parts.index(part) :], start, limit))
-
-
-def _read_parts(folder: int, parts: list[_LogPart], start: int, limit: int) -> Iterator[bytes]:
-    """Bytes of parts without a gap between. FileNotFoundError: the first is gone."""
-    for number, part in enumerate(parts):
-        if part.begin > start or limit <= 0:
-            return
-        try:
-            data = _read_part(folder, part, start, limit)
-        except FileNotFoundError:
-            if number:
-                return
-            raise
-        yield data
-        start, limit = start + len(data), limit - len(data)
-        if start < part.end:
-            return
+    """Bytes of parts without a gap between, and where they begin."""
+    parts = _list_parts(folder)
+    start, data = max(position, _find_cleared(folder)), b""
+    for part in (part for part in parts if part.end > start):
+        if len(data) >= limit or (data and part.begin > start + len(data)):
+            return start, data
+        start = start if data else max(start, part.begin)
+        with contextlib.suppress(FileNotFoundError):  # dropped a moment ago: the next may be there
+            data += _read_part(folder, part, start + len(data), limit - len(data))
+    return (start, data) if data else (max(position, _find_size(folder, parts)), b"")
 
 
 def _read_part(folder: int, part: _LogPart, start: int, limit: int) -> bytes:

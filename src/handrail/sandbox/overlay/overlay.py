@@ -1,15 +1,13 @@
 """An overlay: a folder that takes the changes of a command while the roots stay as they are."""
 
-import atexit
 import contextlib
 import errno
 import os
-import queue
 import re
 import stat
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple, Self
 
 import msgspec
@@ -20,83 +18,8 @@ from handrail.protocol.errors import ToolError
 from handrail.protocol.wire import decode_msgpack
 from handrail.workspace.roots import is_inside
 
-# _Removal, now or in a background thread
-
-
-def remove_folder(folder: str) -> None:
-    """Remove a folder with everything in it. No process may be at work in it. OSError if that fails."""
-    with contextlib.suppress(FileNotFoundError):
-        descriptor = os.open(folder, OPEN_FOLDER)
-        try:
-            empty_folder(descriptor)
-        finally:
-            os.close(descriptor)
-        os.rmdir(folder)
-
-
-class _Removal(NamedTuple):
-    work: Callable[[], None]
-    done: threading.Event
-    thread: threading.Thread
-
-    def wait(self) -> None:
-        """Wait for the end. Returns at once in a forked process, which does not have the thread."""
-        if self.thread.is_alive():
-            self.done.wait()
-
-
-class _RemovalThread:
-    def __init__(self) -> None:
-        self._removals: queue.SimpleQueue[_Removal] = queue.SimpleQueue()
-        # A daemon, so that it does not keep Python from ending. `wait_for_all` waits for pending removals.
-        self.thread = threading.Thread(target=self._work, name="handrail-layers", daemon=True)
-        self.latest: _Removal | None = None
-
-    def add(self, work: Callable[[], None]) -> _Removal:
-        self.latest = removal = _Removal(work, threading.Event(), self.thread)
-        self._removals.put(removal)
-        return removal
-
-    def _work(self) -> None:
-        while True:
-            removal = self._removals.get()
-            try:
-                with contextlib.suppress(OSError):
-                    removal.work()
-            finally:
-                removal.done.set()
-
-
-_lock = threading.Lock()
-_threads: list[_RemovalThread] = []
-"""At most one: starting a thread takes longer than most removals."""
-
-
-def remove_later(work: Callable[[], None]) -> _Removal | None:
-    """Let the thread do the work. None if no thread can start: then the work is done already."""
-    with _lock:
-        if not (_threads and _threads[0].thread.is_alive()):
-            new = _RemovalThread()  # a forked process has no thread, and leaves pending removals to its parent
-            try:
-                new.thread.start()
-            except RuntimeError:  # no room for a thread, or Python is about to end
-                _threads.clear()
-            else:
-                _threads[:] = [new]
-        if _threads:
-            return _threads[0].add(work)
-    work()
-    return None
-
-
-@atexit.register
-def wait_for_all() -> None:
-    """Wait for all pending removals. They are done in order."""
-    for thread in tuple(_threads):
-        if thread.latest is not None:
-            thread.latest.wait()
-
-
+OPAQUE = "user.overlay.opaque"
+"""The mark of overlayfs on a folder that hides the one below."""
 NOT_MOUNTED = "handrail: the overlay is not mounted"
 """The last line of output if the program did not start."""
 _EXIT_NOT_MOUNTED = 125
@@ -159,7 +82,7 @@ class Overlay:
         it is mounted in a user namespace. Root needs none.
         """
         self.folder = folder
-        self._removal: _Removal | None = None
+        self._removal: threading.Thread | None = None
         self.in_user_namespace = os.geteuid() != 0 if in_user_namespace is None else in_user_namespace
         os.makedirs(os.path.dirname(folder), mode=0o700, exist_ok=True)
         os.mkdir(folder, 0o700)
@@ -213,13 +136,18 @@ class Overlay:
         self._remove()
 
     def remove_later(self) -> None:
-        """Remove it in the background. Python does not end before that."""
+        """Remove it in the background. Python does not end before that. A forked process leaves it to its parent."""
         if self._removal is None and self._descriptor >= 0:
-            self._removal = remove_later(self._remove)
+            removal = threading.Thread(target=self._remove, name="handrail-layers", daemon=False)
+            try:
+                removal.start()
+                self._removal = removal
+            except RuntimeError:  # no room for a thread, or Python is about to end
+                self._remove()
 
     def wait(self) -> None:
         if self._removal is not None:
-            self._removal.wait()
+            self._removal.join()
 
     def __enter__(self) -> Self:
         return self
@@ -287,6 +215,17 @@ class Overlay:
                 yield link
 
 
+def remove_folder(folder: str) -> None:
+    """Remove a folder with everything in it. No process may be at work in it. OSError if that fails."""
+    with contextlib.suppress(FileNotFoundError):
+        descriptor = os.open(folder, OPEN_FOLDER)
+        try:
+            empty_folder(descriptor)
+        finally:
+            os.close(descriptor)
+        os.rmdir(folder)
+
+
 def drop_nested_roots(roots: Iterable[str]) -> tuple[str, ...]:
     """The roots that lie in no other root, in the same order."""
     listed = tuple(dict.fromkeys(roots))
@@ -317,6 +256,14 @@ def is_changed_since(change_time: int, start: int) -> bool:
 def _touch(folder: str) -> int:
     os.chmod(folder, 0o700)
     return os.stat(folder).st_ctime_ns
+
+
+def is_opaque(folder: str | int) -> bool:
+    """Whether a folder of an overlay, or its descriptor, hides the folder below."""
+    try:
+        return os.getxattr(folder, OPAQUE) == b"y"
+    except OSError:
+        return False
 
 
 class OverlayPrograms(NamedTuple):
@@ -393,7 +340,6 @@ class _OwnerNote(msgspec.Struct, frozen=True):
 
 
 def is_owned(folder: str) -> bool:
-    """Whether the owner of an overlay still exists."""
     note = _read_note(folder)
     return note is not None and os.path.isdir(note.owner)
 

@@ -3,12 +3,10 @@
 import contextlib
 import errno
 import os
-import select
 import stat
-import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from typing import NamedTuple, TextIO
+from typing import NamedTuple
 from weakref import WeakSet
 
 from handrail.kernel.files import lock_folder
@@ -249,34 +247,8 @@ def find_file_system(folder: str, mounts: Iterable[MountPoint]) -> str:
 
 def read_mounts() -> tuple[MountPoint, ...]:
     """All mounts, in the order in which they were made."""
-    return _mount_table.read()
-
-
-class _MountTable:
-    """The mount table, which is read again only if the kernel reports a change."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._file: TextIO | None = None
-        self._changes = select.poll()
-        self._process = 0
-        self._mounts: tuple[MountPoint, ...] = ()
-
-    def read(self) -> tuple[MountPoint, ...]:
-        with self._lock:
-            # A forked process shares the file with its parent. A change would be reported to only one of them.
-            if self._file is None or self._process != os.getpid():
-                self._file = open(_MOUNT_TABLE, encoding="utf-8", errors="surrogateescape")  # noqa: SIM115  stays open
-                self._changes = select.poll()
-                self._changes.register(self._file, select.POLLPRI)
-                self._process, self._mounts = os.getpid(), ()
-            if self._changes.poll(0) or not self._mounts:
-                self._file.seek(0)
-                self._mounts = tuple(map(_parse_mount, self._file.read().splitlines()))
-            return self._mounts
-
-
-_mount_table = _MountTable()
+    with open(_MOUNT_TABLE, encoding="utf-8", errors="surrogateescape") as table:
+        return tuple(map(_parse_mount, table.read().splitlines()))
 
 
 def _parse_mount(line: str) -> MountPoint:

@@ -6,8 +6,6 @@ socket that is made inside, and sent to the proxy before the command begins, let
 
 import os
 import socket
-import stat
-import sys
 from typing import NamedTuple
 
 from handrail.sandbox.proxy.sockets import READABLE, Deadline, Poller
@@ -31,11 +29,9 @@ number = listener.fileno().to_bytes(4, sys.byteorder)
 way.sendmsg([b"listen"], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, number)])
 sys.exit(way.recv(1) != b"+")
 """
-_DESCRIPTOR_BYTES = 4
 _PIECE_BYTES = 4096
-_CONFIRMATION = b"+"
-_MAX_PATH_BYTES = 100
-"""Of a socket. The kernel takes a few more."""
+CONFIRMATION = b"+"
+"""Tells the sandbox that the proxy has its port."""
 _OPEN_FOLDER = os.O_DIRECTORY | os.O_CLOEXEC | getattr(os, "O_PATH", os.O_RDONLY)
 _MAX_WAITING_CONNECTIONS = 128
 NAME = "proxy.sock"
@@ -59,29 +55,8 @@ class FirstMessage(NamedTuple):
 def receive_first_message(client: socket.socket, poller: Poller, deadline: Deadline) -> FirstMessage:
     """Read the first bytes, and a descriptor that came with them. It is closed unless it is a listening socket."""
     poller.poll({client: READABLE}, deadline.left)
-    data, ancillary, _, _ = client.recvmsg(_PIECE_BYTES, socket.CMSG_SPACE(_DESCRIPTOR_BYTES), socket.MSG_CMSG_CLOEXEC)
-    rights = (socket.SOL_SOCKET, socket.SCM_RIGHTS)
-    handed = [
-        number
-        for level, kind, numbers in ancillary
-        if (level, kind) == rights
-        for number in _parse_descriptors(numbers)
-    ]
-    for further in handed[1:]:  # alignment leaves room for two
-        os.close(further)
+    data, handed, _, _ = socket.recv_fds(client, _PIECE_BYTES, 1, socket.MSG_CMSG_CLOEXEC)
     return FirstMessage(b"", _open_listener(handed[0])) if handed else FirstMessage(data, None)
-
-
-def confirm_handover(client: socket.socket, poller: Poller, deadline: Deadline) -> None:
-    poller.send(client, _CONFIRMATION, deadline)
-
-
-def _parse_descriptors(data: bytes) -> list[int]:
-    whole = len(data) - len(data) % _DESCRIPTOR_BYTES
-    return [
-        int.from_bytes(data[start : start + _DESCRIPTOR_BYTES], sys.byteorder)
-        for start in range(0, whole, _DESCRIPTOR_BYTES)
-    ]
 
 
 def _open_listener(descriptor: int) -> socket.socket | None:
@@ -130,21 +105,8 @@ def listen_in(folder: str) -> socket.socket:
 
 
 def _bind(listener: socket.socket, folder: str) -> None:
-    path = os.path.join(folder, NAME)
-    if _is_socket(path):
-        os.unlink(path)  # of a killed proxy
-    if len(os.fsencode(path)) <= _MAX_PATH_BYTES:
-        listener.bind(path)
-        return
     held = os.open(folder, _OPEN_FOLDER)
     try:
-        listener.bind(f"/proc/self/fd/{held}/{NAME}")
+        listener.bind(f"/proc/self/fd/{held}/{NAME}")  # the folder's own path may exceed 108 bytes
     finally:
         os.close(held)
-
-
-def _is_socket(path: str) -> bool:
-    try:
-        return stat.S_ISSOCK(os.lstat(path).st_mode)
-    except FileNotFoundError:
-        return False

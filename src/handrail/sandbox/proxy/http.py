@@ -1,7 +1,8 @@
 """The HTTP of the proxy, parsed strictly: a request that two programs could read in two ways is refused."""
 
 import re
-from typing import NamedTuple, Protocol
+from collections.abc import Generator, Iterator
+from typing import NamedTuple
 
 from handrail.policy.network.hosts import HostPort, InvalidHost, parse_host_port, render_untrusted
 
@@ -176,22 +177,6 @@ def _list_connection_fields(fields: tuple[tuple[str, str], ...]) -> frozenset[st
 # Request bodies. Bytes after the end of a body are never passed on.
 
 
-class RequestBody(Protocol):
-    """Selects the bytes to pass on."""
-
-    done: bool
-
-    def feed(self, data: bytes) -> bytes:
-        """The bytes to pass on. MalformedError if they cannot be parsed."""
-        ...
-
-
-def build_body(request: ProxyRequest) -> RequestBody:
-    if request.is_tunnel:
-        return TunnelBody()
-    return _ChunkedBody() if request.length is None else SizedBody(request.length)
-
-
 class TunnelBody:
     """A tunnel, which has no end of its own."""
 
@@ -218,64 +203,58 @@ class _ChunkedBody:
 
     def __init__(self) -> None:
         self._pending = b""
-        self._left = 0
-        """Missing bytes of the present chunk."""
-        self._is_after_chunk = False
-        self._last = False
+        self._steps = self._parse()
         self.done = False
 
     def feed(self, data: bytes) -> bytes:
         self._pending += data
         passed: list[bytes] = []
-        while not self.done and (step := self._take_step()) is not None:
+        while not self.done and (step := next(self._steps)) is not None:
             passed.append(step)
         return b"".join(passed)
 
-    def _take_step(self) -> bytes | None:
-        """The next bytes to pass on. None if more input is needed."""
-        if self._left:
-            return self._take_chunk()
-        if self._last:
-            return self._take_trailer()
-        if self._is_after_chunk:
-            return self._take_chunk_end()
-        return self._take_size()
-
-    def _take_size(self) -> bytes | None:
-        found = _CHUNK_SIZE.match(self._pending)
-        if found is None:
-            if b"\n" in self._pending or len(self._pending) > _MAX_LINE_BYTES:
-                raise MalformedError("the size of a chunk is no number")
-            return None
-        self._pending = self._pending[found.end() :]
-        self._left = int(found[1], 16)
-        self._last = not self._left
-        return b"" if self._last else b"%x\r\n" % self._left
-
-    def _take_chunk(self) -> bytes | None:
-        chunk, self._pending = self._pending[: self._left], self._pending[self._left :]
-        self._left -= len(chunk)
-        self._is_after_chunk = not self._left
-        return chunk or None
-
-    def _take_chunk_end(self) -> bytes | None:
-        if len(self._pending) < 2:
-            return None
-        if not self._pending.startswith(b"\r\n"):
-            raise MalformedError("a chunk is longer than its size")
-        self._pending, self._is_after_chunk = self._pending[2:], False
-        return b"\r\n"
-
-    def _take_trailer(self) -> bytes | None:
-        """Headers after the last chunk are dropped."""
-        line, newline, rest = self._pending.partition(b"\r\n")
-        if not newline:
+    def _parse(self) -> Iterator[bytes | None]:
+        """Yields the bytes to pass on, or None if more input is needed."""
+        while size := (yield from self._parse_size()):
+            yield b"%x\r\n" % size
+            while size:
+                chunk, self._pending = self._pending[:size], self._pending[size:]
+                size -= len(chunk)
+                yield chunk or None
+            while len(self._pending) < 2:
+                yield None
+            if not self._pending.startswith(b"\r\n"):
+                raise MalformedError("a chunk is longer than its size")
+            self._pending = self._pending[2:]
+            yield b"\r\n"
+        while not self._pending.startswith(b"\r\n"):  # headers after the last chunk are dropped
+            _, newline, rest = self._pending.partition(b"\r\n")
+            if newline:
+                self._pending = rest
+                continue
             if len(self._pending) > _MAX_LINE_BYTES:
                 raise MalformedError("what follows the last chunk has no end")
-            return None
-        self._pending = rest
-        self.done = not line
-        return b"0\r\n\r\n" if self.done else b""
+            yield None
+        self.done = True
+        yield b"0\r\n\r\n"
+
+    def _parse_size(self) -> Generator[None, None, int]:
+        while (found := _CHUNK_SIZE.match(self._pending)) is None:
+            if b"\n" in self._pending or len(self._pending) > _MAX_LINE_BYTES:
+                raise MalformedError("the size of a chunk is no number")
+            yield None
+        self._pending = self._pending[found.end() :]
+        return int(found[1], 16)
+
+
+RequestBody = TunnelBody | SizedBody | _ChunkedBody
+"""Selects the bytes to pass on. `feed` raises MalformedError if they cannot be parsed."""
+
+
+def build_body(request: ProxyRequest) -> RequestBody:
+    if request.is_tunnel:
+        return TunnelBody()
+    return _ChunkedBody() if request.length is None else SizedBody(request.length)
 
 
 def build_response(status: int, reason: str) -> bytes:

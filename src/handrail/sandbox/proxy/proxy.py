@@ -10,7 +10,7 @@ from typing import NamedTuple, Self
 from handrail.policy.network.allowlist import Allowlist
 from handrail.policy.network.hosts import HostPort, InvalidHost
 from handrail.sandbox.proxy.connect import ConnectFailure, Lookup, ProxyConnector, Resolve, resolve_addresses
-from handrail.sandbox.proxy.handover import NAME, confirm_handover, listen_in, receive_first_message
+from handrail.sandbox.proxy.handover import CONFIRMATION, NAME, listen_in, receive_first_message
 from handrail.sandbox.proxy.http import (
     ESTABLISHED,
     MALFORMED,
@@ -176,7 +176,7 @@ class Proxy:
         if begun.data:
             self._connection.serve(connection, begun.data)
         elif begun.listener is not None and self._take_over(begun.listener):
-            confirm_handover(connection, self._poller, Deadline(_SECONDS_TO_BEGIN))
+            self._poller.send(connection, CONFIRMATION, Deadline(_SECONDS_TO_BEGIN))
 
     def _take_over(self, listener: socket.socket) -> bool:
         with self._lock:

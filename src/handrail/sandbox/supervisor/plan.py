@@ -1,67 +1,45 @@
 """The plan that handrail gives to a supervisor."""
 
 import marshal
-import os
 
 
-class LandlockFence:
-    def __init__(
-        self,
-        *,
-        ruleset: int,
-        filter: bytes,  # noqa: A002  the field's word
-        capabilities: tuple[int, ...],
-        private: bytes,
-        private_rights: int,
-        links: list[tuple[bytes, bytes]],
-    ) -> None:
-        self.ruleset = ruleset
-        """A descriptor of Landlock rules. The rule of the private folder is still missing."""
-        self.filter = filter
-        """A compiled seccomp program."""
-        self.capabilities = capabilities
-        """The capabilities that root keeps."""
-        self.private = private
-        """The path of the private folder. The supervisor makes it with `home` and `tmp`, and removes it at the end."""
-        self.private_rights = private_rights
-        self.links = links
-        """Links in the private home: their names and targets."""
+class _Fields:
+    """A record without the slow imports of dataclasses and named tuples. Each subclass declares its fields."""
+
+    def __init__(self, **fields: object) -> None:
+        vars(self).update(fields)
 
 
-class SupervisorPlan:
+class LandlockFence(_Fields):
+    ruleset: int
+    """A descriptor of Landlock rules. The rule of the private folder is still missing."""
+    filter: bytes
+    """A compiled seccomp program."""
+    capabilities: tuple[int, ...]
+    """The capabilities that root keeps."""
+    private: bytes
+    """The path of the private folder. The supervisor makes it with `home` and `tmp`, and removes it at the end."""
+    private_rights: int
+    links: list[tuple[bytes, bytes]]
+    """Links in the private home: their names and targets."""
+
+
+class SupervisorPlan(_Fields):
     """One command for a supervisor. Text is in bytes, since the supervisor may use another encoding."""
 
-    def __init__(
-        self,
-        *,
-        arguments: list[bytes],
-        environment: dict[bytes, bytes],
-        cwd: bytes,
-        file_size: int,
-        threads: int,
-        status: int,
-        lifeline: int,
-        fence: LandlockFence | None = None,
-    ) -> None:
-        self.arguments = arguments
-        """The first one is the path of the program."""
-        self.environment = environment
-        self.cwd = cwd
-        self.file_size = file_size
-        self.threads = threads
-        self.status = status
-        self.lifeline = lifeline
-        self.fence = fence
-        """None in tier 0."""
+    arguments: list[bytes]
+    """The first one is the path of the program."""
+    environment: dict[bytes, bytes]
+    cwd: bytes
+    file_size: int
+    threads: int
+    status: int
+    lifeline: int
+    fence: LandlockFence | None
+    """None in tier 0."""
 
-    def write(self) -> int:
-        """A descriptor of a memory file with the plan."""
-        fence = vars(self.fence) if self.fence else None
-        descriptor = os.memfd_create("handrail-plan")
-        with open(descriptor, "wb", closefd=False) as file:
-            file.write(marshal.dumps({**vars(self), "fence": fence}))
-        os.lseek(descriptor, 0, os.SEEK_SET)
-        return descriptor
+    def encode(self) -> bytes:
+        return marshal.dumps({**vars(self), "fence": vars(self.fence) if self.fence else None})
 
     @staticmethod
     def read(descriptor: int) -> "SupervisorPlan":

@@ -28,7 +28,6 @@ class PrivateFolder:
         os.close(_make_folder(self._folder, b"home"))
 
     def remove(self) -> None:
-        """Remove the folder, as far as possible."""
         try:
             os.fchmod(self._folder, 0o700)
             empty_folder(self._folder)

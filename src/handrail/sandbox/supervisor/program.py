@@ -31,10 +31,10 @@ _MAX_ROUNDS = 16
 _MIN_WAIT_MS, _MAX_WAIT_MS = 10, 1_000
 
 
-def run(descriptor: int) -> int:
+def run(descriptor: str) -> int:
     """Run the plan of a memory file. The exit code is that of the command."""
     try:
-        return _run(SupervisorPlan.read(descriptor))
+        return _run(SupervisorPlan.read(int(descriptor)))
     except (OSError, ValueError) as error:
         sys.stderr.write(f"supervisor: {error}\n")
         return _EXIT_NEVER_RAN
