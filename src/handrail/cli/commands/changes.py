@@ -8,7 +8,7 @@ from typing import Any, Literal
 from handrail.api import Handrail
 from handrail.cli.context import load_settings, resolve_workspace
 from handrail.cli.exits import FAILED, OK
-from handrail.cli.format import format_time, list_change_gaps, render_undo_gaps
+from handrail.cli.format import format_time, list_change_gaps, print_refusal, render_undo_gaps
 from handrail.cli.output import can_show, print_json, print_note, print_out, render_table, warn
 from handrail.cli.parser import Command, add_json_option, add_workspace_option
 from handrail.cli.usage import parse_number
@@ -166,12 +166,3 @@ def _print_preview(options: SimpleNamespace, text: str) -> int:
         print_out(text)
         print_note("nothing was changed")
     return OK
-
-
-def print_refusal(options: SimpleNamespace, command: str, error: ToolError) -> int:
-    if options.json:
-        body = {"code": error.code, "message": error.message, "details": error.details}
-        print_json(encode({"schema": f"handrail.{command}/1", "error": body}))
-    else:
-        warn(f"{error.code}: {error.message}")
-    return FAILED

@@ -13,6 +13,7 @@ from typing import Literal
 from handrail.cli.context import open_state_folder, resolve_workspace
 from handrail.cli.exits import FAILED, OK, USAGE, CommandFailed
 from handrail.cli.files import silence
+from handrail.cli.format import build_error_data, print_refusal
 from handrail.cli.output import can_show, print_json, print_note, print_out, render_table, warn
 from handrail.cli.parser import Command, add_json_option, add_workspace_option
 from handrail.cli.usage import parse_number
@@ -108,7 +109,7 @@ def run_forward(options: SimpleNamespace) -> int:
             print_out(f"http://{_LOOPBACK}:{own}/ leads to port {options.port} of {process.id}; Ctrl-C ends it\n")
             forward(listener)
     except ToolError as error:
-        return _print_refusal(options, error)
+        return print_refusal(options, "processes", error)
     try:
         print_note(f"{process.id}: {_describe(process)}")
     except ToolError:
@@ -182,7 +183,7 @@ def _stop_all(options: SimpleNamespace, running: list[StoredProcess]) -> int:
         try:
             ended.append(process.stop())
         except ToolError as error:
-            errors.append({"id": process.id, **_build_error_data(error)})
+            errors.append({"id": process.id, **build_error_data(error)})
     if options.json:
         print_json(encode({"schema": _SCHEMA, "processes": ended, "errors": errors}))
     else:
@@ -213,24 +214,12 @@ def _act(options: SimpleNamespace, process: StoredProcess, deed: str, action: Ca
     try:
         record = action()
     except ToolError as error:
-        return _print_refusal(options, error)
+        return print_refusal(options, "processes", error)
     if options.json:
         print_json(encode({"schema": _SCHEMA, "process": record}))
     else:
         print_out(f"{deed} {process.id}: {to_one_line(record.command)}\n")
     return OK
-
-
-def _print_refusal(options: SimpleNamespace, error: ToolError) -> int:
-    if options.json:
-        print_json(encode({"schema": _SCHEMA, "error": _build_error_data(error)}))
-    else:
-        warn(f"{error.code}: {error.message}")
-    return FAILED
-
-
-def _build_error_data(error: ToolError) -> dict[str, object]:
-    return {"code": error.code, "message": error.message, "details": error.details}
 
 
 def _add_arguments(parser: ArgumentParser) -> None:
