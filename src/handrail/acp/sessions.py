@@ -28,7 +28,7 @@ from handrail.protocol.events import Mode as ModeEvent
 from handrail.protocol.jsonrpc import INVALID_REQUEST
 from handrail.protocol.permissions import PermissionRequest
 from handrail.settings import LoadedSettings, resolve_state_folder
-from handrail.settings.rules import pick_stricter_mode
+from handrail.settings.load import pick_stricter_mode
 from handrail.state import StoredState
 
 _NOT_FOUND = -32002
