@@ -15,7 +15,7 @@ from handrail.cli.exits import FAILED, OK, USAGE, CommandFailed
 from handrail.cli.files import silence
 from handrail.cli.format import build_error_data, print_refusal
 from handrail.cli.output import can_show, print_json, print_note, print_out, render_table, warn
-from handrail.cli.parser import Command, add_json_option, add_workspace_option
+from handrail.cli.parser import Command, add_place_options, add_workspace_option
 from handrail.cli.usage import parse_number
 from handrail.processes import StoredProcess, list_processes
 from handrail.protocol.errors import ToolError
@@ -225,8 +225,7 @@ def _act(options: SimpleNamespace, process: StoredProcess, deed: str, action: Ca
 def _add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--session", metavar="ID", help="those of one session (all of the workspace)")
     parser.add_argument("--all", action="store_true", help="those of every workspace")
-    add_workspace_option(parser)
-    add_json_option(parser)
+    add_place_options(parser)
 
 
 def _add_log_arguments(parser: ArgumentParser) -> None:
@@ -241,8 +240,7 @@ def _add_write_arguments(parser: ArgumentParser) -> None:
     _add_id(parser)
     parser.add_argument("text", metavar="TEXT", nargs="?", help="a line; - sends what stdin has, as it is")
     parser.add_argument("--eof", action="store_true", help="end its input afterwards")
-    add_workspace_option(parser)
-    add_json_option(parser)
+    add_place_options(parser)
 
 
 def _add_forward_arguments(parser: ArgumentParser) -> None:
@@ -258,14 +256,12 @@ def _add_stop_arguments(parser: ArgumentParser) -> None:
     _add_id(parser, nargs="?")
     parser.add_argument("--session", metavar="ID", help="those of a session")
     parser.add_argument("--all", action="store_true", help="those of every workspace")
-    add_workspace_option(parser)
-    add_json_option(parser)
+    add_place_options(parser)
 
 
 def _add_remove_arguments(parser: ArgumentParser) -> None:
     _add_id(parser)
-    add_workspace_option(parser)
-    add_json_option(parser)
+    add_place_options(parser)
 
 
 def _add_id(parser: ArgumentParser, nargs: Literal["?"] | None = None) -> None:
