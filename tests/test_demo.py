@@ -52,7 +52,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> str:
     "words",
     [
         "the model is scripted",
-        "FAILED (failures=1)",
+        "exit code 1",
         "✓ You allowed Edit cart.py once",
         "⊘ read  .env: credentials are neither read nor written (fs.secret)",
         "$ python3 -B -m unittest -q && ./prices.sh",

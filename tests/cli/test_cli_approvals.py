@@ -178,7 +178,7 @@ def test_a_grant_is_listed_and_revoked_at_once(run, state: Path) -> None:
     done = run("approvals", "revoke", grant["short"])
     assert (done.code, done.out) == (0, "revoked: touch asks again\n")
     assert grants(run) == []
-    assert run("call", "exec", '{"command": "touch again"}').code == 3
+    assert run("call", "exec", '{"command": "touch third"}').code == 3
     assert run("approvals", "revoke", grant["short"]).code == 1
 
 
@@ -224,7 +224,7 @@ def test_an_answer_that_is_not_offered_is_refused_and_it_still_waits(run) -> Non
     done = run("approvals", "allow", waits(run)[0]["id"], "--scope", "session")
     assert (done.code, done.out) == (2, "")
     assert (
-        "this request can be answered with once or deny, not with 'session'. Nothing was run; it still waits."
+        "this request can be answered with once or edits or deny, not with 'session'. Nothing was run; it still waits."
         in done.err
     )
     assert len(waits(run)) == 1

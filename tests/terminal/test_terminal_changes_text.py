@@ -100,7 +100,7 @@ def test_what_was_not_tried_says_why_and_what_a_yes_does(preview: tuple[str, str
     kind, why = preview
     request = a_request(**({"tier": 3} | fields), preview=Preview(kind=kind, text=why))
     assert f"Not tried: {why}. Nothing has run. Yes runs it for real; {end}" in text_of(request)
-    assert "y allow it, this once" in render_choices(request, width=80, plain=False)[0]
+    assert "y allow it, this once" in render_choices(request, width=80, plain=False)[1]
 
 
 def test_of_what_changes_nothing_nothing_is_said_about_undo() -> None:

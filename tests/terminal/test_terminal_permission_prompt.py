@@ -3,6 +3,7 @@
 import io
 import os
 import termios
+from datetime import UTC, datetime
 
 import pytest
 
@@ -246,6 +247,18 @@ def test_nothing_of_a_command_is_shown_as_something_else_that_looks_like_it(
 def test_no_line_is_wider_than_the_terminal(ask: Ask, columns: int) -> None:
     command = "printf '%s' " + "word " * 40 + "x" * 150 + " 全角文字" * 20
     asked = ask(a_request(command=command, hosts=("a-long-host-name.example.org:443",)), columns=columns, rows=200)
+    asked.until(b"x", lambda: "It needs" in asked.terminal.shown)
+    question = asked.terminal.shown.partition("Permission")[2]
+    assert all(wide(line) <= columns for line in question.replace("\x1b[K", "").replace("\r", "").split("\n"))
+    asked.answer(b"l")
+
+
+@pytest.mark.parametrize("columns", [20, 44, 80, 100])
+def test_no_line_about_a_file_is_wider_than_the_terminal(ask: Ask, columns: int) -> None:
+    preview = Preview(kind="diff", text="--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n", time=datetime.now(UTC))
+    name, answers = "long-name/" * 12 + "cart.py", ("once", "edits", "deny")
+    about = {"permissions": ("fs.write",), "paths": (name,), "description": f"Edit {name}", "preview": preview}
+    asked = ask(a_request(command=None, answers=answers, **about), columns=columns, rows=200)
     asked.until(b"x", lambda: "It needs" in asked.terminal.shown)
     question = asked.terminal.shown.partition("Permission")[2]
     assert all(wide(line) <= columns for line in question.replace("\x1b[K", "").replace("\r", "").split("\n"))

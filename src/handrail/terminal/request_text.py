@@ -358,7 +358,7 @@ def _render_diff(request: PermissionRequest, width: int | None, most: int | None
         yield from wrap(f"! What {to_one_line(request.server_name)} says of this tool is not what was approved:", width)
     else:
         effect = "Your files are untouched. Yes makes this change, and undo takes it back"
-        yield f"{describe_preview_age(request)} {effect}{'' if most == 0 else ':'}".lstrip()
+        yield from wrap(f"{describe_preview_age(request)} {effect}{'' if most == 0 else ':'}".lstrip(), width, "  ")
     if most == 0:
         return
     lines = preview.text.rstrip("\n").split("\n")
