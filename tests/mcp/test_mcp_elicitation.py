@@ -89,7 +89,9 @@ def test_each_version_gets_the_fields_that_it_knows() -> None:
         assert "enum" not in form["requestedSchema"]["properties"]["answer"]
 
 
-@pytest.mark.parametrize("answers", [("once", "deny"), ("output", "deny"), ("deny",), ("once", "session", "deny")])
+@pytest.mark.parametrize(
+    "answers", [("once", "deny"), ("output", "deny"), ("deny",), ("once", "session", "edits", "deny")]
+)
 def test_only_what_the_request_allows_is_offered_and_taken(answers: tuple[Any, ...]) -> None:
     asks = about(answers=answers, grants=("make",))
     assert tuple(values(build_form(asks, Caller())["requestedSchema"]["properties"]["answer"])) == answers
