@@ -320,7 +320,8 @@ def _describe_call(story: CallStory, summary: str) -> str:
 def _describe_decision(story: CallStory) -> str:
     if story.decision is None:
         return "not known"
-    verdict = "asked" if story.asked else _VERDICTS[story.decision.decision]
+    by = story.answer.by if story.answer is not None else None
+    verdict = "needed approval" if by else "asked" if story.asked else _VERDICTS[story.decision.decision]
     decided = story.asked or story.decision
     mode = f", mode {story.mode}" if story.mode else ""
     return f"{verdict}: {to_one_line(decided.reason)} (rule {decided.rule}{mode})"
