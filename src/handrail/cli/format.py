@@ -71,8 +71,8 @@ def _describe_call_event(event: ToolEvent) -> str:
             request = event.permission_request
             by = event.answer.by if isinstance(event, ToolCallPermissionGranted) else None
             tried = request.preview.tried if request.preview is not None else None
-            unasked = f"; {describe_unasked(by, changed=bool(tried and tried.changes))}" if by is not None else ""
-            return f": {request.description} ({request.rule}, {request.id}{unasked})"
+            unasked = f"{describe_unasked(by, changed=bool(tried and tried.changes))}: " if by is not None else ""
+            return f": {unasked}{request.description} ({request.rule}, {request.id})"
         case ToolCallQuestionRequired():
             return f": {event.question}"
         case ChangeEvent():
