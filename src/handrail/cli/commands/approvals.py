@@ -113,7 +113,7 @@ def _add_allow_arguments(parser: ArgumentParser) -> None:
         "--scope",
         choices=("once", "session", "workspace", "edits"),
         default="once",
-        help="also stop asking for its class of commands, or for plain edits, where the request offers that (once)",
+        help="what to grant besides, if the request offers it (once)",
     )
     how.add_argument(
         "--output-only", action="store_true", help="what it printed, without what it changed, where it was tried"
@@ -254,7 +254,8 @@ def run_revoke(options: SimpleNamespace) -> int:
     if options.json:
         print_json(encode({"schema": SCHEMA, "revoked": build_grant_id(grant)}))
     else:
-        print_out(f"revoked: {to_one_line(describe_grant(grant))} asks again\n")
+        verb = "ask" if isinstance(granted, StandingGrant) and granted.command == StandingGrant.EDITS else "asks"
+        print_out(f"revoked: {to_one_line(describe_grant(grant))} {verb} again\n")
     return OK
 
 

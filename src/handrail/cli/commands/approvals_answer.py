@@ -21,6 +21,7 @@ from handrail.protocol.permissions import (
     InboxRequest,
     OpenedFolder,
     PermissionRequest,
+    StandingGrant,
 )
 from handrail.protocol.records import StoredGrant, list_matching_ids, shorten_ids
 from handrail.protocol.results import ToolResult
@@ -156,10 +157,9 @@ def answer_request(
         code = _print_results(options, waiting, outcome, rail)
         if answer.kind in {"session", "workspace", "edits"} and not options.json:
             classes = ", ".join(f"`{one}`" for one in request.grants) or "this folder"
-            scope = f"no longer asks for {classes} in this {answer.kind}"
-            if answer.kind == "edits":
-                scope = "no longer asks for plain edits in this session"
-            print_note(f"{scope}; handrail approvals lists it, revoke takes it back")
+            covered, scope = (StandingGrant.EDITS, "session") if answer.kind == "edits" else (classes, answer.kind)
+            what = f"no longer asks for {covered} in this {scope}"
+            print_note(f"{what}; handrail approvals lists it, revoke takes it back")
         return code
 
 

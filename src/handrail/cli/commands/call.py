@@ -19,7 +19,6 @@ from handrail.protocol.wire import encode
 if TYPE_CHECKING:
     from argparse import ArgumentParser
 
-_KEPT_UNASKED = "not asked: it ran sealed, and changed nothing that needs you ([ask] empty_preview)"
 _EXITS = {
     "PERMISSION_REQUIRED": WAITING,
     "LIMIT_EXCEEDED": LIMIT,
@@ -118,7 +117,9 @@ def _print_success(result: ToolResult[Any]) -> None:
     if result.meta.truncated:
         print_note(f"{result.summary}; {_describe_rest(result)}")
     if result.meta.answered_by is not None:
-        print_note(_KEPT_UNASKED)
+        from handrail.cli.format import describe_unasked  # noqa: PLC0415  few calls need it
+
+        print_note(describe_unasked(result.meta.answered_by, changed=result.meta.undo is not None))
     if result.meta.undo is not None:
         print_note(f"to take it back: handrail undo {result.meta.undo}")
     if result.meta.sandbox is not None:

@@ -16,7 +16,7 @@ from handrail.cli.context import (
 )
 from handrail.cli.exits import FAILED, OK, CommandFailed
 from handrail.cli.files import OutFolder
-from handrail.cli.format import build_event_row, format_time
+from handrail.cli.format import build_event_row, describe_unasked, format_time
 from handrail.cli.output import print_json, print_json_pieces, print_note, print_out, render_table, warn
 from handrail.cli.parser import Command, add_json_option, add_workspace_option
 from handrail.cli.usage import parse_number
@@ -320,7 +320,8 @@ def _describe_call(story: CallStory, summary: str) -> str:
 def _describe_decision(story: CallStory) -> str:
     if story.decision is None:
         return "not known"
-    verdict = "asked" if story.asked else _VERDICTS[story.decision.decision]
+    by = story.answer.by if story.answer is not None else None
+    verdict = "needed approval" if by else "asked" if story.asked else _VERDICTS[story.decision.decision]
     decided = story.asked or story.decision
     mode = f", mode {story.mode}" if story.mode else ""
     return f"{verdict}: {to_one_line(decided.reason)} (rule {decided.rule}{mode})"
@@ -330,7 +331,8 @@ def _describe_answer(story: CallStory) -> str:
     if story.answer is None or story.answered is None:
         return "nobody had to be asked"
     if story.answer.by is not None:
-        return f"kept without asking, its preview changed nothing that needs you, {format_time(story.answered)}"
+        # Only a change has a line, so the preview changed something.
+        return f"{describe_unasked(story.answer.by, changed=True)}, {format_time(story.answered)}"
     preview = story.asked.preview if story.asked is not None else None
     done = "kept" if preview is not None and preview.tried is not None else "allowed"
     return f"{done} by a person, {_ANSWERS.get(story.answer.kind, story.answer.kind)}, {format_time(story.answered)}"
