@@ -29,6 +29,11 @@ def build_call_result(result: ToolResult[Any]) -> dict[str, Any]:
     if result.attachments:
         content += [_build_attachment(one, one.content) for one in result.attachments if one.content is not None]
         result = replace(result, attachments=tuple(replace(one, content=None) for one in result.attachments))
+    error = result.error
+    if error is not None and isinstance(error.details, dict) and "preview" in error.details:
+        # Nobody approved the command yet, so the model gets neither its output nor its diff.
+        details = {name: value for name, value in error.details.items() if name != "preview"}
+        result = replace(result, error=replace(error, details=details))
     return {"content": content, "structuredContent": result, "isError": not result.ok}
 
 

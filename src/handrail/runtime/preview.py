@@ -21,6 +21,7 @@ from handrail.runtime.decide import judge_call_changes
 from handrail.runtime.execute import build_context
 from handrail.runtime.pending_call import PendingCall, drop_preview
 from handrail.runtime.session import Session
+from handrail.store.change_log import Step
 from handrail.tools.file_tool import FileTool, SimulatedFiles
 from handrail.tools.tool import CommandContext
 
@@ -146,10 +147,21 @@ def judge_preview(session: Session, pending: PendingCall, preview: Preview | Non
 
 
 def _is_whole(preview: CommandPreview) -> bool:
-    """Whether the command ended by itself, was denied nothing that it tried, and all its changes can be committed."""
+    """Whether the command ended by itself, was denied nothing that it tried, and all its changes can be committed and
+    set no modes and no hard links."""
     ran = preview.ran
     is_ended = ran.ending == "exit" and ran.exit_code is not None and ran.exit_code <= _MAX_EXIT_CODE
-    return is_ended and not (ran.warnings or preview.blocked or preview.examined.unkept)
+    if not is_ended or ran.warnings or preview.blocked or preview.examined.unkept:
+        return False
+    has_links = any(placement.linked_to is not None for placement in preview.examined.manners)
+    return not has_links and all(map(_has_plain_mode, preview.examined.steps))
+
+
+def _has_plain_mode(step: Step) -> bool:
+    """Whether the mode stays. A new path is for its owner to write, and not for everybody."""
+    if step.before is not None or step.after is None or step.after.mode is None:
+        return step.before is None or step.after is None or step.before.mode == step.after.mode
+    return step.after.mode & 0o602 == 0o600
 
 
 def _has_tracked_credentials(session: Session) -> bool:
