@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from tests.must_hold.unasked import (
     all_attacks,
     compare,
@@ -22,7 +23,7 @@ from tests.policy.corpus.effects import changes as state_changes
 from tests.policy.corpus.effects import state, take_back
 
 REPOSITORIES = pytest.mark.parametrize("tracked", [False, True], ids=["untracked", "tracked"])
-SHARE = 40
+SHARE = 60
 """Every day, one of so many attacks."""
 
 
@@ -69,8 +70,9 @@ def test_an_attack_under_the_grants_makes_only_plain_edits_and_local_git_changes
         template = tmp_path / "template"
         shutil.copytree(place.workspace, template, symlinks=True)
         original, around = state(place.workspace), place.record_around()
+        repository = inspect(place.workspace)
         for attack in played:
-            before = inspect(place.workspace)
+            before = replace(repository, tree=record(place.workspace))
             result = rail.exec(attack.text)
             secrets = find_secrets(rail, result)
             if secrets and not is_known_leak(result, secrets, tracked=tracked):

@@ -105,7 +105,7 @@ def variables(place: Place) -> dict[str, str]:
     return {
         "HOME": str(place.folder / "home"),
         "PATH": f"{place.folder / 'programs'}:{os.environ['PATH']}",
-        **{name: f"{_MARK}-variable" for name in ("OPENAI_API_KEY", "GITHUB_TOKEN", "DATABASE_URL")},
+        **dict.fromkeys(("OPENAI_API_KEY", "GITHUB_TOKEN", "DATABASE_URL"), f"{_MARK}-variable"),
     }
 
 
@@ -120,8 +120,8 @@ def find_secrets(rail: Handrail, result: ToolResult[Any]) -> list[str]:
 
 def is_known_leak(result: ToolResult[Any], secrets: list[str], *, tracked: bool) -> bool:
     """Whether the threat model lists it: proven commands show the history and the configuration of git."""
-    known = _ADDRESS | (_HISTORY if tracked else frozenset())
-    return result.meta.answered_by is None and known.issuperset(secrets)
+    history = _HISTORY if tracked and result.meta.answered_by is None else frozenset[str]()
+    return (_ADDRESS | history).issuperset(secrets)
 
 
 def all_attacks() -> tuple[Attack, ...]:
@@ -228,7 +228,9 @@ def _find_fault(path: str, before: Repository, after: Repository) -> str | None:
     if path == ".git" or path.startswith(".git/"):
         is_object = _OBJECT.fullmatch(path) is not None
         is_steering = find_protection(path) is not None and path not in {".git", ".git/config", ".git/objects"}
-        is_wrong = path.endswith(".lock") or stat.S_IFLNK in kinds or (is_steering and (old is not None or not is_object))
+        is_wrong = (
+            path.endswith(".lock") or stat.S_IFLNK in kinds or (is_steering and (old is not None or not is_object))
+        )
         return f"{path} steers git" if is_wrong and not (is_object and kinds[1] == stat.S_IFDIR) else None
     if kinds == [stat.S_IFDIR, stat.S_IFDIR] and old is not None and new is not None:
         return f"{path} has another mode" if old.mode != new.mode else None

@@ -311,9 +311,7 @@ def examine_overlay(workspace: Workspace, overlay: Overlay) -> OverlayChanges:
     return examined
 
 
-def _refuse_misled_git(
-    run: CommandRun, examined: OverlayChanges, profile: SandboxProfile, overlay: Overlay
-) -> None:
+def _refuse_misled_git(run: CommandRun, examined: OverlayChanges, profile: SandboxProfile, overlay: Overlay) -> None:
     """CONFLICT if git wrote to a repository that tracks a hidden credential: it may have committed the empty file.
 
     POLICY_DENIED if git began to track a hidden credential. Later git commands would see its content, and commit it.
