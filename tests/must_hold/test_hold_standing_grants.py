@@ -15,6 +15,7 @@ from handrail.protocol.changes import Change
 from handrail.protocol.wire import encode
 from handrail.settings import Settings
 from handrail.settings.load import LoadedSettings
+from handrail.workspace.facts import list_tracked
 
 Make = Callable[..., Handrail]
 
@@ -163,3 +164,44 @@ def test_caches_of_compiled_code_are_no_tool_caches() -> None:
     lint = Change(path="node_modules/.cache/eslint/a", action="created", mode=0o644)
     assert not are_tool_caches((code,))
     assert are_tool_caches((lint,))
+
+
+_READ = (
+    "import glob, zlib; [print(zlib.decompress(open(f, 'rb').read())) for f in glob.glob('.git/**/??/*', recursive=1)"
+)
+_OBJECTS = f'python3 -c "{_READ} if len(f) > 40 and os.path.isfile(f)]"'.replace("import ", "import os, ")
+
+
+@pytest.mark.parametrize("kind", ["version 4", "split", "submodule"])
+def test_a_credential_that_git_tracks_in_any_way_stays_in_its_objects(rail: Make, workspace: Path, kind: str) -> None:
+    inner = workspace / "sub" if kind == "submodule" else workspace
+    inner.mkdir(exist_ok=True)
+    git(workspace, "init", "-q", "--template=", "-b", "main")
+    (workspace / ".git/modules").mkdir()
+    where = ("--separate-git-dir", str(workspace / ".git/modules/sub")) if kind == "submodule" else ()
+    git(inner, "init", "-q", "--template=", "-b", "main", *where)
+    for name in (".editorconfig", ".env", ".envelope", "a.txt"):
+        (inner / name).write_text("KEY=planted-3f9c-dotenv\n" if name == ".env" else f"{name}\n")
+    git(inner, "add", "-A")
+    if kind != "submodule":
+        git(inner, "update-index", *(("--index-version", "4") if kind == "version 4" else ("--split-index",)))
+    one = rail(mode="ask", on_permission="park")
+    result = one.exec(_OBJECTS)
+    preview = find_request(one, result).preview
+    assert preview is not None
+    assert "planted-3f9c-dotenv" in (preview.output or "")
+    assert find_secrets(one, result) == []
+
+
+@pytest.mark.parametrize("version", ["2", "4"])
+def test_the_names_of_an_index_are_found_in_any_version(workspace: Path, version: str) -> None:
+    names = [".editorconfig", ".env", "a/b/c.txt", "a/b/d.txt", "a/z", "b" * 200, "b" * 199 + "c", "c"]
+    git(workspace, "init", "-q", "--template=")
+    for name in names:
+        (workspace / name).parent.mkdir(parents=True, exist_ok=True)
+        (workspace / name).write_text(name)
+    git(workspace, "add", "-A")
+    git(workspace, "update-index", "--index-version", version)
+    missing = [".en", ".envx", "editorconfig", "a/b/e.txt", "d", "b" * 198]
+    places = [str(workspace / name) for name in (*names, "a/b", *missing)]
+    assert list_tracked(places, [str(workspace)]) == frozenset(places[: len(names) + 1])

@@ -13,6 +13,8 @@ pytestmark = pytest.mark.alone
 SHARE = 24
 """Every day, one of so many attacks in each of both."""
 PATIENCE = 1_800
+_EXPECTED = frozenset(f"REACHED {name}" for name in ("PYTHONDONTWRITEBYTECODE 1", "NPM_CONFIG_UPDATE_NOTIFIER false"))
+"""Variables that handrail sets for a preview."""
 _BY_ID = {case.id: case for case in CASES}
 
 
@@ -31,12 +33,13 @@ def test_an_attack_on_the_sandbox_that_nobody_answers_changes_nothing_and_tells_
         part.close()
     assert len(outcomes) == sum(len(ids) for _, ids in plan), "there are no previews here"
     untried = [f"{one.id} was not tried: {one.output}" for one in outcomes if not one.tried]
+    effects = [(one, [effect for effect in one.effects if effect not in _EXPECTED]) for one in outcomes]
     escaped = [
-        f"{one.id} ({one.tier}) escaped: {'; '.join(one.effects)[:500]}"
-        for one in outcomes
-        if one.effects and _BY_ID[one.id].contained_at(one.tier, user)
+        f"{one.id} ({one.tier}) escaped: {'; '.join(found)[:500]}"
+        for one, found in effects
+        if found and _BY_ID[one.id].contained_at(one.tier, user)
     ]
-    note(f"{len(outcomes)} attacks, {sum(not one.effects for one in outcomes)} contained")
+    note(f"{len(outcomes)} attacks, {sum(not found for _, found in effects)} contained")
     assert [*untried, *escaped] == []
 
 

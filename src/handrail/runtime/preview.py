@@ -166,10 +166,10 @@ def _has_plain_mode(step: Step) -> bool:
 
 def _has_tracked_credentials(session: Session) -> bool:
     """Whether git tracks a credential here. Its content is also in git's objects, where a preview can read it."""
-    from handrail.tools.exec.run import list_tracked_credentials  # noqa: PLC0415  few calls have a preview
+    from handrail.tools.exec.run import may_track_credentials  # noqa: PLC0415  few calls have a preview
 
     roots = session.workspace.roots
-    return bool(list_tracked_credentials(session.commands.sensitive_paths.scan(roots), roots))
+    return may_track_credentials(session.commands.sensitive_paths.scan(roots), roots)
 
 
 # Earlier calls of the batch: the preview of a command builds on their changes. A command has left them in its own

@@ -42,6 +42,7 @@ from handrail.tools.exec.run import (
     build_weaker_sandbox_error,
     discard_output_on_error,
     list_tracked_credentials,
+    may_track_credentials,
     run_command,
     summarize_command,
 )
@@ -191,8 +192,9 @@ def preview_command(run: CommandRun) -> Preview:
 def _note_access(run: CommandRun, preview: CommandPreview, profile: SandboxProfile) -> CommandPreview:
     """Adds whether the command tried a connection, and whether all credentials were hidden from it."""
     blocked = (*preview.blocked, *([_TRIED_NETWORK] if preview.ran.tried_network else []))
-    masked = run.environment.sensitive_paths.scan(run.context.workspace.roots)
-    is_hidden = set(masked.credentials) <= {*profile.hidden_files} and not _list_tracked_credentials(run)
+    roots = run.context.workspace.roots
+    masked = run.environment.sensitive_paths.scan(roots)
+    is_hidden = set(masked.credentials) <= {*profile.hidden_files} and not may_track_credentials(masked, roots)
     return replace(preview, blocked=blocked, masked=is_hidden)
 
 
