@@ -23,7 +23,7 @@ from tests.policy.corpus.effects import changes as state_changes
 from tests.policy.corpus.effects import state, take_back
 
 REPOSITORIES = pytest.mark.parametrize("tracked", [False, True], ids=["untracked", "tracked"])
-SHARE = 60
+SHARE = 90
 """Every day, one of so many attacks."""
 
 

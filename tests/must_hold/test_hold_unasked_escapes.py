@@ -10,7 +10,7 @@ from tests.escape.starting import Part, ordinary_number, python_for
 
 # Attacks that use up what a user or the machine has must hurt no other test.
 pytestmark = pytest.mark.alone
-SHARE = 24
+SHARE = 60
 """Every day, one of so many attacks in each of both."""
 PATIENCE = 1_800
 _EXPECTED = frozenset(f"REACHED {name}" for name in ("PYTHONDONTWRITEBYTECODE 1", "NPM_CONFIG_UPDATE_NOTIFIER false"))
