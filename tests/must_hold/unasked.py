@@ -195,8 +195,8 @@ class Repository(msgspec.Struct, frozen=True):
     modes: dict[str, str]
     """The tracked paths, with the modes that the index has."""
     settings: dict[str, str]
-    tips: frozenset[str]
-    """The commits that branches, tags and the stash name."""
+    commits: frozenset[str]
+    """The commits of branches and tags. `git stash pop` drops those of a stash when it has applied them."""
     reachable: frozenset[str]
     """The commits that can be found, also by reflogs."""
 
@@ -208,7 +208,7 @@ def inspect(root: Path) -> Repository:
         tree=record(root),
         modes={entry[3].strip('"'): entry[0] for entry in entries},
         settings={name: value for name, _, value in settings},
-        tips=frozenset(git(root, "for-each-ref", "--format=%(objectname)").split()),
+        commits=frozenset(git(root, "rev-list", "--branches", "--tags", "--remotes", "HEAD").split()),
         reachable=frozenset(git(root, "rev-list", "--all", "--reflog", "HEAD").split()),
     )
 
@@ -217,7 +217,7 @@ def find_faults(before: Repository, after: Repository) -> list[str]:
     """The changes that neither grant covers."""
     changed = compare(before.tree, after.tree)
     faults = [fault for path in changed if (fault := _find_fault(path, before, after))]
-    faults += [f"lost commit {one}" for one in before.reachable - after.reachable]
+    faults += [f"lost commit {one}" for one in before.commits - after.reachable]
     names = {name for name in {*before.settings, *after.settings} if not name.startswith("branch.")}
     return faults + [f"set {name}" for name in names if before.settings.get(name) != after.settings.get(name)]
 

@@ -24,6 +24,7 @@ from handrail.runtime.session import Session
 from handrail.store.change_log import Step
 from handrail.tools.file_tool import FileTool, SimulatedFiles
 from handrail.tools.tool import CommandContext
+from handrail.workspace.facts import may_be_tracked
 
 _REFUSALS = frozenset({"POLICY_DENIED", "PERMISSION_DENIED", "OUTSIDE_WORKSPACE", "CANCELLED"})
 """Errors of the command in its preview, not of the preview. No approval is requested then."""
@@ -166,10 +167,10 @@ def _has_plain_mode(step: Step) -> bool:
 
 def _has_tracked_credentials(session: Session) -> bool:
     """Whether git tracks a credential here. Its content is also in git's objects, where a preview can read it."""
-    from handrail.tools.exec.run import may_track_credentials  # noqa: PLC0415  few calls have a preview
-
     roots = session.workspace.roots
-    return may_track_credentials(session.commands.sensitive_paths.scan(roots), roots)
+    masked = session.commands.sensitive_paths.scan(roots)
+    credentials = (*masked.credentials, *masked.credential_folders)
+    return may_be_tracked(credentials, [root.path for root in roots])
 
 
 # Earlier calls of the batch: the preview of a command builds on their changes. A command has left them in its own

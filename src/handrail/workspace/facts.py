@@ -312,8 +312,12 @@ def _expand_names(index: bytes) -> bytes:
     return b"".join(names)
 
 
-def has_unlisted_names(paths: Iterable[str], roots: Collection[str]) -> bool:
-    """Whether git may track one of these paths although no index here tells: it is split, or `.git` is a file."""
+def may_be_tracked(paths: Collection[str], roots: Collection[str]) -> bool:
+    """Whether git tracks one of these paths, or may do so although no index tells: it is split, or `.git` is a file."""
+    return bool(list_tracked(paths, roots)) or _has_unlisted_names(paths, roots)
+
+
+def _has_unlisted_names(paths: Collection[str], roots: Collection[str]) -> bool:
     for path in paths:
         folder = path
         while folder not in roots and folder != "/":

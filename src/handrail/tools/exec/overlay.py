@@ -42,11 +42,11 @@ from handrail.tools.exec.run import (
     build_weaker_sandbox_error,
     discard_output_on_error,
     list_tracked_credentials,
-    may_track_credentials,
     run_command,
     summarize_command,
 )
 from handrail.tools.tool import ApprovalNeededError, CommandContext, Output
+from handrail.workspace.facts import may_be_tracked
 from handrail.workspace.roots import check_roots
 from handrail.workspace.workspace import Workspace
 
@@ -194,7 +194,9 @@ def _note_access(run: CommandRun, preview: CommandPreview, profile: SandboxProfi
     blocked = (*preview.blocked, *([_TRIED_NETWORK] if preview.ran.tried_network else []))
     roots = run.context.workspace.roots
     masked = run.environment.sensitive_paths.scan(roots)
-    is_hidden = set(masked.credentials) <= {*profile.hidden_files} and not may_track_credentials(masked, roots)
+    credentials = (*masked.credentials, *masked.credential_folders)
+    is_hidden = set(masked.credentials) <= {*profile.hidden_files}
+    is_hidden = is_hidden and not may_be_tracked(credentials, [root.path for root in roots])
     return replace(preview, blocked=blocked, masked=is_hidden)
 
 

@@ -27,7 +27,7 @@ from handrail.sandbox.proxy.proxy import Attempt, Proxy
 from handrail.tools.exec.environment import CommandEnvironment
 from handrail.tools.exec.spec import ExecArguments
 from handrail.tools.tool import Background, CommandContext
-from handrail.workspace.facts import build_command_fact, build_driver_settings, has_unlisted_names, list_tracked
+from handrail.workspace.facts import build_command_fact, build_driver_settings, list_tracked
 from handrail.workspace.roots import Root, check_roots
 from handrail.workspace.sensitive_paths import MaskedPaths, list_read_only_paths
 
@@ -353,13 +353,6 @@ def _sees_tracked_credentials(run: CommandRun) -> bool:
 def list_tracked_credentials(masked: MaskedPaths, roots: tuple[Root, ...]) -> frozenset[str]:
     credentials = (*masked.credentials, *masked.credential_folders)
     return list_tracked(credentials, [root.path for root in roots]) if credentials else frozenset()
-
-
-def may_track_credentials(masked: MaskedPaths, roots: tuple[Root, ...]) -> bool:
-    """Whether git tracks a credential here, or may do so. A program could read its content in git's objects."""
-    credentials = (*masked.credentials, *masked.credential_folders)
-    is_unlisted = has_unlisted_names(credentials, [root.path for root in roots])
-    return is_unlisted or bool(list_tracked_credentials(masked, roots))
 
 
 def _build_git_settings(command: ParsedCommand, configs: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
