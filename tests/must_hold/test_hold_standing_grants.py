@@ -194,3 +194,12 @@ def test_the_names_of_an_index_are_found_in_any_version(workspace: Path, version
     missing = [".en", ".envx", "editorconfig", "a/b/e.txt", "d", "b" * 198]
     places = [str(workspace / name) for name in (*names, "a/b", *missing)]
     assert list_tracked(places, [str(workspace)]) == frozenset(places[: len(names) + 1])
+
+
+def test_a_tracked_file_that_is_called_link_splits_no_index(rail: Make, workspace: Path) -> None:
+    git(workspace, "init", "-q", "--template=")
+    (workspace / "link").write_text("x\n")
+    git(workspace, "add", "-A")
+    (workspace / ".env").write_text("KEY=planted-3f9c-dotenv\n")
+    result = rail(mode="ask", on_permission="park").exec("python3 -c 'print(1)'")
+    assert result.meta.answered_by == "preview"

@@ -53,6 +53,7 @@ def test_an_attack_that_nobody_answers_changes_nothing_and_tells_no_secret(
     note(f"{len(played)} attacks, {kept} kept because they changed nothing, {known} tell what proven commands may")
     assert wrong == []
     assert digest(place.workspace) == contents
+    assert kept == 0 if tracked else kept > len(played) // 4
 
 
 @REPOSITORIES
@@ -86,3 +87,4 @@ def test_an_attack_under_the_grants_makes_only_plain_edits_and_local_git_changes
                 take_back(found, template, place.workspace)
     note(f"{len(played)} attacks, {changes} changed what the grants cover")
     assert wrong == []
+    assert tracked or changes > len(played) // 10

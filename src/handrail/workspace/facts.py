@@ -27,7 +27,7 @@ _NAME_LENGTH_BITS = 0x0FFF
 _SHORT_NAMES = b"DIRC\0\0\0\4"
 """The start of an index of version 4."""
 _SPLIT_INDEX = b"link\0\0"
-"""The start of the extension that names the other half of a split index."""
+"""The start of the extension that names the other half of a split index. The name of a file may look the same."""
 
 
 def build_path_fact(workspace: Workspace, path: str, access: Access) -> PathFact:
@@ -326,10 +326,15 @@ def _has_unlisted_names(paths: Collection[str], roots: Collection[str]) -> bool:
             if os.path.isfile(os.path.dirname(index)):
                 return True
             if (version := _read_version(index)) is not None:
-                if _SPLIT_INDEX in _read_index(index, version):
+                if _SPLIT_INDEX in _read_index(index, version) and _has_shared_index(os.path.dirname(index)):
                     return True
                 break
     return False
+
+
+def _has_shared_index(repository: str) -> bool:
+    """Whether a repository has the other half of a split index. A tracked file may be called `link` too."""
+    return any(name.startswith("sharedindex.") for name in os.listdir(repository))
 
 
 def _read_version(path: str) -> tuple[int, int, int] | None:
