@@ -218,6 +218,8 @@ def test_plain_edits_are_allowed_for_the_session_by_one_answer(rail: Make, works
         "for i in $(seq 300); do echo $i > f$i; done",
         "printf '#!/bin/sh' > run && chmod +x run",
         "echo x > .envrc",
+        "sleep 60 & echo started",
+        "sleep 60 & echo x > made",
     ],
 )
 def test_the_grant_for_edits_covers_nothing_else(rail: Make, repository: Path, command: str) -> None:

@@ -198,7 +198,12 @@ def _join_paths(paths: list[str]) -> str:
 
 _SETID_BITS = 0o6000
 _RUNNABLE_BITS = 0o6111
-_CACHE = re.compile(r"(?!/)(?:.*/)?(?:\.(?:pytest|ruff|mypy)_cache|node_modules/\.cache)(?:/.*)?", re.DOTALL)
+_CACHE = re.compile(
+    r"(?!/)(?:.*/)?(?:\.(?:pytest|ruff|mypy)_cache(?:/.*)?"
+    r"|node_modules/\.cache(?:/(?:\.?eslint|\.?prettier|\.?stylelint)[^/]*(?:/.*)?)?)",
+    re.DOTALL,
+)
+"""Of `node_modules/.cache` only what linters write. Builds run the compiled code that they find there."""
 _GENERATED_FOLDERS = PACKAGE_FOLDERS | frozenset(
     {
         "__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".gradle", ".next", ".nuxt", ".turbo",

@@ -90,6 +90,11 @@ class PolicyConfig(msgspec.Struct, frozen=True):
         """Whether the grant for plain edits has an effect: only in `ask` mode, with a person to ask."""
         return self.mode == "ask" and not self.unattended and self.restriction is None
 
+    @property
+    def restricts_reads(self) -> bool:
+        """Whether a rule denies or asks about reading some files. A program may read them without naming them."""
+        return any(rule.verdict != "allow" and rule.tool in {"*", "read"} for rule in self.rules)
+
     def can_open(self, fact: PathFact) -> bool:
         """Whether a person may open the folder of a path outside. `closed_reason` may still forbid it."""
         is_write_in_plan = fact.access != "read" and self.mode == "plan"

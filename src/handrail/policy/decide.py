@@ -65,7 +65,7 @@ def _apply_edits(decision: Decision, verdicts: list[PartVerdict], facts: Facts, 
     """The grant for plain edits allows a file tool. A command runs in its preview first."""
     from handrail.policy.granted_changes import may_be_edits  # noqa: PLC0415  few calls ask
 
-    if not may_be_edits(facts, verdicts):
+    if not may_be_edits(facts, verdicts) or (facts.command is not None and rules.restricts_reads):
         return decision
     grant = find_grant(rules.grants, StandingGrant.EDITS) if facts.command is None else None
     if grant is None:
@@ -80,7 +80,7 @@ def is_default_prompt(
     spec: ToolSpec, requested: tuple[Permission, ...] | None, facts: Facts, rules: PolicyConfig
 ) -> bool:
     """Whether only the mode `ask` asks: no rule of a person or of managed settings does, and no host is named."""
-    if rules.mode != "ask" or rules.unattended or rules.restriction is not None:
+    if rules.mode != "ask" or rules.unattended or rules.restriction is not None or rules.restricts_reads:
         return False
     if "net.connect" in list_permissions(spec, facts):
         return False

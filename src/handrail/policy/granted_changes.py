@@ -33,8 +33,9 @@ def are_plain_edits(changes: tuple[Change, ...], verdicts: Iterable[PartVerdict]
 
 
 def _is_edited(fact: PathFact) -> bool:
-    is_inside = fact.real is not None and not fact.real.startswith("/")
-    return is_inside and fact.access == "write" and not fact.sets_mode
+    if fact.real is None or fact.real.startswith("/") or _is_in_git(fact.real):
+        return False
+    return fact.access == "write" and not fact.sets_mode
 
 
 def _is_plain_write(verdict: PartVerdict) -> bool:

@@ -21,8 +21,10 @@ from handrail.runtime.decide import judge_call_changes
 from handrail.runtime.execute import build_context
 from handrail.runtime.pending_call import PendingCall, drop_preview
 from handrail.runtime.session import Session
+from handrail.store.change_log import Step
 from handrail.tools.file_tool import FileTool, SimulatedFiles
 from handrail.tools.tool import CommandContext
+from handrail.workspace.facts import may_be_tracked
 
 _REFUSALS = frozenset({"POLICY_DENIED", "PERMISSION_DENIED", "OUTSIDE_WORKSPACE", "CANCELLED"})
 """Errors of the command in its preview, not of the preview. No approval is requested then."""
@@ -138,6 +140,8 @@ def judge_preview(session: Session, pending: PendingCall, preview: Preview | Non
     if decision.decision == "deny":
         raise build_change_refusal(decision, "It was dropped.", "what it would change")
     edits = pending.decision.edits and decision.edits and _is_whole(stored) and not _has_tracked_credentials(session)
+    if pending.facts.command is not None and parse_fact(pending.facts.command).may_leave_processes:
+        edits = False
     if decision.decision == "allow":
         return JudgedPreview(edits=edits)
     pending.outcome_decision = None  # the request is about the command, and shows these parts beside it
@@ -146,18 +150,29 @@ def judge_preview(session: Session, pending: PendingCall, preview: Preview | Non
 
 
 def _is_whole(preview: CommandPreview) -> bool:
-    """Whether the command ended by itself, was denied nothing that it tried, and all its changes can be committed."""
-    ran = preview.ran
+    """Whether the command ended by itself, was denied nothing that it tried, and changed something. All its changes can
+    be committed, and set no modes and no hard links."""
+    ran, examined = preview.ran, preview.examined
     is_ended = ran.ending == "exit" and ran.exit_code is not None and ran.exit_code <= _MAX_EXIT_CODE
-    return is_ended and not (ran.warnings or preview.blocked or preview.examined.unkept)
+    if not is_ended or ran.warnings or preview.blocked or examined.unkept or not examined.steps:
+        return False
+    has_links = any(placement.linked_to is not None for placement in examined.manners)
+    return not has_links and all(map(_has_plain_mode, examined.steps))
+
+
+def _has_plain_mode(step: Step) -> bool:
+    """Whether the mode stays. A new path is for its owner to write, and not for everybody."""
+    if step.before is not None or step.after is None or step.after.mode is None:
+        return step.before is None or step.after is None or step.before.mode == step.after.mode
+    return step.after.mode & 0o602 == 0o600
 
 
 def _has_tracked_credentials(session: Session) -> bool:
     """Whether git tracks a credential here. Its content is also in git's objects, where a preview can read it."""
-    from handrail.tools.exec.run import list_tracked_credentials  # noqa: PLC0415  few calls have a preview
-
     roots = session.workspace.roots
-    return bool(list_tracked_credentials(session.commands.sensitive_paths.scan(roots), roots))
+    masked = session.commands.sensitive_paths.scan(roots)
+    credentials = (*masked.credentials, *masked.credential_folders)
+    return may_be_tracked(credentials, [root.path for root in roots])
 
 
 # Earlier calls of the batch: the preview of a command builds on their changes. A command has left them in its own

@@ -4,7 +4,7 @@ import contextlib
 import os
 import posixpath
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 from typing import NamedTuple, TypeGuard
 
@@ -334,20 +334,28 @@ def read_git_configs(workspace: Workspace, overlay: Overlay, examined: OverlayCh
 
 
 def list_tracked_changes(workspace: Workspace, overlay: Overlay, examined: OverlayChanges) -> frozenset[str]:
-    """The changed paths that git tracks: in the index of before, or in the index of the overlay."""
+    """The changed paths that git tracks: in the index of before, or, if they did not exist, in that of the overlay."""
     root = workspace.main.path
     places = {change.path: os.path.join(root, os.fsdecode(step.path)) for step, change in _pair_changes(examined)}
     before = list_tracked(places.values(), [root])
+    new = [places[change.path] for step, change in _pair_changes(examined) if step.before is None]
+    after = find_indexed(workspace, overlay, examined, new)
+    return frozenset(path for path, place in places.items() if place in before or place in after)
+
+
+def find_indexed(
+    workspace: Workspace, overlay: Overlay, examined: OverlayChanges, paths: Iterable[str]
+) -> frozenset[str]:
+    """Those of some absolute paths that are in an index which the command wrote."""
     indexes: dict[str, bytes] = {}
     for step, change in _pair_changes(examined):
         if change.path.split("/")[-2:] == [".git", "index"] and step.after is not None:
             mount, relative = resolve_overlay_path(workspace, step.path, overlay)
             data = _read_upper(step.after, mount, relative) if step.after.size <= _MAX_INDEX_BYTES else None
-            indexes[os.path.dirname(os.path.dirname(places[change.path]))] = data or b""
+            place = os.path.join(workspace.main.path, os.fsdecode(step.path))
+            indexes[os.path.dirname(os.path.dirname(place))] = data or b""
     return frozenset(
-        path
-        for path, place in places.items()
-        if place in before or any(has_index_entry(index, place, folder) for folder, index in indexes.items())
+        path for path in paths if any(has_index_entry(index, path, folder) for folder, index in indexes.items())
     )
 
 

@@ -10,7 +10,7 @@ from functools import partial
 from msgspec.structs import replace
 
 from handrail.changes.model import CommandPreview, OverlayChanges
-from handrail.changes.overlay.changes import add_diffs, examine, list_tracked_changes, read_git_configs
+from handrail.changes.overlay.changes import add_diffs, examine, find_indexed, list_tracked_changes, read_git_configs
 from handrail.changes.overlay.commit import commit
 from handrail.changes.overlay.previews import (
     count_preview_bytes,
@@ -46,6 +46,7 @@ from handrail.tools.exec.run import (
     summarize_command,
 )
 from handrail.tools.tool import ApprovalNeededError, CommandContext, Output
+from handrail.workspace.facts import may_be_tracked
 from handrail.workspace.roots import check_roots
 from handrail.workspace.workspace import Workspace
 
@@ -189,9 +190,15 @@ def preview_command(run: CommandRun) -> Preview:
 def _note_access(run: CommandRun, preview: CommandPreview, profile: SandboxProfile) -> CommandPreview:
     """Adds whether the command tried a connection, and whether all credentials were hidden from it."""
     blocked = (*preview.blocked, *([_TRIED_NETWORK] if preview.ran.tried_network else []))
-    masked = run.environment.sensitive_paths.scan(run.context.workspace.roots)
-    is_hidden = set(masked.credentials) <= {*profile.hidden_files} and not _list_tracked_credentials(run)
-    return replace(preview, blocked=blocked, sealed=is_hidden and preview.ran.tried_network is False)
+    roots = run.context.workspace.roots
+    masked = run.environment.sensitive_paths.scan(roots)
+    credentials = (*masked.credentials, *masked.credential_folders)
+    is_sealed = (
+        preview.ran.tried_network is False
+        and set(masked.credentials) <= {*profile.hidden_files}
+        and not may_be_tracked(credentials, [root.path for root in roots])
+    )
+    return replace(preview, blocked=blocked, sealed=is_sealed)
 
 
 @contextmanager
@@ -291,7 +298,7 @@ def build_preview(run: CommandRun, finished: FinishedRun, overlay: Overlay) -> C
     with discard_output_on_error(result):
         if result.ending == "exit":
             examined = examine_overlay(workspace, overlay)
-            _refuse_misled_git(run, examined, finished.profile)
+            _refuse_misled_git(run, examined, finished.profile, overlay)
         else:
             examined = OverlayChanges(started=overlay.started)
         used = build_overlay_sandbox_used(run, finished.profile, finished.reached)
@@ -309,8 +316,11 @@ def examine_overlay(workspace: Workspace, overlay: Overlay) -> OverlayChanges:
     return examined
 
 
-def _refuse_misled_git(run: CommandRun, examined: OverlayChanges, profile: SandboxProfile) -> None:
-    """CONFLICT if git wrote to a repository that tracks a hidden credential: it may have committed the empty file."""
+def _refuse_misled_git(run: CommandRun, examined: OverlayChanges, profile: SandboxProfile, overlay: Overlay) -> None:
+    """CONFLICT if git wrote to a repository that tracks a hidden credential: it may have committed the empty file.
+
+    POLICY_DENIED if git began to track a hidden credential. Later git commands would see its content, and commit it.
+    """
     matches = (_GIT_WRITES.match(change.path) for change in examined.changes)
     root = run.context.workspace.main.path
     repositories = {os.path.join(root, match[1]) for match in matches if match is not None}
@@ -323,6 +333,11 @@ def _refuse_misled_git(run: CommandRun, examined: OverlayChanges, profile: Sandb
         )
         advice = "Nothing was kept. Call git in the command itself (`git status; …`): then the file is not hidden."
         raise ToolError("CONFLICT", f"{message} {advice}")
+    if added := sorted(find_indexed(run.context.workspace, overlay, examined, profile.hidden_files)):
+        names = ", ".join(os.path.relpath(path, root) for path in added[:3])
+        message = f"The command made git track credentials that were hidden from it as empty files: {names}."
+        advice = "Nothing was kept. Name the files to add, or list the credentials in .gitignore first."
+        raise ToolError("POLICY_DENIED", f"{message} {advice}")
 
 
 def _list_tracked_credentials(run: CommandRun) -> frozenset[str]:
