@@ -17,8 +17,9 @@ from handrail.sandbox.launch import Launch
 from handrail.sandbox.mounts import Mount, is_shown
 from handrail.sandbox.overlay.overlay import Overlay, require_programs, wrap_in_overlay
 from handrail.sandbox.profile import ResourceLimits, SandboxHost, SandboxProfile, collapse_hidden, drop_missing
-from handrail.sandbox.proxy.handover import build_handover_command
+from handrail.sandbox.proxy.handover import build_handover_command, find_proxy_host
 from handrail.sandbox.seccomp_rules import require_filter
+from handrail.sandbox.session_network import NEW_NETWORK, OWN_NETWORK_OPTION, wrap_in_network
 from handrail.sandbox.view import BaseView, build_base_view, build_view, find_interpreter
 from handrail.workspace.roots import is_inside
 
@@ -90,8 +91,10 @@ class BubblewrapBackend:
         self._host = host
         self._cache: dict[SandboxProfile, tuple[BaseView, PreparedCommand]] = {}
 
-    def launch(self, profile: SandboxProfile, text: str, overlay: Overlay | None = None) -> Launch:
-        return launch_namespaced(self.prepare(collapse_hidden(drop_missing(profile))), text, overlay)
+    def launch(
+        self, profile: SandboxProfile, text: str, overlay: Overlay | None = None, network: int | None = None
+    ) -> Launch:
+        return launch_namespaced(self.prepare(collapse_hidden(drop_missing(profile))), text, overlay, network)
 
     def prepare(self, profile: SandboxProfile) -> PreparedCommand:
         base = build_base_view(self._host, profile.roots)
@@ -120,7 +123,7 @@ class BubblewrapBackend:
             arguments=_encode_arguments((*arguments, "--chdir", profile.cwd)),
             bash=find_bash(self._host.environ.get("PATH", ""), is_trusted),
             environment=base.add_ripgrep(environment),
-            filter=require_filter(profile.origin, 2),
+            filter=require_filter(profile.origin, 2, sockets=profile.sockets),
             setup="; ".join(_list_setup_commands(profile)),
         )
 
@@ -149,7 +152,10 @@ class BubblewrapBackend:
             ) from None
 
 
-def launch_namespaced(prepared: PreparedCommand, text: str, overlay: Overlay | None = None) -> Launch:
+def launch_namespaced(
+    prepared: PreparedCommand, text: str, overlay: Overlay | None = None, network: int | None = None
+) -> Launch:
+    """The launch of a prepared command. `network`: the network namespace to enter, or NEW_NETWORK. None: its own."""
     with DescriptorSet() as opened:
         status, status_writer = opened.open_pipe()
         # Opened for reading too. Otherwise SIGPIPE would kill bubblewrap if handrail dies.
@@ -162,15 +168,19 @@ def launch_namespaced(prepared: PreparedCommand, text: str, overlay: Overlay | N
         own = _encode_arguments(("--json-status-fd", str(status_end), "--seccomp", str(rules)))
         arguments = opened.open_memory_file(own + prepared.arguments)
         shell = (prepared.bash, "--noprofile", "--norc", "-c", text)
-        argv = (prepared.program, "--args", str(arguments), "--", *shell)
+        argv = (prepared.program, "--args", str(arguments), OWN_NETWORK_OPTION, "--", *shell)
         if overlay is not None:
             argv = wrap_in_overlay(argv, overlay, require_programs())
+        entered: tuple[int, ...] = ()
+        if network is not None:
+            entered = () if network == NEW_NETWORK else (opened.add(os.dup(network)),)
+            argv = wrap_in_network(argv, entered[0] if entered else network)
         launch = Launch(
             tier=2 if overlay is None else 3,
             argv=_reset_inherited_signals(argv),
             # First: by BASH_ENV process/tree.py recognizes the processes of bubblewrap.
             environment={"BASH_ENV": f"/proc/self/fd/{script}", **prepared.environment},
-            inherited=(status_end, lifeline_end, script, rules, arguments),
+            inherited=(status_end, lifeline_end, script, rules, arguments, *entered),
             status=status,
             lifeline=lifeline,
             own_processes=True,
@@ -201,7 +211,8 @@ def _list_setup_commands(profile: SandboxProfile) -> Iterator[str]:
     if profile.proxy:
         if profile.is_read_only:
             raise ValueError("a command that only looks may open no socket, so no proxy either")
-        yield build_handover_command(find_interpreter())
+        host = find_proxy_host(profile.proxy, shared=profile.joined)
+        yield build_handover_command(find_interpreter(), host)
     # Not in the environment of bubblewrap: a variable of the dynamic loader would work outside of the sandbox.
     for name, value in profile.variables:
         quoted = value.replace("'", "'\\''")

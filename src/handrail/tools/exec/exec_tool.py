@@ -65,7 +65,7 @@ def execute(run: CommandRun) -> Output:
 
         return execute_detached(run)
     if run.is_proven:
-        return build_real_tree_output(run, run_command(run, run.profile))
+        return build_real_tree_output(run, run_command(run, run.profile, joins=True))
     if run.fact.has_overlay:
         from handrail.tools.exec.overlay import execute_in_overlay  # noqa: PLC0415  as above
 

@@ -176,6 +176,11 @@ def _explain_missing_network(run: CommandRun, sandbox: SandboxUsed, output: str)
     return f"commands have no network here, so trying again does not help{until}"
 
 
+def is_refused(result: CommandResult) -> bool:
+    """Whether a command seems to have failed because nothing listened on a loopback address."""
+    return bool(result.exit_code) and _CONNECTION_REFUSED.search(clean_output(result.output.head)) is not None
+
+
 def _list_hints(result: CommandResult, sandbox: SandboxUsed) -> tuple[str, ...]:
     """Advice if the program seems to have failed because of its overlay."""
     if sandbox.undo != "layer" or not result.exit_code:
@@ -411,6 +416,7 @@ def _build_sandbox_used(run: CommandRun, profile: SandboxProfile) -> SandboxUsed
         tier=min(report.tier, 2),
         net="listed" if profile.proxy else "none" if is_confined else "open",
         hosts=profile.listed,
+        joined=profile.joined,
         undo="none",
         hidden=len(profile.hidden_files) + len(profile.hidden_folders) if is_confined else 0,
         gaps=report.gaps,
