@@ -112,6 +112,7 @@ def test_a_reading_request_reaches_the_server_unasked_in_ask_mode(rail: Make) ->
         assert joined(result)
         assert result.meta.sandbox is not None
         assert (result.meta.sandbox.net, result.meta.sandbox.undo) == ("none", "read-only")
+    assert one.exec(f"curl -sS http://localhost:{PORT}/a?b=1").content.startswith("page /a?b=1 ")
     assert len(person.requests) == 1
     one.end_session()
 

@@ -64,7 +64,7 @@ TABLES = (
             "curl localhost:8000",
             "curl -sSf http://127.0.0.1:3000/api/items?page=2",
             "curl -so /dev/null -w '%{http_code}' http://localhost:8000/",
-            "curl -sI -X HEAD --retry 5 --retry-connrefused http://[::1]:8000/",
+            "curl -sI -X HEAD --retry 5 --retry-connrefused 'http://[::1]:8000/'",
             "curl -s -H 'Accept: application/json' http://app.localhost:5173/",
         ),
         no_match=(
