@@ -220,7 +220,8 @@ def _build_handover_output(run: CommandRun, process: ProcessSession, sandbox: Sa
     state = "It goes on" if record.state == "running" else "It has ended by now"
     changes = _CHANGES.get(sandbox.undo, "; what it changes is not covered by undo")
     more = f" {new.waiting:,} bytes more are there already." if new.waiting and waited else ""
-    how = f'process {{"action": "poll", "sessionId": "{process.id}"}} gives what it prints next; kill ends it.'
+    ports = "Other commands reach its ports on localhost" if sandbox.joined else "Other commands do not reach its ports"
+    how = f'process {{"action": "poll", "sessionId": "{process.id}"}} gives what it prints next; kill ends it. {ports}.'
     return Output(
         summary=f"goes on as {process.id}",
         content=f"{text}[{state} as the process session {process.id}{changes}.{more} Next: {how}]\n",
