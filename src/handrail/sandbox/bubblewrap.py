@@ -168,7 +168,8 @@ def launch_namespaced(
         own = _encode_arguments(("--json-status-fd", str(status_end), "--seccomp", str(rules)))
         arguments = opened.open_memory_file(own + prepared.arguments)
         shell = (prepared.bash, "--noprofile", "--norc", "-c", text)
-        argv = (prepared.program, "--args", str(arguments), OWN_NETWORK_OPTION, "--", *shell)
+        own_network = () if network is None else (OWN_NETWORK_OPTION,)
+        argv = (prepared.program, "--args", str(arguments), *own_network, "--", *shell)
         if overlay is not None:
             argv = wrap_in_overlay(argv, overlay, require_programs())
         entered: tuple[int, ...] = ()

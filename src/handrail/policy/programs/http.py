@@ -9,7 +9,6 @@ import re
 from handrail.policy.network.hosts import is_loopback_url
 from handrail.policy.programs.spec import ParsedArgs, ProgramSpec
 
-_METHODS = frozenset({"GET", "HEAD"})
 _PRINTED = frozenset({"-", "/dev/null"})
 # Other headers may stand for another method (X-HTTP-Method-Override), or be read from a file (@headers).
 _HEADER = re.compile(r"(?:Accept(?:-[A-Za-z]+)?|Authorization|Cache-Control|Host|Origin|Range|User-Agent):[ -~]*", re.I)
@@ -18,7 +17,7 @@ _FORMAT = re.compile(r"(?!@)(?:(?!%output)[^\0])*", re.I)
 _CHECKED = {
     **dict.fromkeys(("-H", "--header"), _HEADER),
     **dict.fromkeys(("-w", "--write-out"), _FORMAT),
-    **dict.fromkeys(("-X", "--request"), re.compile("|".join(sorted(_METHODS)))),
+    **dict.fromkeys(("-X", "--request"), re.compile("GET|HEAD")),
 }
 _OUTPUTS = ("-o", "--output", "-O", "--output-document")
 
@@ -30,7 +29,7 @@ def _refuse_request(parsed: ParsedArgs) -> str | None:
         return "a pattern may become any address"
     odd = next((word for word in parsed.operands if not is_loopback_url(word)), None)
     if odd is not None:
-        return f"{odd} is no address of the session's own network"
+        return f"{odd} is another host"
     for name, value in parsed.options:
         if name in _OUTPUTS and value not in _PRINTED:
             return f"{name} writes a file"

@@ -121,12 +121,9 @@ class ProcessSessions:
     @contextlib.contextmanager
     def open_network(self) -> Generator[int | None]:
         """The network that running sessions share. None: none runs. A session in use is not idle."""
-        network: int | None = None
         running = [one for one in reversed(self.list_sessions()) if one.running]
-        for one in running:
-            record = read_record(one.folder)
-            if record is not None and (network := open_shared_network(record)) is not None:
-                break
+        records = filter(None, (read_record(one.folder) for one in running))
+        network = next((found for record in records if (found := open_shared_network(record)) is not None), None)
         try:
             for one in running if network is not None else ():
                 one.log.mark_asked()

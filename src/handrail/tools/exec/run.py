@@ -188,10 +188,8 @@ class CommandRun(msgspec.Struct, frozen=True, dict=True, kw_only=True):
     @contextmanager
     def open_shared_network(self) -> Generator[int | None]:
         """The network of the session's running background processes. None if the command does not share one."""
-        if not self.shares_network or not os.path.isdir(self.background.folder):
-            yield None
-            return
-        with self.background.sessions.open_network() as network:
+        is_shared = self.shares_network and os.path.isdir(self.background.folder)
+        with self.background.sessions.open_network() if is_shared else contextlib.nullcontext() as network:
             yield network
 
     @cached_property
