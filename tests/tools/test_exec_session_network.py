@@ -52,7 +52,7 @@ class Machine(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         self.send_response(200)
         self.end_headers()
-        self.wfile.write(b"machine")
+        self.wfile.write(b"outside")
 
     def log_message(self, *_: object) -> None:
         """Says nothing."""
@@ -216,7 +216,7 @@ def test_the_ports_of_this_machine_are_not_reached(rail: Make, machine_port: int
     serve(one)
     for host in ("localhost", "127.0.0.1", "0.0.0.0"):
         result = one.exec(f"curl -sS http://{host}:{machine_port}/ || echo refused >&2")
-        assert "machine" not in result.content
+        assert "outside" not in result.content
         assert "refused" in result.content
         assert joined(result)
     assert one.exec("python3 -c 'import socket; print(socket.if_nameindex())'").content == "[(1, 'lo')]\n"
@@ -228,7 +228,7 @@ def test_a_loopback_address_is_no_host_that_an_approval_opens(rail: Make, machin
     one = rail(mode="ask", on_permission=person)
     result = one.exec(f"curl -sS -d x http://127.0.0.1:{machine_port}/")
     [request] = person.requests
-    assert "machine" not in result.content
+    assert "outside" not in result.content
     assert "127.0.0.1" not in (request.reason or "")
 
 
@@ -237,7 +237,7 @@ def test_a_listed_address_of_this_machine_keeps_its_meaning(rail: Make, machine_
     settings = Settings(network=NetworkSettings(allow=(f"127.0.0.1:{machine_port}",)))
     one = rail(mode="ask", on_permission=person, settings=settings)
     result = one.exec(f"curl -sS http://127.0.0.1:{machine_port}/")
-    assert "machine" in result.content
+    assert "outside" in result.content
     assert len(person.requests) == 1
 
 
