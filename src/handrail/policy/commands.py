@@ -19,7 +19,7 @@ from handrail.policy.parse import (
     to_fact_use,
     to_workspace_path,
 )
-from handrail.policy.programs.registry import classify_words
+from handrail.policy.programs.registry import LOOPBACK_RULE, classify_words
 from handrail.policy.programs.spec import Classification, PathUse, to_base_name
 from handrail.policy.rules.command_match import build_prefix, is_about
 from handrail.policy.rules.rulebook import MCP_PREFIX, RuleBook, build_rulebook
@@ -58,6 +58,12 @@ class PolicyContext(msgspec.Struct, frozen=True):
         from handrail.policy.network.needs import describe_network_access  # noqa: PLC0415  most commands ask for none
 
         return describe_network_access(self.fact)
+
+    def is_own_network(self, words: tuple[str, ...]) -> bool:
+        """Whether a command reaches loopback hosts alone, and these are the session's own network."""
+        from handrail.policy.network.needs import reaches_only_loopback  # noqa: PLC0415  as above
+
+        return self.fact.loopback and reaches_only_loopback(words)
 
     def find_fact(self, use: PathUse) -> PathFact | None:
         """The fact about a path. For a glob it is about the folder that the glob starts from."""
@@ -190,7 +196,7 @@ def _list_default_verdicts(step: CommandStep, context: PolicyContext) -> list[Pa
     # The paths decide about a command that changes only the files it names. `ln -s a` names none that it changes.
     names_changes = any(use.is_certainly_path and use.access != "read" for use in step.uses)
     if not names_changes or effect not in {"write", "delete"}:
-        verdicts.insert(0, _judge_effect(step.classification, step.text, context))
+        verdicts.insert(0, _judge_effect(step.classification, step.words, step.text, context))
     return verdicts
 
 
@@ -200,8 +206,13 @@ def _confirm_outside_path(use: PathUse, context: PolicyContext) -> PathUse:
     return PathUse(use.path, use.access, use.is_glob) if fact is not None and fact.real is None else use
 
 
-def _judge_effect(classification: Classification, text: str, context: PolicyContext) -> PartVerdict:
+def _judge_effect(
+    classification: Classification, words: tuple[str, ...], text: str, context: PolicyContext
+) -> PartVerdict:
     effect, rule, reason = classification.effect, classification.rule, classification.reason
+    if effect == "network" and context.is_own_network(words):
+        effect, rule = "unproven", LOOPBACK_RULE
+        reason = f"{to_base_name(words[0])} may send data to background processes of this session"
     verdict = judge_by_mode(text, rule, effect, context.rules.mode, undo=context.undo, why=reason)
     return verdict.with_hosts(context.network) if effect == "network" else verdict
 
@@ -463,8 +474,9 @@ def _judge_displayed(displayed: DisplayedCommand, folder: str | None, context: P
         verdict = _judge_inner(inner, (folder,), text, context, literal=False)
         if verdict is not None:
             return verdict
-    classification = classify_words(displayed.words) if displayed.words else _REDIRECTION
-    return _judge_effect(classification, text, context)
+    is_loopback = context.fact.loopback
+    classification = classify_words(displayed.words, loopback=is_loopback) if displayed.words else _REDIRECTION
+    return _judge_effect(classification, displayed.words, text, context)
 
 
 def _render_displayed(displayed: DisplayedCommand) -> str:

@@ -11,6 +11,7 @@ import msgspec
 
 from handrail.policy.builtin_denies import Act, list_targets
 from handrail.policy.programs.registry import (
+    LOOPBACK_RULE,
     PROVEN_STARTERS,
     add_guard_options,
     classify,
@@ -120,6 +121,11 @@ class ParsedCommand(msgspec.Struct, frozen=True, dict=True):
         return self.unparsed is None and all(step.is_read_only for step in self.steps)
 
     @cached_property
+    def reads_loopback(self) -> bool:
+        """Whether a command that only reads sends requests to loopback hosts."""
+        return any(step.classification.rule == LOOPBACK_RULE for step in self.steps)
+
+    @cached_property
     def bash_text(self) -> str:
         """The text for bash, rewritten from the parse and with the guards of proven commands."""
         if self.script is None:
@@ -211,8 +217,13 @@ class ParsedCommand(msgspec.Struct, frozen=True, dict=True):
 # A call crosses several borders with only its recorded fact: facts, decision, preview, execution. The cache saves the
 # parse at each of them.
 @lru_cache(maxsize=32)
-def parse_command(text: str, cwd: str = ".", existing_dirs: tuple[str, ...] = ()) -> ParsedCommand:
-    """Parse a command that starts in `cwd`. A `cd` to one of the `existing_dirs` is certain to succeed."""
+def parse_command(
+    text: str, cwd: str = ".", existing_dirs: tuple[str, ...] = (), *, loopback: bool = False
+) -> ParsedCommand:
+    """Parse a command that starts in `cwd`. A `cd` to one of the `existing_dirs` is certain to succeed.
+
+    `loopback`: whether loopback hosts are the session's own network.
+    """
     script = lex(text)
     if isinstance(script, Unparsed):
         return ParsedCommand(text, cwd, unparsed=script)
@@ -221,7 +232,7 @@ def parse_command(text: str, cwd: str = ".", existing_dirs: tuple[str, ...] = ()
     for command, join in zip(script.commands, (*script.joins, ";"), strict=True):
         target = _find_cd_target(command)
         at = tracker.folders
-        step = _build_step(command, at) if target is None else _build_cd_step(command, target, at)
+        step = _build_step(command, at, loopback=loopback) if target is None else _build_cd_step(command, target, at)
         steps.append(_mark_piped_shell(step) if tracker.is_piped else step)
         tracker.advance(target, join)
         if tracker.is_lost:
@@ -231,7 +242,7 @@ def parse_command(text: str, cwd: str = ".", existing_dirs: tuple[str, ...] = ()
 
 
 def parse_fact(fact: CommandFact) -> ParsedCommand:
-    return parse_command(fact.text, fact.cwd, fact.there)
+    return parse_command(fact.text, fact.cwd, fact.there, loopback=fact.loopback)
 
 
 def name_program(words: tuple[str, ...]) -> str:
@@ -307,8 +318,8 @@ _ACCESSES: dict[Act, Access] = {"delete": "delete", "rights": "write", "write": 
 _STDIN_SHELLS = SHELLS | {"pwsh", "powershell"}
 
 
-def _build_step(command: SimpleCommand, folders: tuple[str, ...]) -> CommandStep:
-    classification = classify(command)
+def _build_step(command: SimpleCommand, folders: tuple[str, ...], *, loopback: bool) -> CommandStep:
+    classification = classify(command, loopback=loopback)
     words = command.argv
     named = classification.uses
     if classification.effect in _UNKNOWN_EFFECTS:

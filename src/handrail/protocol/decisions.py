@@ -84,6 +84,8 @@ class CommandFact(Wire, frozen=True):
     """The hosts that it names or that its programs are known to need: `example.org:443`."""
     unopened: tuple[str, ...] = ()
     """Network targets that no approval can open, each with the reason."""
+    loopback: bool = False
+    """Whether loopback addresses are the session's own network, which needs no approval. Otherwise they are hosts."""
     seen: tuple[DisplayedCommand, ...] | None = None
     """The findings of the display parser. None: it was not needed, or could not be used."""
 

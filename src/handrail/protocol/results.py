@@ -69,6 +69,8 @@ class SandboxUsed(Wire, frozen=True):
     """Why it had no overlay, although it could change something."""
     hosts: tuple[str, ...] = ()
     """The hosts that it could reach: `example.org:443`."""
+    joined: bool = False
+    """Whether it shared the network of the session's background processes, so that it could send them requests."""
     hidden: int = 0
     """How many credentials and sockets of the workspace were hidden from it."""
     gaps: tuple[str, ...] = ()

@@ -230,6 +230,7 @@ def _collect_command_facts(session: Session, command: CommandUse) -> Facts:
         yields=command.yields,
         tier=session.commands.find_tier(session.workspace.roots, background=command.background),
         host=lambda: session.commands.host,
+        listed=session.commands.allowed_hosts,
     )
 
 

@@ -104,6 +104,11 @@ class SandboxProfile(msgspec.Struct, frozen=True, kw_only=True):
     listed: tuple[str, ...] = ()
     """The hosts that the proxy allows, as written. A listed loopback address is the machine's, not the command's."""
 
+    sockets: bool = False
+    """Whether a read-only command may send requests to loopback addresses."""
+    joined: bool = False
+    """Whether it shares the network of the session's background processes. Otherwise it has its own."""
+
     @property
     def roots(self) -> tuple[str, ...]:
         return tuple(sorted((*self.read_only, *self.writable)))

@@ -3,7 +3,7 @@
 import os
 import re
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
 from functools import partial
 
@@ -22,6 +22,7 @@ from handrail.changes.overlay.previews import (
 )
 from handrail.changes.recorder import Recorder
 from handrail.policy.changeset import collect_moved_paths, is_deletion, rank_by_harm, sort_by_harm
+from handrail.policy.network.needs import find_network_needs
 from handrail.policy.verdict import build_change_refusal
 from handrail.process.output import clean_output
 from handrail.process.usage import count_bytes_below
@@ -35,6 +36,7 @@ from handrail.tools.exec.result import (
     build_overlay_sandbox_used,
     build_room_error,
     build_storage_error,
+    is_refused,
 )
 from handrail.tools.exec.run import (
     CommandRun,
@@ -67,7 +69,7 @@ def execute_in_overlay(run: CommandRun) -> Output:
     """
     with open_overlay(run) as overlay:
         profile = watch_disk(run, run.profile, overlay)
-        finished = run_command(run, profile, overlay=overlay, hosts=run.hosts)
+        finished = run_command(run, profile, overlay=overlay, hosts=run.hosts, joins=True)
         return judge_and_commit(run, build_preview(run, finished, overlay), overlay)
 
 
@@ -164,6 +166,7 @@ def preview_command(run: CommandRun) -> Preview:
         return Preview(kind="none", text="needs the network" if run.fact.hosts else "no overlay here")
     if run.command.git_use == "among others" and _list_tracked_credentials(run):
         return Preview(kind="none", text=_MIXED)
+    _refuse_without_processes(run, find_network_needs(run.command, run.fact.seen, loopback=True).loopback)
 
     profile, history = replace(run.profile, is_preview=True), run.recorder.history
     room, limit = history.preview_allowance()
@@ -179,6 +182,7 @@ def preview_command(run: CommandRun) -> Preview:
                     raise build_room_error(room, limit)
                 if preview.ran.ending == "cancelled":
                     raise ToolError("CANCELLED", "The call was cancelled while it was tried. Nothing was changed.")
+                _refuse_without_processes(run, is_refused(preview.ran))
             preview_id = _store_preview(run, preview, overlay)
             return to_permission_preview(preview, preview_id)
     except BaseException:
@@ -199,6 +203,14 @@ def _note_access(run: CommandRun, preview: CommandPreview, profile: SandboxProfi
         and not may_be_tracked(credentials, [root.path for root in roots])
     )
     return replace(preview, blocked=blocked, sealed=is_sealed)
+
+
+def _refuse_without_processes(run: CommandRun, is_needed: bool) -> None:
+    """ToolError if a preview would miss a background process. Only approved commands share the network of these."""
+    with run.open_shared_network() if is_needed else nullcontext() as network:
+        if network is not None:
+            text = "It needs a background process of this session, and a preview reaches none."
+            raise ToolError("UNAVAILABLE", f"{text} Once approved, it runs with access to them.")
 
 
 @contextmanager
