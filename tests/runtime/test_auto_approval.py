@@ -71,6 +71,14 @@ def test_a_command_that_changed_nothing_is_kept_without_a_person(rail: Make, wor
     assert [path.name for path in workspace.iterdir()] == ["x.py"]
 
 
+def test_a_server_that_the_command_starts_and_ends_needs_no_person(rail: Make) -> None:
+    serve = "python3 -u -m http.server 8765 2>&1 >log &"
+    command = f"cd /tmp; {serve} until curl -so page http://localhost:8765/; do :; done; kill %1; echo served"
+    result = rail(mode="ask").exec(command)
+    assert (result.ok, result.meta.answered_by) == (True, "preview"), result.content
+    assert "served" in result.content
+
+
 def test_journal_and_audit_say_that_the_preview_answered_and_what_policy_decided(rail: Make, tmp_path: Path) -> None:
     one = rail(mode="ask")
     result = one.exec("python3 -c 'print(1)'")

@@ -290,7 +290,7 @@ def _list_command_permissions(fact: CommandFact) -> Iterator[Permission]:
     steps = parse_fact(fact).steps
     inner = [*expand_inner_commands(fact.seen or ()), *(command for step in steps for command in step.inner)]
     readings = [step.classification for step in steps]
-    readings += [classify_words(command.words) for command in inner if command.words]
+    readings += [classify_words(command.words, loopback=fact.loopback) for command in inner if command.words]
     effects = {reading.effect for reading in readings}
     if fact.hosts or fact.unopened or "network" in effects:
         yield "net.connect"
