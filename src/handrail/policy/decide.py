@@ -284,15 +284,19 @@ def _explain_unproven(unproven: set[str], missing: Iterable[str]) -> str:
 
 
 def _list_command_permissions(fact: CommandFact) -> Iterator[Permission]:
+    from handrail.policy.network.needs import reaches_only_loopback  # noqa: PLC0415  as above
     from handrail.policy.parse import expand_inner_commands, parse_fact  # noqa: PLC0415  as above
     from handrail.policy.programs.registry import classify_words  # noqa: PLC0415  as above
 
     steps = parse_fact(fact).steps
     inner = [*expand_inner_commands(fact.seen or ()), *(command for step in steps for command in step.inner)]
-    readings = [step.classification for step in steps]
-    readings += [classify_words(command.words, loopback=fact.loopback) for command in inner if command.words]
+    read = [(step.words, step.classification) for step in steps]
+    read += [(one.words, classify_words(one.words, loopback=fact.loopback)) for one in inner if one.words]
+    readings = [reading for _, reading in read]
     effects = {reading.effect for reading in readings}
-    if fact.hosts or fact.unopened or "network" in effects:
+    connecting = [words for words, reading in read if reading.effect == "network"]
+    is_local = not connecting or (fact.loopback and all(map(reaches_only_loopback, connecting)))
+    if fact.hosts or fact.unopened or not is_local:
         yield "net.connect"
     if "write" in effects:
         yield "fs.write"
