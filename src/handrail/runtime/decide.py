@@ -89,8 +89,8 @@ def _decide_call(session: Session, pending: PendingCall) -> None:
     """Asks the policy. A denial ends the call. A call that needs approval goes on to its permission request."""
     rules = session.rules
     facts = pending.facts
-    changes = any(fact.access != "read" for fact in facts.paths)
-    may_be_granted = changes or facts.command is not None or facts.foreign is not None
+    is_edit = any(fact.access != "read" for fact in facts.paths) and rules.can_grant_edits
+    may_be_granted = is_edit or facts.command is not None or facts.foreign is not None
     if may_be_granted and (grants := session.grants.current()):
         rules = replace(rules, grants=grants)
     if pending.answer is not None:

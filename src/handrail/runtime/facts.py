@@ -69,7 +69,7 @@ def collect_command_facts(
     Without a host, no package registries are known. `listed`: the hosts that the settings open.
     """
     _check_cwd(workspace, cwd)
-    loopback = tier >= MIN_NETWORK_TIER and not Allowlist.from_entries(listed).lists_loopback
+    loopback = tier >= MIN_NETWORK_TIER and not (listed and Allowlist.from_entries(listed).lists_loopback)
     command = parse_command(text, cwd, (), loopback=loopback)
     displayed = _find_displayed(text) if command.needs_display else None
     uses = command.path_uses(displayed)
