@@ -239,8 +239,10 @@ class Asked:
 class Program:
     """A program that has a terminal of its own, as one that a person started."""
 
-    def __init__(self, words: list[str], cwd: Path, environment: dict[str, str], *, piped: bool = False) -> None:
-        self.terminal = Terminal(columns=100, rows=50)
+    def __init__(
+        self, words: list[str], cwd: Path, environment: dict[str, str], *, piped: bool = False, columns: int = 100
+    ) -> None:
+        self.terminal = Terminal(columns, rows=50)
         device = self.terminal.device
         self._process = subprocess.Popen(
             words,
