@@ -79,8 +79,7 @@ UNCONVERTED = frozenset(())
 """Pages that are not converted yet. A page that passes must leave the list."""
 
 _SAYS = frozenset(
-    ("ToolError", "UsageError", "HandrailError", "StoreError", "SettingsError", "CommandFailed", "ToolSpec", "Field")
-    + ("print_note", "print_error", "warn")
+    "ToolError UsageError HandrailError StoreError CommandFailed ToolSpec Field print_note print_error warn".split()
 )
 """The functions and classes whose texts are messages."""
 _SAYS_BY_KEYWORD = frozenset(("help", "description", "reason", "advice", "because", "epilog"))
@@ -202,8 +201,8 @@ def list_messages(tree: ast.Module, path: str) -> Iterator[Message]:
             said = [*said, *(one.value for one in node.keywords if name in _SAYS or one.arg in _SAYS_BY_KEYWORD)]
             for one in said:
                 yield from _list_texts(one, path)
-        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.target.id == "COMMANDS":
-            if node.value is not None:
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.value is not None:
+            if node.target.id == "COMMANDS":
                 yield from _list_texts(node.value, path)
 
 
@@ -276,9 +275,7 @@ def main(arguments: Sequence[str], root: Path = ROOT) -> int:
         print(f"{'words':>6} {'what':>5} {'sentence':>8} {'forbidden':>9} {'wide':>5}")
         named = {name: measure_page(text) for name, text in pages.items()} | {"messages": measure_messages(messages)}
         for name, one in named.items():
-            print(
-                f"{one.words:6} {one.what:5.1f} {one.sentence:8.1f} {len(one.forbidden):9} {len(one.wide):5}  {name}"
-            )
+            print(f"{one.words:6} {one.what:5.1f} {one.sentence:8.1f} {len(one.forbidden):9} {len(one.wide):5}  {name}")
     faults = [
         *check_readme(pages["README.md"]),
         *list_page_faults(root, UNCONVERTED),

@@ -134,20 +134,21 @@ def test_the_page_has_the_blocks_that_this_test_knows() -> None:
 
 def test_the_screen_is_a_real_prompt(tmp_path: Path) -> None:
     screen = next(text for kind, text in BLOCK.findall(README) if kind == "text")
-    (tmp_path / "src").mkdir()
+    (tmp_path / "shop/src").mkdir(parents=True)
     for name, text in {
         "src/old.py": "a = 1\nb = 2\n",
         "src/total.py": "def total(x):\n\treturn x\n",
         "Makefile": "fmt:\n\t@rm src/old.py; echo 'RATE = 7' >src/tax.py; sed -i 's/\\t/    /' src/total.py\n"
         "\t@echo '1 file reformatted, 1 file left unchanged'\n",
     }.items():
-        (tmp_path / name).write_text(text)
+        (tmp_path / "shop" / name).write_text(text)
     environment = {"HOME": str(tmp_path), "PATH": os.environ["PATH"], "TERM": "xterm", "LANG": "C.UTF-8"}
-    environment |= {"HANDRAIL_STATE_DIR": f"{tmp_path}-state", "PYTHONPATH": str(ROOT / "src")}
+    environment |= {"HANDRAIL_STATE_DIR": str(tmp_path / "state"), "PYTHONPATH": str(ROOT / "src")}
     _, name, *arguments = shlex.split(screen.splitlines()[0])
     assert name == "handrail"
-    program = Program([sys.executable, "-m", "handrail", *arguments], tmp_path, environment, columns=80)
+    program = Program([sys.executable, "-m", "handrail", *arguments], tmp_path / "shop", environment, columns=80)
     try:
+        program.terminal.sees("└")
         program.press_until(b"y", "✓ You kept make fmt")
         assert program.ends() == 0
         shown = re.sub(r"\x1b\[[\d;?]*[A-Za-z]", "", program.terminal.shown)
