@@ -79,7 +79,10 @@ UNCONVERTED = frozenset(())
 """Pages that are not converted yet. A page that passes must leave the list."""
 
 _SAYS = frozenset(
-    "ToolError UsageError HandrailError StoreError CommandFailed ToolSpec Field print_note print_error warn".split()
+    (
+        *("ToolError", "UsageError", "HandrailError", "StoreError", "CommandFailed", "ToolSpec", "Field"),
+        *("print_note", "print_error", "warn"),
+    )
 )
 """The functions and classes whose texts are messages."""
 _SAYS_BY_KEYWORD = frozenset(("help", "description", "reason", "advice", "because", "epilog"))
@@ -144,7 +147,7 @@ def measure_page(text: str) -> Figures:
         1000 * what / max(words, 1),
         sum(full) / max(len(full), 1),
         tuple(found[0] for one in sentences for found in FORBIDDEN.finditer(one)),
-        tuple(_list_wide_lines(text)),
+        tuple(sorted(set(_list_wide_lines(text)))),
     )
 
 
@@ -201,9 +204,8 @@ def list_messages(tree: ast.Module, path: str) -> Iterator[Message]:
             said = [*said, *(one.value for one in node.keywords if name in _SAYS or one.arg in _SAYS_BY_KEYWORD)]
             for one in said:
                 yield from _list_texts(one, path)
-        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.value is not None:
-            if node.target.id == "COMMANDS":
-                yield from _list_texts(node.value, path)
+        elif isinstance(node, ast.AnnAssign) and ast.unparse(node.target) == "COMMANDS" and node.value is not None:
+            yield from _list_texts(node.value, path)
 
 
 def _list_texts(node: ast.expr, path: str) -> Iterator[Message]:
