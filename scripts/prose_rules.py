@@ -87,7 +87,8 @@ _SAYS = frozenset(
 """The functions and classes whose texts are messages."""
 _SAYS_BY_KEYWORD = frozenset(("help", "description", "reason", "advice", "because", "epilog"))
 _FENCE = re.compile(r"^(```|~~~).*?^\1", re.MULTILINE | re.DOTALL)
-_HIDDEN = re.compile(r"<!--.*?-->", re.DOTALL)
+_HIDDEN = re.compile(r"<!-- guide:.*?<!-- end of the guide -->|<!--.*?-->", re.DOTALL)
+"""The guide is generated from tools' specs, whose texts are messages."""
 _LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 _INLINE_CODE = re.compile(r"(`+).*?\1", re.DOTALL)
 _BLOCK_START = re.compile(r"\s*(?:[-*]|\d+\.)\s+|\||#")

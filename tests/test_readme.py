@@ -156,7 +156,8 @@ def test_the_screen_is_a_real_prompt(tmp_path: Path) -> None:
         program.close()
     expected = screen.splitlines()[1:]
     assert all(len(line) <= 80 for line in expected)
-    box = shown[shown.index("┌") :].splitlines()[: len(expected)]
+    lines = shown[shown.index("┌") :].replace("\r", "").split("\n")
+    box = [line for line in lines if line][: len(expected)]
     assert [without_time(line) for line in box] == [without_time(line) for line in expected]
 
 

@@ -7,7 +7,7 @@ shows the same tables.
 
 _NO_PROMPTS = "There are no prompts: a server that serves tools only does not declare them, and -32601 is its answer."
 _NO_RESOURCES = "There are no resources: files are read by tools, under the policy."
-_NO_COMPLETION = "Completion is for the arguments of prompts and resource templates, which there are none of."
+_NO_COMPLETION = "Completion is for the arguments of prompts and resource templates, which handrail does not have."
 _NO_SAMPLING = "No tool asks the client's model anything; the protocol itself is giving sampling up."
 _OWN_FORMS = (
     "It wants a form with given fields. The only forms are ours: a permission, or a question of the model. "
@@ -114,7 +114,7 @@ OVER_HTTP_ONLY: dict[str, str] = {
     "server-sse-multiple-streams": "No streams.",
     "sep-2575-http-server-header-mismatch-400": "No headers.",
     "sep-2575-http-server-method-not-found-404-initialize": "On a pipe the first message decides how the rest is read; "
-    "a handshake after that is told which versions go on (-32022).",
+    "a later handshake gets the supported versions (-32022).",
 }
 """Scenarios and checks that are about HTTP itself: they say nothing about the server over stdio."""
 
