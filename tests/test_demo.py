@@ -81,5 +81,5 @@ def test_every_answer_is_said_to_be_the_scripts(played: str) -> None:
 def test_a_weaker_sandbox_is_said_and_the_demo_still_holds(tmp_path: Path) -> None:
     code, out, _ = play(tmp_path, program=WEAKER)
     assert code == 0, out
-    assert "not tried first" in out
+    assert "there were no previews" in out
     assert not re.search(r"[┌│✓⊘]", out)

@@ -28,7 +28,7 @@ def test_a_yes_makes_the_change_that_the_card_showed(start, script, workspace: P
             [asked] = editor.asked
             assert (done.stop_reason, asked.session) == ("end_turn", session)
             diff, told = asked.card.content
-            assert "asks: writes ask in ask mode" in told.content.text
+            assert "asks: ask mode asks before every write" in told.content.text
             assert "Preview from just now. Your files are untouched." in told.content.text
             assert told.content.text.endswith("undo takes it back\nChange a.txt?\n```")
             assert (diff.path, diff.old_text) == (str(workspace / "a.txt"), "one\ntwo\nthree\n")

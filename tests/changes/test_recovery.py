@@ -112,7 +112,7 @@ def test_what_a_person_changed_before_it_is_settled_stays_and_the_change_is_kept
     with (workspace / "a").open("a") as file:
         file.write("person\n")
     one = rail(session="killed")
-    assert told(one) == ["The runtime ended while this call ran. What it did is not known; look before you repeat it."]
+    assert told(one) == ["The runtime ended while this call ran. Its effects are not known; look before you repeat it."]
     [record] = one.changes()
     assert record.summary == "write a (cut off; whether it was done is not known)"
     error = one.undo().error

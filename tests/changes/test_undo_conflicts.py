@@ -63,7 +63,7 @@ def test_what_others_did_to_a_file_stays(one: Handrail, workspace: Path, how: st
     OUTSIDE[how](path)
     before = os.lstat(path) if os.path.lexists(path) else None
     error = refused(one)
-    by_hand = "handrail diff 1 shows what it did, for what you want to take back by hand."
+    by_hand = "To revert by hand, see: handrail diff 1"
     assert error.message == f"Undo 1: a.txt was changed since, not by handrail. Nothing was undone. {by_hand}"
     assert error.details == {"conflicts": [{"path": "a.txt", "changedBy": []}], "choices": []}
     after = os.lstat(path) if os.path.lexists(path) else None
@@ -221,7 +221,7 @@ def test_a_kept_content_that_is_damaged_is_not_brought_back(one: Handrail, works
     result = one.undo(session="s")
     assert result.error is not None
     assert result.error.code == "NOT_FOUND"
-    assert "no longer kept. Nothing was undone." in result.error.message
+    assert "no longer stored. Nothing was undone." in result.error.message
 
 
 def test_a_file_that_is_locked_by_another_session_is_waited_for(rail: Rail, workspace: Path) -> None:

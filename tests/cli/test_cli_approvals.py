@@ -67,7 +67,7 @@ def test_nothing_waits_at_first(run, state: Path) -> None:
     assert (done.code, done.out, done.err) == (
         0,
         "",
-        "nobody waits for you here, and nothing is granted; every workspace: --all\n",
+        "no request waits for you here, and nothing is granted; every workspace: --all\n",
     )
     nothing = {"waiting": [], "questions": [], "granted": []}
     assert run("approvals", "--json").json == {"schema": "handrail.approvals/1", **nothing}
@@ -236,7 +236,7 @@ def test_an_id_that_is_wrong_short_or_used_is_one_clear_line(run, library: Libra
     own = [one["request"]["id"][-16:] for one in waits(run)]
     twice = next(one[0] for one in own if sum(other.startswith(one[0]) for other in own) > 1)
     for words, code, message in (
-        (("allow", "zzz"), 1, "nothing waits under 'zzz'. Nothing was run. handrail approvals lists what does."),
+        (("allow", "zzz"), 1, "nothing waits under 'zzz'. Nothing was run. handrail approvals lists all requests."),
         (("deny", "ask_"), 1, "nothing waits under 'ask_'."),
         (("revoke", "zzz"), 1, "nothing is granted under 'zzz'. Nothing was revoked."),
         (("allow", twice), 2, f"'{twice}' could be "),

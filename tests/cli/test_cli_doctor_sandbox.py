@@ -24,7 +24,7 @@ def test_the_tier_in_use_is_named_and_what_the_kernel_offers(here, state: Path) 
     assert rows[0]["text"].startswith("tier 3: commands are confined by bubblewrap 0.")
     assert rows[0]["text"].endswith(" in an overlay over the workspace")
     assert {row["status"] for row in rows} == {"ok"}
-    assert [row["text"].partition(":")[0] for row in rows[1:]] == ["Landlock", "control groups"]
+    assert [row["text"].partition(":")[0] for row in rows[1:]] == ["Landlock", "cgroups"]
     assert not state.exists()
 
 
@@ -71,10 +71,10 @@ def network_row(done) -> tuple[str, str]:
 
 @pytest.mark.skipif(find_bubblewrap(os.environ) is None, reason="bubblewrap is not installed")
 def test_what_of_the_network_is_open_is_a_row(here, config) -> None:
-    nothing = "nothing is open to commands; a yes opens the hosts that its request names"
+    nothing = "commands have no network; each approval lists the hosts it opens"
     assert network_row(here("doctor", "--json")) == ("ok", nothing)
     config('network.allow = ["example.net:443", "files.example.net:443"]\n')
-    listed = "what network.allow lists is open to commands that may write: 2 entries"
+    listed = "network.allow opens these hosts to commands that may write: 2 entries"
     assert network_row(here("doctor", "--json")) == ("ok", listed)
     config('network.allow = ["example.net:443"]\ntools.deny = ["net.connect"]\n')
     closed = "closed to commands and servers: [tools] deny lists net.connect"

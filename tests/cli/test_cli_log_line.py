@@ -32,7 +32,7 @@ def test_a_line_that_a_tool_made_says_which_call_and_which_rule(run, workspace: 
     assert chain["decision"].startswith("allowed: ")
     assert chain["decision"].endswith("(rule fs.write, mode auto)")
     assert (chain["answer"], chain["session"]) == ("nobody had to be asked", "cli")
-    assert chain["led there"] == "not known: the call named no message"
+    assert chain["led there"] == "none (called from the command line)"
     assert run("log", "--line", "a.txt:2").err.splitlines()[-1] == (
         "to see the change: handrail diff 1; to take it back: handrail undo 1"
     )

@@ -422,7 +422,7 @@ def test_doctor_says_which_clients_are_told_and_which_go_round(run, workspace: P
         return [(status, text.split(". ")[0], fix) for status, text, fix in rows_of_clients(run, PATH=installed)]
 
     [(status, text, _)] = rows()
-    assert (status, text.startswith("no client is told of handrail here")) == ("ok", True)
+    assert (status, text.startswith("not set up in any client")) == ("ok", True)
     run("mcp", "--config", "claude-code", "--write")
     run("mcp", "--config", "codex", "--write")
     assert rows() == [("ok", "Claude Code has handrail's tools", None), ("ok", "Codex has handrail's tools", None)]

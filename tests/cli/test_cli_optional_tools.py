@@ -93,7 +93,7 @@ def test_a_deletion_asks_with_what_would_go(run, config, workspace: Path) -> Non
     (workspace / "a.txt").write_text("one\n")
     done = run("call", "delete", '{"path": "a.txt"}', "--mode", "ask")
     assert done.code == 3
-    assert "    asks: deletions ask in ask mode    rule fs.delete\n" in done.out
+    assert "    asks: ask mode asks before every deletion    rule fs.delete\n" in done.out
     assert "--- a/a.txt\n+++ /dev/null\n@@ -1 +0,0 @@\n-one\n" in done.out
     assert (workspace / "a.txt").exists()
 

@@ -167,18 +167,18 @@ def test_a_person_reads_a_tree(here, workspace: Path) -> None:
 TOTALS = [
     ("ls; pwd", "ask", "= allow in mode ask: every part is allowed"),
     ("node -v", "ask", "= allow in mode ask: node -v only reads (exec.read-only)"),
-    ("make; ls", "ask", "= confirm in mode ask: make runs what the project's build says (exec.build)"),
+    ("make; ls", "ask", "= confirm in mode ask: make can run any command of the build (exec.build)"),
     (
         "make; pytest; make",
         "ask",
-        "= confirm in mode ask: make runs what the project's build says (exec.build), and 2 more",
+        "= confirm in mode ask: make can run any command of the build (exec.build), and 2 more",
     ),
     (
         "make",
         "auto",
-        "= allow in mode auto: make runs what the project's build says; auto mode allows what undo covers (exec.build)",
+        "= allow in mode auto: make can run any command of the build; auto mode allows what undo covers (exec.build)",
     ),
-    ("make", "full", "= allow in mode full: make runs what the project's build says; full mode allows it (exec.build)"),
+    ("make", "full", "= allow in mode full: make can run any command of the build; full mode allows it (exec.build)"),
     ("make; rm -rf /", "ask", "= deny in mode ask: deletes the root of the file system (/) (deny.delete-root)"),
 ]
 
@@ -191,7 +191,7 @@ def test_the_last_line_says_why(here, command: str, mode: str, total: str) -> No
 
 def test_auto_says_that_undo_covers_it_also_where_there_is_no_layer(here) -> None:
     done = here(*EXPLAIN, "--mode", "auto", "--tier", "2", "--", "make")
-    why = "make runs what the project's build says; auto mode allows what undo covers"
+    why = "make can run any command of the build; auto mode allows what undo covers"
     assert done.out.splitlines()[-1] == f"= allow in mode auto: {why} (exec.build)"
 
 

@@ -52,7 +52,7 @@ def test_a_table_has_what_runs_and_what_did(here: Run, rail: Handrail) -> None:
     assert first.split()[:2] == [server[:5], "running"]
     assert first.endswith("echo ready in 412 ms; cat  ready in 412 ms")
     assert second.split()[:3] == [other[:5], "exit", "1"]
-    assert "not covered by undo" in here("processes").err
+    assert "undo does not cover changes of background processes" in here("processes").err
     assert [record["id"] for record in here("processes", "--json").json["processes"]] == [server, other]
 
 

@@ -40,7 +40,7 @@ def test_a_file_that_others_changed_is_named(here, workspace: Path) -> None:
     done = here("replay", "cli")
     assert done.code == 0
     assert "not comparable (not as then: a.txt)" in done.out
-    assert "a.txt was changed by others: what it was at the start is not known" in done.err
+    assert "a.txt was changed outside handrail, so its original content is unknown" in done.err
     assert json.loads(here("replay", "cli", "--json").out)["changedOutside"] == ["a.txt"]
 
 

@@ -151,7 +151,7 @@ def test_a_session_with_a_request_that_waits_is_removed_by_force_only(here, stat
     assert refused.json["kept"][0]["reason"].startswith("a request or question of it waits")
     assert "waiting" in here("approvals").out
     assert here("sessions", "remove", "cli", "--force").code == 0
-    assert "nobody waits" in here("approvals").err
+    assert "no request waits" in here("approvals").err
 
 
 def test_old_sessions_are_removed_together(here, state: Path) -> None:

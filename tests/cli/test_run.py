@@ -147,7 +147,7 @@ def test_the_last_answer_goes_into_a_file_of_its_own(run, script: Script, tmp_pa
 def test_nobody_there_means_no_and_the_model_is_told(run, script: Script, workspace: Path) -> None:
     done = run("run", "x", "--model", script(CHANGE, {"text": "Not allowed."}))
     assert (done.code, (workspace / "a.txt").read_text()) == (0, "one\n")
-    assert "Nobody can be asked here" in done.err
+    assert "No approvals here" in done.err
     assert "⊘ edit  a.txt: " in done.err
     assert "1 call, 0 kept, 1 denied" in done.err
 
@@ -242,7 +242,7 @@ def test_what_is_over_is_not_begun_again(run, script: Script) -> None:
     run("run", "x", "--model", script(DONE))
     again = run("run", "-c")
     assert (again.code, again.out) == (2, "")
-    assert "nothing to go on with" in again.err
+    assert "nothing to resume" in again.err
 
 
 def test_no_session_to_go_on_with_is_said(run, script: Script) -> None:

@@ -96,7 +96,7 @@ def test_a_session_is_found_by_how_its_id_begins(here, script: Script) -> None:
     only = here("log", "--json").json["session"]
     for beginning in (only[:9], only[:-1], only):
         assert here("log", "--session", beginning, "--json").json["session"] == only
-        assert here("run", "--resume", beginning).err.count("nothing to go on with") == 1
+        assert here("run", "--resume", beginning).err.count("nothing to resume") == 1
     assert here("replay", only[:9], "--json").json["session"] == only
     assert here("log", "export", only[:9], "--json").json["session"] == only
     here("run", "y", "--model", model, "-q")

@@ -157,7 +157,7 @@ def test_folders_of_the_client_are_asked_for_before_its_first_call_and_when_they
 @pytest.mark.parametrize(
     ("words", "token", "said"),
     [
-        (["--http", "0.0.0.0:7421"], "", "is not an address of this machine alone"),
+        (["--http", "0.0.0.0:7421"], "", "is not a loopback address"),
         (["--http", "7421"], "", "is no HOST:PORT"),
         (["--http", ":0"], "short", "HANDRAIL_TOKEN is no token"),
         (["--http", ":0"], "with a space in the middle", "HANDRAIL_TOKEN is no token"),

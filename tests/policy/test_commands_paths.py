@@ -86,7 +86,7 @@ def test_what_a_command_does_in_the_sandboxes_own_tmp_is_gone_with_it() -> None:
 @pytest.mark.parametrize(
     ("command", "reason"),
     [
-        ("rm a b", "deletions ask in ask mode: a"),
+        ("rm a b", "ask mode asks before every deletion: a"),
         ("cat a /etc/b", "the path leads outside the workspace: /etc/b"),
         ("cat src/../*.py", "the pattern src/../*.py may lead outside the workspace"),
         ("cp a .git/config", "this file steers tools, hooks or builds, so changing it asks: .git/config"),

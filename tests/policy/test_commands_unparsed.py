@@ -110,7 +110,7 @@ def test_every_command_that_was_seen_is_a_part_as_it_stands_in_the_text() -> Non
         ("touch 'a'", "exec.write"),
         ("echo $X", "exec.read-only"),
     ]
-    assert found.reason == "it uses braces, which the shell may expand ({ }), so nothing proves what it does"
+    assert found.reason == "it uses braces, which the shell may expand ({ }), so handrail cannot analyse it"
 
 
 def test_what_was_seen_without_its_text_is_shown_by_its_words() -> None:
@@ -162,7 +162,7 @@ def test_a_text_that_is_too_long_for_the_lexer_may_still_be_looked_into() -> Non
 
 
 def test_the_reason_for_what_nobody_can_read_comes_before_what_the_mode_says() -> None:
-    why = "it uses a variable or a substitution ($), so nothing proves what it does"
+    why = "it uses a variable or a substitution ($), so handrail cannot analyse it"
     assert decided("echo $X").reason == why
     assert decided("echo $X", "plan").reason == f"{why}; plan mode runs nothing that is not proven harmless"
 

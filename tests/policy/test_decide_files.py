@@ -149,9 +149,9 @@ def test_what_a_rule_does_not_allow_is_shown_beside_what_the_mode_says() -> None
 @pytest.mark.parametrize(
     ("spec", "reason"),
     [
-        (tool("fs.write"), "writes ask in ask mode"),
-        (tool("git.write"), "writes ask in ask mode"),
-        (tool("fs.delete"), "deletions ask in ask mode"),
+        (tool("fs.write"), "ask mode asks before every write"),
+        (tool("git.write"), "ask mode asks before every write"),
+        (tool("fs.delete"), "ask mode asks before every deletion"),
         (tool("proc.exec"), "what it does is not proven harmless"),
         (tool("net.connect"), "the network asks"),
         (tool(category="custom"), "what it does is not proven harmless"),

@@ -63,7 +63,7 @@ def test_the_mode_says_why_it_allows_or_asks_where_what_is_done_does_not() -> No
 
 @pytest.mark.parametrize(("subject", "verdict", "reason"), [
     ("unproven", "deny", "plan mode runs nothing that is not proven harmless"),
-    ("delete", "confirm", "deletions ask in ask mode"),
+    ("delete", "confirm", "ask mode asks before every deletion"),
     ("outside", "deny", "the path leads outside the workspace"),
     ("network", "confirm", "the network asks"),
 ])  # fmt: skip

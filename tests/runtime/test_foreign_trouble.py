@@ -195,7 +195,7 @@ def test_an_interrupt_ends_the_call_and_tells_its_source(rail: Open) -> None:
     (cut_off,) = [event for event in one.events() if isinstance(event, ToolCallError)]
     assert cut_off.result.error is not None
     assert cut_off.result.error.code == "CANCELLED"
-    assert "What it did is not known" in cut_off.result.error.message
+    assert "Its effects are not known" in cut_off.result.error.message
 
 
 class Broken(OtherServer):
@@ -310,7 +310,7 @@ def test_a_call_that_was_cut_off_by_a_crash_is_never_repeated(
     (ended,) = [event for event in one.events() if isinstance(event, ToolCallError)]
     assert ended.result.error is not None
     assert ended.result.error.code == "INTERRUPTED"
-    assert "What it did is not known" in ended.result.error.message
+    assert "Its effects are not known" in ended.result.error.message
     assert (ended.tool_name, ended.server_name) == ("x.y", "a")
     assert one.call(ended.tool_call_name, {"n": 1}, tool_call_id="c1").error == ended.result.error
     assert server.calls == []

@@ -37,7 +37,7 @@ def test_the_samples_are_understood(find: Find, put: Put, workspace: Path) -> No
     assert (notes.by_name_only, notes.files) == (True, ("references/form.md",))
     assert notes.warnings == (
         "the front matter has argument-hint, model, which means nothing here",
-        "allowed-tools has WebFetch, which there is no tool of here",
+        "allowed-tools: unknown tools WebFetch",
     )
     assert skills["pdf-forms"].compatibility == "Needs Python 3.11 and pypdf"
     assert skills["house-style"].tools is None

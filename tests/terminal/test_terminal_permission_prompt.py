@@ -96,13 +96,13 @@ def test_the_terminal_is_told_to_mark_pastes_while_it_asks(ask: Ask) -> None:
 def test_keys_that_were_typed_before_are_no_answer(ask: Ask) -> None:
     asked = ask(typed=b"y", timing=QUICK._replace(quiet=0.3))
     assert asked.listens().answer(b"l") is None
-    assert "A question waits" in asked.terminal.shown
+    assert "Approval needed. Stop typing" in asked.terminal.shown
 
 
 def test_it_does_not_appear_while_somebody_types(ask: Ask) -> None:
     asked = ask(timing=QUICK._replace(quiet=3600))
     asked.terminal.press(b"y")
-    asked.terminal.sees("A question waits: it appears when no key was pressed for a second.")
+    asked.terminal.sees("Approval needed. Stop typing for a second to see it.")
     assert "Permission" not in asked.terminal.sees_whole()
     asked.terminal.hang_up()
     assert asked.answer() is None

@@ -107,7 +107,7 @@ async def _open_session(
     workspace = host.resolve_workspace(wanted.cwd)
     for path in wanted.folders:
         if not path.startswith("/") or "\0" in path:
-            raise UsageError(f"additionalDirectories are absolute paths: {path[:200]!r} is none. Nothing was opened.")
+            raise UsageError(f"additionalDirectories must be absolute paths, not {path[:200]!r}. Nothing was opened.")
     if session_id is not None and session_id not in _list_session_ids(workspace):
         text = f"The workspace {workspace} has no session {session_id[:80]!r}. session/list says which it has."
         raise RequestError(_NOT_FOUND, text)
@@ -149,7 +149,7 @@ def _convert_server(server: McpServer) -> EditorServer:
 def list_sessions(workspace: str | None, cursor: str | None) -> ListSessionsResponse:
     """The sessions with a prompt, the latest first, of one workspace or of all known ones. A cursor is a count."""
     if cursor is not None and not (cursor.isascii() and cursor.isdigit() and len(cursor) < 10):
-        raise UsageError(f"The cursor {cursor[:80]!r} is none of ours. Begin without one.")
+        raise UsageError(f"Unknown cursor {cursor[:80]!r}. Begin without one.")
     start = int(cursor or 0)
     workspaces = [workspace] if workspace is not None else filter(os.path.isdir, _open_state().list_workspaces())
     found = [one for folder in workspaces for one in _describe_sessions(folder)]

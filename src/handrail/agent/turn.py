@@ -127,7 +127,7 @@ def find_ended_turn(transcript: Transcript) -> Turn | None:
             tokens=usage.tokens,
         )
     if transcript.last is None:
-        raise UsageError("this session has nothing to go on with; give it a prompt")
+        raise UsageError("this session has nothing to resume; give it a prompt")
     if event is None and isinstance(transcript.last, AssistantMessage) and not transcript.last.calls:
         # A fork of a session whose turn had ended.
         return Turn(reason="done", text=transcript.last.text, calls=usage.calls, files_changed=usage.files_changed)

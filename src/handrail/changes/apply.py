@@ -160,7 +160,7 @@ class StepApplier:
             remove_link(folder, name, step.before.hash, temporary=self._run.temporary, path=path)
         elif not remove_folder(folder, name):
             if self._run.options.require_empty_dirs:
-                raise ToolError("CONFLICT", f"{clip_path(path)} is to be removed, and somebody put something into it.")
+                raise ToolError("CONFLICT", f"{clip_path(path)} is to be removed, but it has new content.")
             return False
         return True
 

@@ -63,7 +63,7 @@ class PreviewStore:
         except BaseException as error:
             remove_folder(unfinished)
             if isinstance(error, OSError):
-                raise StoreError(f"what was tried cannot be kept in {self._folder}: {error.strerror}") from error
+                raise StoreError(f"the preview cannot be stored in {self._folder}: {error.strerror}") from error
             raise
 
     def get(self, name: str) -> StoredPreview | None:
@@ -76,11 +76,11 @@ class PreviewStore:
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
-            raise StoreError(f"what was tried cannot be read: {error.strerror}") from error
+            raise StoreError(f"the preview cannot be read: {error.strerror}") from error
         except msgspec.DecodeError as error:
-            raise StoreError("what was tried cannot be read: it is damaged") from error
+            raise StoreError("the preview cannot be read: it is damaged") from error
         if preview.version > _VERSION:
-            raise StoreError("what was tried cannot be read: a newer handrail tried it")
+            raise StoreError("the preview cannot be read: a newer handrail tried it")
         return preview
 
     def blobs(self, name: str) -> Blobs:

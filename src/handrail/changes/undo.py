@@ -193,7 +193,7 @@ def _load_undoable(history: History, number: int) -> LoggedChangeSet:
     if entry is None or not entry.in_effect:
         raise ToolError("CONFLICT", f"Change {number} was undone meanwhile. Nothing was done.")
     if not entry.body.undoable and not entry.body.steps:
-        raise ToolError("NOT_FOUND", f"What was there before change {number} was not kept; it cannot be undone.")
+        raise ToolError("NOT_FOUND", f"The content before change {number} was not stored; it cannot be undone.")
     if not entry.body.undoable:
         raise ToolError("NOT_FOUND", f"Change {number} is older than changes are kept for; it cannot be undone.")
     return entry
@@ -260,7 +260,7 @@ def _keep_contents(recorder: Recorder, plan: UndoPlan) -> None:
         needed.setdefault(after.hash, undo.step.path)
     for missing in recorder.history.blobs.list_missing(needed):
         path = clip_path(os.fsdecode(needed[missing]))
-        raise ToolError("NOT_FOUND", f"What {path} was before is no longer kept. Nothing was undone.")
+        raise ToolError("NOT_FOUND", f"The earlier content of {path} is no longer stored. Nothing was undone.")
     recorder.keep_all((undo.step.path, undo.now) for undo in plan.steps)
 
 
@@ -434,7 +434,7 @@ _CHOICES = {
 
 def _describe_choices(choices: list[str], numbers: tuple[int, ...]) -> str:
     if not choices:
-        return f" handrail diff {numbers[-1]} shows what it did, for what you want to take back by hand."
+        return f" To revert by hand, see: handrail diff {numbers[-1]}"
     return f" You can {', or '.join(_CHOICES[choice] for choice in choices)}."
 
 

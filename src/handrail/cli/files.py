@@ -222,9 +222,7 @@ def check_writable(found: HostFileState) -> None:
             f"{found.shown} is write-protected. {_ASIDE} To let it be written: chmod u+w {quote(found.path)}"
         )
     if found.content is not None and os.geteuid() not in {0, os.stat(found.path).st_uid}:
-        raise CommandFailed(
-            f"{found.shown} belongs to another user. {_ASIDE} Ask them, or paste what is shown there yourself."
-        )
+        raise CommandFailed(f"{found.shown} belongs to another user. {_ASIDE} Ask them, or paste the text yourself.")
 
 
 def write_file(found: HostFileState, text: str) -> None:

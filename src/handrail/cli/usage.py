@@ -17,7 +17,7 @@ from handrail.protocol.text import quote_text
 _EXITS = {
     OK: "ok",
     USAGE: "wrong usage or settings; nothing was run",
-    INFRASTRUCTURE: "the state folder cannot be used, or a defect",
+    INFRASTRUCTURE: "internal error, or the state folder is unusable",
     INTERRUPTED: "interrupted",
 }
 _UNITS = {"m": "minutes", "h": "hours", "d": "days"}

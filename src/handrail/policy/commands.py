@@ -447,7 +447,7 @@ def _judge_unparsed(unparsed: Unparsed, context: PolicyContext) -> list[PartVerd
     if rules.restriction is not None:
         why = f"it {unparsed.reason}; the restricted profile wants plain words"
         return [deny(fact.text, "restricted.command", why)]
-    why = f"it {unparsed.reason}, so nothing proves what it does"
+    why = f"it {unparsed.reason}, so handrail cannot analyse it"
     command = judge_by_mode(fact.text, _SYNTAX_RULE, "unproven", rules.mode, undo=context.undo, why=why)
     folder = find_start_folder(fact.seen, fact.cwd)
     parts = [_judge_displayed(command, folder, context) for command in fact.seen]

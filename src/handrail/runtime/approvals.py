@@ -195,7 +195,7 @@ def _check_answer(request: PermissionRequest, answer: Answer) -> None:
         raise UsageError(f"this request can be answered with {can}, not with {render_value(answer.kind)}")
     if answer.kind != "deny" and (answer.revision or 0) != request.revision:
         reason = f"the request {request.id} was tried again since, and shows something else now"
-        raise UsageError(f"{reason}. Look at it, then answer what it shows: revision={request.revision}")
+        raise UsageError(f"{reason}. Look at it, then answer that revision: revision={request.revision}")
 
 
 def _save_answer(session: Session, stored: StoredRequest, answer: Answer) -> list[str] | None:

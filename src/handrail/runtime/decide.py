@@ -53,7 +53,8 @@ def _check_version(_: Session, pending: PendingCall) -> None:
     spec = pending.tool.spec
     if parse_major_version(asked) is None:
         raise ToolError(
-            "INVALID_ARGUMENT", f"version {escape_surrogates(asked)[:40]!r} is none; the current one is {spec.version}."
+            "INVALID_ARGUMENT",
+            f"version {escape_surrogates(asked)[:40]!r} does not exist; the current one is {spec.version}.",
         )
     if parse_major_version(asked) != parse_major_version(spec.version):
         message = (

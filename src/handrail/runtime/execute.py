@@ -418,4 +418,4 @@ def _describe_progress(session: Session, pending: PendingCall) -> str:
         return "The call ran, and its result is not recorded: look before you repeat it."
     with contextlib.suppress(StoreError):
         return describe_interrupted(session, pending)
-    return "What it did is not known; look before you repeat it."
+    return "Its effects are not known; look before you repeat it."

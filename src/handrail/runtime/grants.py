@@ -172,7 +172,7 @@ class OpenedRoots:
     def _check(self, folder: OpenedFolder) -> Root:
         root = self._open_root(folder, ())
         if root is None:
-            raise ToolError("CONFLICT", f"{folder.path} is not the folder any more that was asked about. Call again.")
+            raise ToolError("CONFLICT", f"{folder.path} is no longer the folder of the request. Call again.")
         return root
 
     def _open_root(self, folder: OpenedFolder, opened: tuple[Root, ...]) -> Root | None:

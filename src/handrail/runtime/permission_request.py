@@ -88,7 +88,7 @@ def require_answer(session: Session, pending: PendingCall) -> None:
     parked, and then fails again with the same error. Or the mode is stricter now."""
     if pending.answer is None and pending.decision.decision == "confirm":
         request_approval(session, pending)
-        raise ToolError("CONFLICT", "This needs a person's yes now, and nobody was asked. Nothing ran. Call again.")
+        raise ToolError("CONFLICT", "This needs a person's approval now. Nothing ran. Call again.")
 
 
 def build_request(

@@ -45,7 +45,7 @@ _NOT_TRUNCATED = Meta(truncated=False)
 _NO_ARTIFACTS = Artifacts()
 _NOT_STORED = "There was no room to keep what it printed; only what is shown here is left of it."
 _NOTHING_CHANGED = "Nothing was changed."
-_UNKNOWN_OUTCOME = "What it did is not known; look before you repeat it."
+_UNKNOWN_OUTCOME = "Its effects are not known; look before you repeat it."
 
 
 def build_result(session: Session, pending: PendingCall) -> None:

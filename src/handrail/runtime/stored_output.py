@@ -95,7 +95,7 @@ def _append(path: str, data: bytes) -> None:
         with open(path, "ab") as file:
             file.write(data)
     except OSError as error:
-        raise StoreError(f"what a command printed cannot be kept: {error.strerror}") from error
+        raise StoreError(f"the output of a command cannot be stored: {error.strerror}") from error
 
 
 def _clean_chunks(descriptor: int) -> Iterator[bytes]:

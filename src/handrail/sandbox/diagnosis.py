@@ -140,10 +140,10 @@ def list_gaps(tier: int) -> tuple[str, ...]:
 def list_kernel_facts() -> tuple[str, ...]:
     """Facts about the kernel for `handrail doctor`. They name nothing of the user's."""
     version = read_abi_version()
-    groups = ", and held by the kernel" if find_parent_group() else "; none can be made here"
+    groups = "limits are held by the kernel" if find_parent_group() else "not available; limits are enforced by polling"
     return (
-        f"Landlock: version {version} of its interface" if version else "Landlock: not in this kernel, or switched off",
-        f"control groups: memory and processes of a command are watched{groups}",
+        f"Landlock: version {version} of its interface" if version else "Landlock: not in this kernel, or disabled",
+        f"cgroups: {groups}",
     )
 
 

@@ -55,7 +55,7 @@ class ServerTable(Section, frozen=True, kw_only=True):
         Field("The program that is the server; it is started here, in a sandbox."),
         Field(allowed="a text that is not empty"),
     ] = None
-    args: Annotated[tuple[Value, ...], Field("What it is started with.", allowed="a list of texts")] = ()
+    args: Annotated[tuple[Value, ...], Field("Its arguments.", allowed="a list of texts")] = ()
     env: Annotated[
         Mapping[Variable, Value],
         Field("Variables that it gets besides those of commands; ${NAME} and ${NAME:-else} stand for yours."),
@@ -71,7 +71,7 @@ class ServerTable(Section, frozen=True, kw_only=True):
     ] = None
     headers: Annotated[
         Mapping[_Header, _HeaderValue],
-        Field("What every request to it carries.", allowed="a table of names of headers and texts of one line"),
+        Field("The headers of every request to it.", allowed="a table of names of headers and texts of one line"),
     ] = {}
     network: Annotated[
         tuple[str, ...],

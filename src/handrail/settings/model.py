@@ -51,7 +51,7 @@ _ModelName = Annotated[str, Meta(pattern=r"\A[!-~]{1,200}\Z")]
 class _Ask(Section, frozen=True, kw_only=True):
     empty_preview: Annotated[
         Literal["keep", "ask"],
-        Field("What happens to a command that asks only by its mode, if its preview changed nothing."),
+        Field("Whether a command needs approval if its preview changed nothing."),
         Field(merge=pick_first("ask", "keep")),
     ] = "keep"
 
@@ -72,7 +72,7 @@ class Tools(Section, frozen=True, kw_only=True):
 
 
 class _Skills(Section, frozen=True, kw_only=True):
-    enabled: Annotated[_Switch, Field("Whether skills (folders with a SKILL.md) are looked for.")] = True
+    enabled: Annotated[_Switch, Field("Whether skills (folders with a SKILL.md) are used.")] = True
     # The model takes these skills for the user's own.
     folders: Annotated[
         _Folders, Field("Folders with skills, besides the usual ones and before them.", loosened_by=USER_SOURCES)
@@ -125,7 +125,7 @@ class Paths(Section, frozen=True, kw_only=True):
     ] = "deny"
     client_roots: Annotated[
         ClientRoots,
-        Field("What becomes of folders outside that an MCP client says it works on."),
+        Field("The access to folders of an MCP client outside the roots."),
         Field(merge=pick_first("ignore", "read-only", "writable"), loosened_by=USER_SOURCES),
     ] = "ignore"
 
@@ -160,7 +160,7 @@ class Search(Section, frozen=True, kw_only=True):
     # Python's own search starts no program.
     engine: Annotated[
         SearchEngine,
-        Field("What searches; auto takes ripgrep where there is one.", pick_first("python", "auto", "ripgrep")),
+        Field("The search engine; auto takes ripgrep if it is installed.", pick_first("python", "auto", "ripgrep")),
     ] = "auto"
 
 
@@ -296,19 +296,19 @@ class Settings(Section, frozen=True, kw_only=True):
     ] = "ask"
     model: Annotated[
         _ModelName | None,
-        Field("Which model handrail run talks to; its provider sees what the model reads.", loosened_by=ALL_SOURCES),
+        Field("The model of handrail run; its provider sees every file that the model reads.", loosened_by=ALL_SOURCES),
         Field(allowed='a provider and its name for a model, such as "anthropic:claude-sonnet-4-5" or "ollama:qwen3"'),
     ] = None
     # A preview runs before the approval of its command, even if only in a copy.
     preview: Annotated[
         Literal["when-asked", "never"],
-        Field("Whether a command that asks is tried in a copy first, to show what it would change."),
+        Field("Whether a command that needs approval runs in a copy first, to show its changes."),
         Field(merge=pick_first("never", "when-asked")),
     ] = "when-asked"
     ask: _Ask = _Ask()
     profile: Annotated[
         Literal["standard", "restricted"],
-        Field("What a session is for; restricted: few commands, few folders, nothing asks."),
+        Field("The profile of a session; restricted: few commands, few folders, nothing asks."),
         Field(merge=pick_first("restricted", "standard")),
     ] = "standard"
     tools: Tools = Tools()

@@ -201,7 +201,7 @@ class RuleTable(Section, frozen=True, kw_only=True):
     id: Annotated[
         str,
         msgspec.Meta(pattern=r"\A[A-Za-z0-9][A-Za-z0-9_-]{0,63}\Z"),
-        Field("What decisions call the rule."),
+        Field("The name of the rule in decisions."),
         Field(allowed="letters, digits, - and _, at most 64, beginning with a letter or digit"),
     ]
     allow: Annotated[_Pattern, Field("Commands by their first words, or paths by a pattern, that run unasked.")] = None

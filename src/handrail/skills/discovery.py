@@ -157,7 +157,7 @@ def _read_if_present(workspace: Workspace, path: str, bare: Skill) -> Skill | No
 
 def _warn_of_unknown_tools(skill: Skill, known: Collection[str]) -> list[str]:
     unknown = [tool for tool in skill.tools or () if known and tool not in known and not is_foreign(tool)]
-    return [f"allowed-tools has {', '.join(unknown[:10])}, which there is no tool of here"] if unknown else []
+    return [f"allowed-tools: unknown tools {', '.join(unknown[:10])}"] if unknown else []
 
 
 def _abbreviate(path: str, home: str) -> str:

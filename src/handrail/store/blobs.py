@@ -414,7 +414,7 @@ def _check(pieces: Iterator[bytes], digest: str) -> Iterator[bytes]:
         actual.update(piece)
         yield piece
     if actual.hexdigest() != digest:
-        raise StoreError(f"the kept content {digest[:12]} is not what was stored")
+        raise StoreError(f"the stored content {digest[:12]} is not what was stored")
 
 
 def _compress(pieces: Iterator[bytes]) -> Iterator[bytes]:

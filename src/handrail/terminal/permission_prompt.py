@@ -35,7 +35,7 @@ from handrail.terminal.request_text import (
 )
 from handrail.terminal.screen import Screen, Scroll
 
-_HELD_UP = "A question waits: it appears when no key was pressed for a second."
+_HELD_UP = "Approval needed. Stop typing for a second to see it."
 _TRYING = "Trying it in a copy … your files are untouched; Ctrl-C leaves it for later"
 _LATER = KeyPress("text", "l")
 _BRACKET_PASTES, _PLAIN_PASTES = "\x1b[?2004h", "\x1b[?2004l"

@@ -73,8 +73,8 @@ PROCESS = ToolSpec(
     name="process",
     title="Process",
     description=(
-        "Look after commands that go on in the background (process sessions): list them, read what they print, write "
-        "to their input, end them. Start one with exec (background or yieldMs)."
+        "Manage background processes (process sessions): list them, read their output, write to their input, end "
+        "them. Start one with exec (background or yieldMs)."
     ),
     arguments=ProcessArguments,
     data=ProcessData,

@@ -3,7 +3,7 @@
 import pytest
 from tests.policy.deciding import decided
 
-NONE = "it names no host that can be opened, so a yes opens none"
+NONE = "it names no known host, so an approval opens none"
 NO_SSH = "not opened: ssh does not speak http, so it runs without network"
 ASKS = {
     "curl https://example.org": "curl reaches other machines; the network asks: example.org:443",
@@ -30,7 +30,7 @@ def test_who_is_asked_is_told_what_a_yes_opens(command: str) -> None:
 
 def test_what_cannot_be_read_is_told_first() -> None:
     found = decided("echo $(curl https://example.org)")
-    assert found.reason.endswith("so nothing proves what it does; the network asks: example.org:443")
+    assert found.reason.endswith("so handrail cannot analyse it; the network asks: example.org:443")
 
 
 def test_of_several_parts_those_that_reach_out_say_so() -> None:

@@ -53,7 +53,7 @@ def run(options: SimpleNamespace) -> int:
     if sys.stdin is not None and sys.stdin.isatty():
         print_note(
             "handrail acp is started by an editor, which talks to it here; Ctrl-C ends it."
-            "\nTo tell Zed of it: handrail mcp --config zed. Any other editor is told to start: handrail acp"
+            "\nTo tell Zed of it: handrail mcp --config zed. Any other editor starts: handrail acp"
         )
     sink = os.dup(1)
     with suppress(OSError):
@@ -75,7 +75,7 @@ class CommandHost:
         if self.only_workspace is not None:
             return self.only_workspace
         if not os.path.isabs(cwd) or "\0" in cwd:
-            raise UsageError(f"cwd is an absolute path: {cwd[:200]!r} is none. Nothing was opened.")
+            raise UsageError(f"cwd must be an absolute path, not {cwd[:200]!r}. Nothing was opened.")
         real = os.path.realpath(cwd)
         if not os.path.isdir(real):
             raise UsageError(f"{cwd[:200]} is no folder. Nothing was opened.")

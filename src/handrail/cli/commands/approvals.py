@@ -93,7 +93,9 @@ def run(options: SimpleNamespace) -> int:
             print_note(f"to answer: handrail approvals allow {first} | deny {first} --reason TEXT")
     else:
         where = "" if options.all else " here"
-        print_note(f"nobody waits for you{where}, and nothing is granted{'; every workspace: --all' if where else ''}")
+        print_note(
+            f"no request waits for you{where}, and nothing is granted{'; every workspace: --all' if where else ''}"
+        )
     return OK
 
 
@@ -113,11 +115,9 @@ def _add_allow_arguments(parser: ArgumentParser) -> None:
         "--scope",
         choices=("once", "session", "workspace", "edits"),
         default="once",
-        help="what to grant besides, if the request offers it (once)",
+        help="scope of the approval, if the request offers it (once)",
     )
-    how.add_argument(
-        "--output-only", action="store_true", help="what it printed, without what it changed, where it was tried"
-    )
+    how.add_argument("--output-only", action="store_true", help="keep only the output of the preview, drop its changes")
     _add_place_arguments(parser)
 
 
@@ -141,7 +141,7 @@ def run_deny(options: SimpleNamespace) -> int:
 def _add_reply_arguments(parser: ArgumentParser) -> None:
     _add_request_arguments(parser, "question")
     parser.add_argument("words", metavar="REPLY", nargs="*", help="the numbers of options, their texts, or own words")
-    parser.add_argument("--put-aside", action="store_true", help="no reply: the model is told to decide by itself")
+    parser.add_argument("--put-aside", action="store_true", help="no reply: the model decides by itself")
     _add_place_arguments(parser)
 
 
@@ -174,7 +174,7 @@ def run_reply(options: SimpleNamespace) -> int:
 def _add_show_arguments(parser: ArgumentParser) -> None:
     _add_request_arguments(parser)
     parser.add_argument("--diff", action="store_true", help="also the differences that it would make")
-    parser.add_argument("--output", action="store_true", help="also what it printed when it was tried")
+    parser.add_argument("--output", action="store_true", help="also show the output of the preview")
     _add_place_arguments(parser)
 
 

@@ -51,10 +51,12 @@ def resolve_request(options: SimpleNamespace) -> InboxRequest:
     before = list_matching_ids(options.id, answered)
     if len(before) == 1:
         problem = f"{spelled} was answered already: {answered[before[0]].kind}."
-        raise CommandFailed(f"{problem} Nothing more was run; handrail log tells what came of it.", FAILED)
+        raise CommandFailed(f"{problem} Nothing more was run; handrail log shows the result.", FAILED)
     if list_matching_ids(options.id, (one.question.tool_call_id for one in inbox.list_questions())):
         raise CommandFailed(f"{spelled} is a question; handrail approvals reply answers it. Nothing was done.")
-    raise CommandFailed(f"nothing waits under {spelled}. Nothing was run. handrail approvals lists what does.", FAILED)
+    raise CommandFailed(
+        f"nothing waits under {spelled}. Nothing was run. handrail approvals lists all requests.", FAILED
+    )
 
 
 def resolve_grant(options: SimpleNamespace) -> StoredGrant:
@@ -68,7 +70,7 @@ def resolve_grant(options: SimpleNamespace) -> StoredGrant:
         if (grant_id := _match_id(options.id, subjects)) is not None:
             return grants[grant_id]
     problem = f"nothing is granted under {quote_text(options.id)}. Nothing was revoked."
-    raise CommandFailed(f"{problem} handrail approvals lists what is.", FAILED)
+    raise CommandFailed(f"{problem} handrail approvals lists all grants.", FAILED)
 
 
 def resolve_question(options: SimpleNamespace) -> InboxQuestion:
@@ -81,7 +83,7 @@ def resolve_question(options: SimpleNamespace) -> InboxQuestion:
     if (question_id := _match_id(options.id, subjects)) is not None:
         return questions[question_id]
     problem = f"no question waits under {quote_text(options.id)}. Nothing was done."
-    raise CommandFailed(f"{problem} handrail approvals lists what does.", FAILED)
+    raise CommandFailed(f"{problem} handrail approvals lists all requests.", FAILED)
 
 
 def _list_lookups(options: SimpleNamespace) -> list[str | None]:

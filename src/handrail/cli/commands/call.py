@@ -33,7 +33,7 @@ def add_arguments(parser: "ArgumentParser") -> None:
     add_mode_option(parser)
     add_workspace_option(parser)
     parser.add_argument("--session", metavar="ID", default="cli", help="the session (cli)")
-    parser.add_argument("--unattended", action="store_true", help="refuse what would ask (as when CI is set)")
+    parser.add_argument("--unattended", action="store_true", help="deny requests for approval (as with CI set)")
     add_plain_option(parser)
     add_json_option(parser, "print the whole result; never asks")
 

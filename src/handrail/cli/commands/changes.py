@@ -51,7 +51,7 @@ def _add_undo_arguments(parser: ArgumentParser) -> None:
     which.add_argument("--turn", action="store_true", help="everything of the last turn")
     which.add_argument("--session", metavar="ID", nargs="?", const="cli", help="everything of a session (cli)")
     _add_redo_arguments(parser)
-    parser.add_argument("--preview", action="store_true", help="only show what it would change")
+    parser.add_argument("--preview", action="store_true", help="only show the effect")
 
 
 def run_undo(options: SimpleNamespace) -> int:
@@ -70,7 +70,7 @@ def run_undo(options: SimpleNamespace) -> int:
 def _add_redo_arguments(parser: ArgumentParser) -> None:
     resolve = parser.add_mutually_exclusive_group()
     resolve.add_argument("--with-later", action="store_true", help="take later changes of the same files back too")
-    resolve.add_argument("--lines", action="store_true", help="where a file was changed since, only what is as it was")
+    resolve.add_argument("--lines", action="store_true", help="undo only lines that did not change since")
     add_place_options(parser)
 
 

@@ -153,7 +153,7 @@ async def _play_turn(
         for line in render_ending(turn, tally, time.monotonic() - begun, (), glyphs, here=""):
             print_note(line)
     if not _has_overlay(results):
-        print_note("Commands have no throw-away copy on this machine, so they were not tried first: handrail doctor.")
+        print_note("Commands have no overlay on this machine, so there were no previews: handrail doctor.")
     return results
 
 

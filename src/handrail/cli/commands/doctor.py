@@ -280,8 +280,8 @@ def _check_network(found: SandboxDiagnosis, settings: Settings) -> Finding:
         text = f"no command reaches any host: opening single ones takes sandbox tier 2{lists}"
         return Finding("network", "warning" if listed else "ok", text, found.fix if listed else None)
     if listed:
-        return Finding("network", "ok", f"what network.allow lists is open to commands that may write: {entries}")
-    return Finding("network", "ok", "nothing is open to commands; a yes opens the hosts that its request names")
+        return Finding("network", "ok", f"network.allow opens these hosts to commands that may write: {entries}")
+    return Finding("network", "ok", "commands have no network; each approval lists the hosts it opens")
 
 
 # Other MCP servers
@@ -328,8 +328,8 @@ def _check_clients() -> Iterator[Finding]:
             count += 1
             yield finding
     if not count:
-        how = f"handrail mcp --config NAME tells one of {', '.join(NAMES)}"
-        yield Finding("clients", "ok", f"no client is told of handrail here; {how}")
+        how = f"Add it: handrail mcp --config NAME --write. Names: {', '.join(NAMES)}"
+        yield Finding("clients", "ok", f"not set up in any client. {how}")
 
 
 def _check_client(host: McpHost, workspace: str) -> Finding | None:

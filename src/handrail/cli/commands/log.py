@@ -345,32 +345,26 @@ def _describe_prompt(story: CallStory) -> str:
     ids += [f"trace {to_one_line(start.trace_id)}"] if start.trace_id != start.tool_call_id else []
     named = ", ".join(ids)
     if story.prompt is None:
-        return named or "not known: the call named no message"
+        return named or "none (called from the command line)"
     return f'"{truncate(to_one_line(story.prompt.text), 100)}"' + (f" ({named})" if named else "")
 
 
 def _add_arguments(parser: ArgumentParser) -> None:
     add_workspace_option(parser)
     parser.add_argument("--session", metavar="ID", help="the session, or the id's beginning (the last one)")
-    parser.add_argument(
-        "--after", metavar="SEQ", type=parse_number(0), help="what came after this number, oldest first"
-    )
+    parser.add_argument("--after", metavar="SEQ", type=parse_number(0), help="events after this number, oldest first")
     parser.add_argument("--limit", metavar="N", type=parse_number(1), default=100, help="at most so many events (100)")
     other = parser.add_mutually_exclusive_group()
     other.add_argument("--sessions", action="store_true", help="list the sessions of the workspace instead")
     other.add_argument("--changes", action="store_true", help="list the workspace's changes instead, the latest first")
-    other.add_argument(
-        "--line", metavar="FILE:N", help="say why a line of a file is there: what made it, and who let it"
-    )
+    other.add_argument("--line", metavar="FILE:N", help="show which call wrote a line and who approved it")
     add_json_option(parser)
 
 
 def _add_export_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("task", metavar="TASK", help="the id of the session, or its beginning")
     parser.add_argument("--out", metavar="DIR", default=".tasklogs", help="where to (.tasklogs)")
-    parser.add_argument(
-        "--dialect", metavar="D", help="as another system is told of them: deepchat, devminds or onething"
-    )
+    parser.add_argument("--dialect", metavar="D", help="format of another system: deepchat, devminds or onething")
     add_workspace_option(parser)
     add_json_option(parser)
 

@@ -35,9 +35,7 @@ def run(options: SimpleNamespace) -> int:
 
         return configure_client(options)
     if options.write:
-        raise CommandFailed(
-            "--write goes with --config CLIENT: it writes what tells a client of us. Nothing was written."
-        )
+        raise CommandFailed("--write goes with --config CLIENT: it writes the client's settings. Nothing was written.")
     return _serve_http(options) if options.http else _serve_stdio(options)
 
 
@@ -132,7 +130,7 @@ def _serve_http(options: SimpleNamespace) -> int:
     except ImportError as error:
         reason = str(error).splitlines()[0][:120] if str(error) else type(error).__name__
         raise CommandFailed(
-            f"what speaks MCP over HTTP is not installed ({reason}). Install it: {build_install_command('mcp')}"
+            f"MCP over HTTP is not installed ({reason}). Install it: {build_install_command('mcp')}"
         ) from None
     options.workspace = resolve_workspace(options)
     if not os.path.isdir(options.workspace):
@@ -163,7 +161,7 @@ def _take_token() -> str:
         return secrets.token_urlsafe(32)
     if len(given) < _MIN_TOKEN_CHARS or not given.isascii() or not given.isprintable() or " " in given:
         raise CommandFailed(
-            f"{_TOKEN} is no token: at least {_MIN_TOKEN_CHARS} visible ASCII characters, so that nobody guesses it."
+            f"{_TOKEN} is no token: at least {_MIN_TOKEN_CHARS} visible ASCII characters are needed."
             f" One is made by: openssl rand -hex 32"
         )
     return given
@@ -175,7 +173,7 @@ def _print_address(address: "Address", token: str | None) -> None:
 
     warn(f"handrail: MCP over HTTP at http://{address.name}{PATH}")
     if token is None:
-        warn(f"handrail: clients send the header  Authorization: Bearer (what {_TOKEN} is)")
+        warn(f"handrail: clients send the header  Authorization: Bearer (the value of {_TOKEN})")
     else:
         warn(f"handrail: clients send the header  Authorization: Bearer {token}")
         warn(f"handrail: the token is another one each time; {_TOKEN} in the environment keeps it")
@@ -198,7 +196,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
         "--config",
         metavar="CLIENT",
         type=parse_nonempty_text,
-        help=f"show what tells a client of it, as a diff: {_CLIENTS}",
+        help=f"show the settings for a client as a diff: {_CLIENTS}",
     )
     parser.add_argument("--write", action="store_true", help="with --config: write it")
     parser.set_defaults(json=False, quiet=False)

@@ -69,7 +69,7 @@ def _resolve_host_name(spelled: str) -> str:
     suggestion = f" Did you mean {near[0]}?" if near else ""
     raise CommandFailed(
         f"there is no client {to_one_line(spelled[:80])!r}.{suggestion} There are {', '.join(NAMES)}."
-        " Any other client is told to start: handrail mcp --workspace FOLDER"
+        " Any other client starts: handrail mcp --workspace FOLDER"
     )
 
 

@@ -35,9 +35,7 @@ def run(options: SimpleNamespace) -> int:
     elif found:
         print_out(_render_processes(found, workspaces=options.all))
         if any(record.state == "running" for record in records):
-            print_note(
-                "what those in the background change is not covered by undo; to end one: handrail processes stop ID"
-            )
+            print_note("undo does not cover changes of background processes; to end one: handrail processes stop ID")
     else:
         print_note("nothing is running" if options.all else "nothing is running here; every workspace: --all")
     return OK
@@ -62,9 +60,7 @@ def run_log(options: SimpleNamespace) -> int:
 def run_write(options: SimpleNamespace) -> int:
     """Writes a line, or stdin, to a process."""
     if options.text is None and not options.eof:
-        raise CommandFailed(
-            "name what to write, - to read it from stdin, or --eof to end the input. Nothing was written."
-        )
+        raise CommandFailed("give a text, - to read it from stdin, or --eof to end the input. Nothing was written.")
     if options.text == "-":
         data = sys.stdin.buffer.read() if sys.stdin is not None else b""
     else:
@@ -238,7 +234,7 @@ def _add_log_arguments(parser: ArgumentParser) -> None:
 
 def _add_write_arguments(parser: ArgumentParser) -> None:
     _add_id(parser)
-    parser.add_argument("text", metavar="TEXT", nargs="?", help="a line; - sends what stdin has, as it is")
+    parser.add_argument("text", metavar="TEXT", nargs="?", help="a line; - sends stdin unchanged")
     parser.add_argument("--eof", action="store_true", help="end its input afterwards")
     add_place_options(parser)
 

@@ -58,7 +58,7 @@ def _print_replay(replay: SessionReplay) -> None:
             print_out(f"\n{one.name} {one.tool_call_id}:\n{one.difference}\n")
     between = "between two calls, by another session, an undo or by hand; replay leaves that out"
     for path in replay.start.outside:
-        how = between if path in replay.start.meanwhile else "by others: what it was at the start is not known"
+        how = between if path in replay.start.meanwhile else "outside handrail, so its original content is unknown"
         warn(f"{path} was changed {how}")
     for path in replay.start.left_out:
         warn(f"{path} was not copied: it is no file, folder or link, or cannot be read")

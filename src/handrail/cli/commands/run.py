@@ -45,7 +45,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "prompt",
         metavar="PROMPT",
         nargs="?",
-        help="what is to be done; - reads it from stdin; what is piped in beside it is its material",
+        help="the task; - reads it from stdin; other piped input is added to it",
     )
     parser.add_argument("--model", metavar="NAME", help="provider and model, such as anthropic:… or ollama:…")
     add_mode_option(parser)
@@ -58,8 +58,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     which.add_argument("--fork", metavar="ID", type=parse_nonempty_text, help="begin a new session where this one is")
     which.add_argument("--session", metavar="ID", help="the session by this name, new or not (a new one)")
     whom = parser.add_mutually_exclusive_group()
-    whom.add_argument("--unattended", action="store_true", help="refuse what would ask (as when CI is set)")
-    whom.add_argument("--park", action="store_true", help="leave what asks waiting, and exit 3")
+    whom.add_argument("--unattended", action="store_true", help="deny requests for approval (as with CI set)")
+    whom.add_argument("--park", action="store_true", help="leave requests waiting, and exit 3")
     parser.add_argument("-o", dest="out", metavar="FILE", help="write the last answer to this file")
     parser.add_argument("--max-calls", metavar="N", type=parse_number(1), help="tool calls of the turn, at most")
     parser.add_argument("--max-tokens", metavar="N", type=parse_number(1), help="tokens of the turn, at most")
@@ -71,7 +71,7 @@ def run(options: SimpleNamespace, model: Model | None = None) -> int:
     """Runs a turn. `model`: instead of the one in the options."""
     if options.park and options.unattended:
         raise CommandFailed(
-            "--park leaves what asks waiting, --unattended refuses it: use one of them. Nothing was run."
+            "--park leaves requests waiting, --unattended denies them: use one of them. Nothing was run."
         )
     workspace = resolve_workspace(SimpleNamespace(workspace=options.workspace, json=True))  # the header names it
     out = None if options.out is None else OutFile(options.out, workspace)
@@ -113,7 +113,7 @@ def _print_header(config: RunConfig, options: SimpleNamespace, glyphs: Glyphs) -
     print_note(glyphs.between.join([to_one_line(shown), mode, to_one_line(config.model.name), *session]))
     if config.unattended and mode in {"ask", "auto"}:
         why = _explain_unattended(options)
-        print_note(f"Nobody can be asked here ({why}): what would ask is refused. --park lets it wait.")
+        print_note(f"No approvals here ({why}): requests are denied. --park lets them wait.")
 
 
 def _explain_unattended(options: SimpleNamespace) -> str:
@@ -130,7 +130,7 @@ def _finish(
     """Prints how the turn ended. Returns the exit code."""
     waits = outcome.turn.reason in {"parked", "question"}
     if config.prompt is None and not outcome.tally.events and not waits:
-        problem = f"nothing to go on with: the last turn is over ({outcome.turn.reason}). Say what is next"
+        problem = f"nothing to resume: the last turn is over ({outcome.turn.reason}). Say what is next"
         raise CommandFailed(f"{problem}: handrail run --resume {config.session} 'PROMPT'")
     if outcome.interrupted and waits:
         outcome = replace(outcome, turn=replace(outcome.turn, reason="cancelled"))

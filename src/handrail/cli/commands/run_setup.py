@@ -107,9 +107,7 @@ def _read_prompt(options: SimpleNamespace) -> str | None:
         material = _read_stdin().strip("\n")
         given = f"{given}\n\n{fence_text('stdin', material)}" if material else given
     if given is not None and not given.strip():
-        raise CommandFailed(
-            "the prompt is empty. Nothing was run. Say what is to be done: handrail run 'fix the failing test'"
-        )
+        raise CommandFailed("the prompt is empty. Nothing was run. Give a task: handrail run 'fix the failing test'")
     return given
 
 
@@ -151,7 +149,7 @@ def _choose_session(options: SimpleNamespace, workspace: str) -> str:
     last = next(open_state_folder().list_conversations(os.path.realpath(workspace)), None)
     if last is not None:
         return last.id
-    problem = "no model was talked to in this workspace yet, so there is nothing to go on with."
+    problem = "no model was talked to in this workspace yet, so there is nothing to resume."
     raise CommandFailed(f"{problem} Begin: handrail run PROMPT", FAILED)
 
 

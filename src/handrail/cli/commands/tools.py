@@ -103,7 +103,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
     form.add_argument("--openai", action="store_true", help="as a tool list for OpenAI")
     form.add_argument("--anthropic", action="store_true", help="as a tool list for Anthropic")
     form.add_argument("--mcp", action="store_true", help="as a tool list for MCP")
-    form.add_argument("--guide", action="store_true", help="which tool to take for what, as Markdown")
+    form.add_argument("--guide", action="store_true", help="a guide to the tools, as Markdown")
     add_workspace_option(parser)
 
 

@@ -66,7 +66,7 @@ def parse_address(text: str) -> Address:
         return Address("127.0.0.1", int(port))
     if not _is_loopback(bare) or (":" in bare) != (bare != host):
         raise UsageError(
-            f"--http {render_value(text)} is not an address of this machine alone: whoever reaches the server can "
+            f"--http {render_value(text)} is not a loopback address: anyone who reaches the server can "
             f"have files changed and commands run; {_USE}"
         )
     return Address(bare, int(port))

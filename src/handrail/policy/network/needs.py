@@ -283,7 +283,7 @@ def describe_network_access(fact: CommandFact) -> str:
     if fact.tier == 0:
         return f"the network asks, and without a sandbox it is open as a whole{_join_hosts(fact)}"
     if not fact.hosts:
-        return f"it names no host that can be opened, so a yes opens none{unopened}"
+        return f"it names no known host, so an approval opens none{unopened}"
     if fact.tier < MIN_NETWORK_TIER:
         return f"it has no network here, which takes a sandbox of tier {MIN_NETWORK_TIER}{_join_hosts(fact)}"
     return f"the network asks{_join_hosts(fact)}{unopened}"

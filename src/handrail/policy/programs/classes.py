@@ -24,7 +24,7 @@ _GIT: tuple[ProgramClass, ...] = (
     ),
     ProgramClass(
         rule="git.write",
-        reason="changes what steers git, or runs what it is told to",
+        reason="changes the settings of git, or runs programs",
         programs=frozenset(f"git {sub}" for sub in _GIT_STEER.split()),
     ),
     ProgramClass(
@@ -141,7 +141,7 @@ _PROJECT = (
     ),
     ProgramClass(
         rule="exec.build",
-        reason="runs what the project's build says",
+        reason="can run any command of the build",
         grantable=True,
         programs=_names(
             """make gmake cmake ninja meson gradle mvn ant bazel bazelisk buck2 sbt scons waf just task mage rake tsc

@@ -223,7 +223,7 @@ class _ScriptReader:
 
 def _check_program(program: Word, begin: int) -> None:
     if program.text in _RESERVED:
-        raise UnsupportedSyntax(f"uses a word of the shell's own language ({program.text})", begin)
+        raise UnsupportedSyntax(f"uses a keyword of the shell ({program.text})", begin)
     if "=" in program.text:
         raise UnsupportedSyntax("sets a variable where its program should stand (=)", begin)
     if program.globs or not _PROGRAM.fullmatch(program.text):

@@ -121,7 +121,7 @@ def _start_thread(run: Callable[[], None]) -> None:
     try:
         threading.Thread(target=run, name="handrail-foreign", daemon=True).start()
     except RuntimeError as error:
-        raise ToolError("UNAVAILABLE", f"No thread can be had for the call: {error}. Nothing was sent.") from None
+        raise ToolError("UNAVAILABLE", f"No thread is free for the call: {error}. Nothing was sent.") from None
 
 
 def _wait(outcome: Future[object], context: CommandContext, server: str) -> object:
@@ -131,7 +131,7 @@ def _wait(outcome: Future[object], context: CommandContext, server: str) -> obje
             patience -= _POLL_SECONDS
         if patience <= 0:
             message = f"The call was cancelled, and {server} did not end it."
-            raise ToolError("CANCELLED", f"{message} What it did is not known; look before you repeat it.")
+            raise ToolError("CANCELLED", f"{message} Its effects are not known; look before you repeat it.")
     error = outcome.exception()
     if error is None:
         return outcome.result()
@@ -139,7 +139,7 @@ def _wait(outcome: Future[object], context: CommandContext, server: str) -> obje
         raise _sanitize_error(error)
     cause = clip_text(f"{type(error).__name__}: {error}", 300)
     message = f"The connection to {server} failed in a way that it should not ({cause})."
-    raise ToolError("INTERNAL", f"{message} What the call did is not known; look before you repeat it.")
+    raise ToolError("INTERNAL", f"{message} Its effects are not known; look before you repeat it.")
 
 
 def _sanitize_output(spec: ToolSpec, output: object, *, read_only: bool) -> Output:

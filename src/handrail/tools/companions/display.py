@@ -42,7 +42,7 @@ DISPLAY = ToolSpec(
         "Show the person something while you work, as Markdown. Use it for what they should know before you are done: "
         "a finding that changes the plan, a warning, where a long task is (level progress). Do not use it for your "
         "final answer, which is plain text, nor to ask (that is question), nor for every call: your calls are seen "
-        "anyway. Nobody replies to it."
+        "anyway. It gets no reply."
     ),
     arguments=DisplayArguments,
     data=DisplayData,

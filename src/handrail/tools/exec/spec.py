@@ -51,9 +51,9 @@ EXEC = ToolSpec(
     name="exec",
     title="Run",
     description=(
-        "Run one shell command in the workspace, in a sandbox; of the network it has what a person opened. Its output "
-        "comes back in order, the beginning and the end of very much. The whole process tree is gone when the call "
-        "ends, unless background or yieldMs let it go on as a process session: look after that with process."
+        "Run one shell command in the workspace, in a sandbox. No network unless the user approved specific hosts. "
+        "stdout and stderr are interleaved; long output is cut in the middle. The whole process tree ends with the "
+        "call, unless background or yieldMs keep it running as a process session: manage that with process."
     ),
     arguments=ExecArguments,
     data=ExecData,
