@@ -161,7 +161,7 @@ def test_a_crash_while_it_is_written_leaves_nothing(
 
     with monkeypatch.context() as patched:
         patched.setattr("os.rename", crash)
-        with pytest.raises(StoreError, match="cannot be kept"):
+        with pytest.raises(StoreError, match="cannot be stored"):
             save_preview(world.workspace(), history, trial, layer)
     assert os.listdir(os.path.join(history.folder, "trials")) == []
 

@@ -431,7 +431,7 @@ def test_without_git_auto_mode_asks_and_what_a_yes_changed_is_listed_only(
     assert not listed.undoable
     undone = one.undo()
     assert undone.error is not None
-    assert "was not kept" in undone.error.message
+    assert "was not stored" in undone.error.message
 
 
 def test_too_large_a_workspace_is_listed_only(rail: Make, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:

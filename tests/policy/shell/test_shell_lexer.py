@@ -135,7 +135,7 @@ def test_commands_are_joined(text: str, joins: tuple[str, ...], programs: str) -
 
 VARIABLE, COMMAND, GROUP = "a variable", "a command substitution", "a subshell"
 BRACES, HOME, COMMENT, BACKGROUND, JOIN = "braces", "home folder", "a comment", "(&)", "unusual way (|)"
-OPEN, PROGRAM, RESERVED, ENDS = "never closed", "plain name of a program", "shell's own language", "ends before"
+OPEN, PROGRAM, RESERVED, ENDS = "never closed", "plain name of a program", "keyword of the shell", "ends before"
 INPUT, OUTPUT, FILE, SIGN = "unusual way (<)", "unusual way (>)", "the name of one file", "not plain text"
 BACKSLASH, HIDDEN, UP, BRACKETS, SET = "a backslash", "hidden files", "goes up", "uses [ ]", "sets a variable"
 REFUSED: list[tuple[str, str, int]] = [
