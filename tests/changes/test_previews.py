@@ -128,7 +128,7 @@ def test_one_that_was_damaged_says_so(world: World, history: History) -> None:
     whole = path.read_bytes()
     for damaged in (b"", whole[:-1], b"\xc1" + whole, msgspec.msgpack.encode({"document": {"ran": 1}})):
         path.write_bytes(damaged)
-        assert refused(history, name).startswith("What was tried cannot be read: it is damaged.")
+        assert refused(history, name).startswith("The preview cannot be read: it is damaged.")
     path.write_bytes(msgspec.msgpack.encode({"document": {}, "version": 2}))
     assert "a newer handrail tried it" in refused(history, name)
 
