@@ -70,7 +70,7 @@ def load_preview(history: History, name: str) -> CommandPreview:
         reason = str(error)
         raise _build_lost_error(f"{reason[:1].upper()}{reason[1:]}.") from None
     except (msgspec.DecodeError, UnicodeDecodeError):
-        raise _build_lost_error("What was tried cannot be read: it is damaged.") from None
+        raise _build_lost_error("The preview cannot be read: it is damaged.") from None
     lender = history.previews.blobs(name)
     missing = [digest for digest in stored.contents if not (lender.has(digest) or history.blobs.has(digest))]
     if missing:
