@@ -39,39 +39,24 @@ if TYPE_CHECKING:
 
 __version__ = VERSION
 
-_MODULES = {
-    "Agent": "agent.loop",
-    "Answer": "protocol.permissions",
-    "AsyncHandrail": "async_api",
-    "Context": "tools.tool",
-    "Done": "protocol.calls",
-    "ForeignTool": "runtime.foreign.source",
-    "Handrail": "api",
-    "HandrailError": "protocol.errors",
-    "Output": "tools.tool",
-    "Parked": "protocol.calls",
-    "PermissionRequest": "protocol.permissions",
-    "Question": "protocol.permissions",
-    "Reply": "protocol.permissions",
-    "ServerProgram": "runtime.foreign.server_process",
-    "ServerProgramSpec": "runtime.foreign.server_process",
-    "ServerPrograms": "runtime.foreign.server_process",
-    "SettingsError": "settings",
-    "SourceContext": "tools.tool",
-    "StoreError": "protocol.errors",
-    "Tool": "tools.tool",
-    "ToolCall": "protocol.calls",
-    "ToolError": "protocol.errors",
-    "ToolResult": "protocol.results",
-    "ToolSource": "runtime.foreign.source",
-    "Turn": "agent.turn",
-    "TurnLimits": "agent.turn",
-    "UsageError": "protocol.errors",
-    "parse_diff": "edit.diff_parser",
-    "tool": "tools.custom",
-    "tool_from_definition": "tools.custom",
+_PUBLIC_NAMES = {
+    "agent.loop": "Agent",
+    "agent.turn": "Turn TurnLimits",
+    "api": "Handrail",
+    "async_api": "AsyncHandrail",
+    "edit.diff_parser": "parse_diff",
+    "protocol.calls": "Done Parked ToolCall",
+    "protocol.errors": "HandrailError StoreError ToolError UsageError",
+    "protocol.permissions": "Answer PermissionRequest Question Reply",
+    "protocol.results": "ToolResult",
+    "runtime.foreign.server_process": "ServerProgram ServerProgramSpec ServerPrograms",
+    "runtime.foreign.source": "ForeignTool ToolSource",
+    "settings": "SettingsError",
+    "tools.custom": "tool tool_from_definition",
+    "tools.tool": "Context Output SourceContext Tool",
 }
-"""The public names, each with the module that defines it."""
+"""The public names of each module."""
+_MODULES = {name: module for module, names in _PUBLIC_NAMES.items() for name in names.split()}
 
 
 def __getattr__(name: str) -> "Any":

@@ -36,10 +36,10 @@ from handrail.runtime.grants import set_client_roots
 from handrail.runtime.results import build_pending_result
 from handrail.runtime.session import Resolver, Session, SessionOptions, fork_session, load_project_tools, open_session
 from handrail.settings import LoadedSettings, Settings, load, resolve_state_folder
-from handrail.settings.rules import build_policy_config, check_tools, find_managed_mode, pick_stricter_mode
+from handrail.settings.load import build_policy_config, check_tools, find_managed_mode, pick_stricter_mode
+from handrail.store.conversation_state import read_last_todo
 from handrail.store.runner import list_dead_runners
 from handrail.store.state_dir import StateFolder, make_id
-from handrail.store.transcript import read_last_todo
 from handrail.tools.tool import Tool
 from handrail.tools.typed_tools import TypedTools
 
@@ -439,21 +439,15 @@ class Handrail(TypedTools):
 
     def openai_tools(self) -> list[dict[str, Any]]:
         """The offered tools as an OpenAI tool list."""
-        from handrail.protocol.schema import to_openai_tool  # noqa: PLC0415  few programs want schemas
-
-        return [to_openai_tool(spec) for spec in self.specs()]
+        return list(map(_load_schema().to_openai_tool, self.specs()))
 
     def anthropic_tools(self) -> list[dict[str, Any]]:
         """The offered tools as an Anthropic tool list."""
-        from handrail.protocol.schema import to_anthropic_tool  # noqa: PLC0415  few programs want schemas
-
-        return [to_anthropic_tool(spec) for spec in self.specs()]
+        return list(map(_load_schema().to_anthropic_tool, self.specs()))
 
     def mcp_tools(self) -> list[dict[str, Any]]:
         """The offered tools as an MCP tool list. `structuredContent` of a call is then a whole ToolResult."""
-        from handrail.protocol.schema import to_mcp_tool  # noqa: PLC0415  few programs want schemas
-
-        return to_builtins([to_mcp_tool(spec) for spec in self.specs()])  # a copy, since schemas are cached
+        return to_builtins(list(map(_load_schema().to_mcp_tool, self.specs())))  # a copy, since schemas are cached
 
     # The session
 
@@ -675,6 +669,12 @@ def _load_undo():  # the type is that of the module
     from handrail.runtime import undo  # noqa: PLC0415  most sessions undo nothing
 
     return undo
+
+
+def _load_schema():  # the type is that of the module
+    from handrail.protocol import schema  # noqa: PLC0415  few programs want schemas
+
+    return schema
 
 
 def _append_event(session: Session, folder: str, event: Event) -> None:

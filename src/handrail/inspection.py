@@ -41,12 +41,12 @@ from handrail.sandbox.probe import make_probe_folder
 from handrail.sandbox.profile import SandboxHost
 from handrail.sandbox.sandbox import CommandSandbox
 from handrail.settings import LoadedSettings, Settings, SettingsError, resolve_state_folder
+from handrail.settings.load import build_policy_config, check_tools, list_trusted_servers
 from handrail.settings.paths import expand_home
-from handrail.settings.rules import build_policy_config, check_tools, list_trusted_servers
 from handrail.store.grants import GrantFiles
 from handrail.store.runner import list_dead_runners
 from handrail.store.state_dir import StateFolder
-from handrail.tools.exec.environment import CommandEnvironment, describe_foreign_owner
+from handrail.tools.command_environment import CommandEnvironment, describe_foreign_owner
 from handrail.tools.exec.spec import EXEC
 from handrail.workspace.roots import Root, open_extra_roots
 from handrail.workspace.search.ripgrep import find_ripgrep, read_program_version
@@ -59,28 +59,8 @@ if TYPE_CHECKING:
     from handrail.skills.discovery import SkillCatalog
     from handrail.skills.skill import Skill
 
-__all__ = [
-    "MODE_TABLE",
-    "DecisionChange",
-    "PolicyInspector",
-    "PolicyReplay",
-    "PolicyTest",
-    "SandboxDiagnosis",
-    "SearchProgram",
-    "ServerStatus",
-    "build_tool_set",
-    "check_servers",
-    "count_crashed_sessions",
-    "diagnose_sandbox",
-    "find_search_program",
-    "find_skill",
-    "has_openat2",
-    "list_network_remarks",
-    "list_server_specs",
-    "list_tool_specs",
-    "load_skills",
-    "restore_audit",
-]
+# What other modules define, and commands take from here.
+__all__ = ["MODE_TABLE", "DecisionChange", "PolicyReplay", "build_tool_set", "has_openat2"]
 
 # Tools
 

@@ -44,32 +44,23 @@ class StoredProcess:
 
     def stop(self) -> ProcessRecord:
         """Ends it with everything it started. Its log stays."""
-
-        def stop(work: BackgroundWork) -> ProcessRecord:
+        with self._act("stopped") as work:
             self._process.stop()
             work.announce_end(self._process)
             return self.record()
 
-        return self._act("stopped", stop)
-
     def remove(self) -> ProcessRecord:
         """Ends it if it runs, and removes it with its log."""
-
-        def remove(work: BackgroundWork) -> ProcessRecord:
+        with self._act("removed") as work:
             record = self.record()
             work.forget(self._process)
             return record
 
-        return self._act("removed", remove)
-
     def write(self, data: bytes, deed: str, *, eof: bool) -> ProcessRecord:
         """Writes to its input. The record names the deed and not the data, which may be a password."""
-
-        def write(_: BackgroundWork) -> ProcessRecord:
+        with self._act(deed):
             self._process.write(data, eof=eof)
             return self.record()
-
-        return self._act(deed, write)
 
     def read_log(self, *, follow: bool) -> Iterator[bytes]:
         """The kept log. With `follow`, until it has ended."""
@@ -104,11 +95,11 @@ class StoredProcess:
     def add_notice(self, text: str) -> None:
         add_notice(self._session_folder, text)
 
-    def _act(self, deed: str, work: Callable[[BackgroundWork], ProcessRecord]) -> ProcessRecord:
+    @contextmanager
+    def _act(self, deed: str) -> Generator[BackgroundWork]:
         with open_journal(self._session_folder, "crash") as journal:
-            record = work(BackgroundWork(self._session_folder, journal, Limits()))
+            yield BackgroundWork(self._session_folder, journal, Limits())
             journal.append((Notice, {"text": f"A person {deed} {self.id}."}))
-        return record
 
 
 def list_processes(session_folders: Iterable[str]) -> list[tuple[StoredProcess, ProcessRecord]]:

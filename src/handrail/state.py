@@ -27,7 +27,7 @@ from handrail.protocol.records import (
     SessionUsage,
 )
 from handrail.settings import resolve_state_folder
-from handrail.settings.trust import Trust, read_trust
+from handrail.settings.trust import Trust, TrustFile, build_trust_path, read_trust
 from handrail.store.audit import (
     AuditChain,
     FinishedCalls,
@@ -39,8 +39,9 @@ from handrail.store.audit import (
 )
 from handrail.store.blobs import Blobs
 from handrail.store.change_log import ChangeLog
+from handrail.store.conversation_state import list_outputs
 from handrail.store.database import CHANGES, Database, Durability, ReadOnlyDatabase, read_stamp
-from handrail.store.grants import give_trust, load_variables, revoke_trust
+from handrail.store.grants import load_variables
 from handrail.store.inbox import Inbox, check_requests
 from handrail.store.journal import PastCall, SessionJournal, list_calls
 from handrail.store.memories import Memories
@@ -48,13 +49,15 @@ from handrail.store.runner import Lease, is_in_use
 from handrail.store.state_dir import (
     StateFolder,
     make_id,
+    open_folder,
     open_private,
     read_workspace_path,
     remove_folder,
     save_workspace_path,
+    write_private,
     write_report,
 )
-from handrail.store.transcript import Messages, list_outputs
+from handrail.store.transcript import Messages
 
 _DAY = 86_400
 _YOUNG_SECONDS = 60
@@ -284,13 +287,34 @@ class StoredState(StateFolder):
     def list_trusted_projects(self) -> dict[str, Trust]:
         return read_trust(self.path)
 
-    def give_trust(self, workspace: str, digest: str, servers: str) -> None:
-        """Trusts a project: its settings file and its `.mcp.json` with these hashes."""
-        give_trust(self, workspace, digest, servers)
+    def give_trust(self, workspace: str, digest: str, servers: str = "") -> Trust:
+        """Trusts a project as long as its settings file and its `.mcp.json` have these SHA-256 digests."""
+        trust = Trust(digest, datetime.now(UTC), servers)
+        with self._update_trust() as projects:
+            projects[workspace] = trust
+        return trust
 
     def revoke_trust(self, workspace: str) -> bool:
         """Ends the trust in a project. Returns whether it was trusted."""
-        return revoke_trust(self, workspace)
+        with self._update_trust() as projects:
+            return projects.pop(workspace, None) is not None
+
+    @contextmanager
+    def _update_trust(self) -> Generator[dict[str, Trust]]:
+        """Locks all trust, and writes what the caller changed."""
+        self.make()
+        with open_folder(self.path) as descriptor:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            projects, path = read_trust(self.path), build_trust_path(self.path)
+            before = dict(projects)
+            yield projects
+            if projects == before:
+                return
+            data = msgspec.json.format(msgspec.json.encode(TrustFile(projects=projects)), indent=1)
+            try:
+                write_private(path, data, ".new")
+            except OSError as error:
+                raise StoreError(f"the record of trust {path} cannot be written: {error.strerror}") from error
 
     # Size and retention
 

@@ -12,7 +12,8 @@ from handrail.edit.lines import (
     apply_replacements,
     normalize_newlines,
 )
-from handrail.workspace.text import LosslessText, detect_line_ending
+from handrail.workspace.lossless_text import LosslessText
+from handrail.workspace.text import detect_line_ending
 
 PLACES = 2_000
 LINE = "x" + "y" * 49

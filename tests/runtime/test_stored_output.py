@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from handrail import Done, Handrail, Output, Tool, ToolCall, tool
 from handrail.settings import Settings
 from handrail.settings.model import Results, Tools
-from handrail.tools.text import truncate_with_reference
+from handrail.store.conversation_state import truncate_with_reference
 
 Make = Callable[..., Handrail]
 SMALL = Settings(results=Results(characters=1_000, batch_characters=5_000))

@@ -31,7 +31,7 @@ with world.new_layer() as layer:
 _WHY_NOT = """
 import os, sys
 from handrail.settings import Settings
-from handrail.tools.exec.environment import CommandEnvironment
+from handrail.tools.command_environment import CommandEnvironment
 from handrail.workspace.roots import Root
 commands = CommandEnvironment(Settings(), sys.argv[1] + "/state", dict(os.environ))
 print(commands.find_overlay_obstacle((Root(sys.argv[1] + "/home/projects/mine"),)))

@@ -7,10 +7,9 @@ import pytest
 from handrail import Handrail
 from handrail.protocol.errors import UsageError
 from handrail.settings import LoadedSettings, Settings, SettingsError, load
+from handrail.settings.load import build_policy_config, find_managed_mode
 from handrail.settings.model import Bulk, Paths, Restricted
-from handrail.settings.rules import build_policy_config, find_managed_mode
-from handrail.store.grants import give_trust
-from handrail.store.state_dir import StateFolder
+from handrail.state import StoredState
 
 
 @pytest.fixture
@@ -29,12 +28,12 @@ def managed(tmp_path: Path, text: str) -> LoadedSettings:
 
 def test_a_session_is_under_the_projects_file(shop: Path, tmp_path: Path) -> None:
     (shop / "handrail.toml").write_text('mode = "auto"\n[tools]\ndisable = ["grep"]\n')
-    state = StateFolder(str(tmp_path / "state"))
+    state = StoredState(str(tmp_path / "state"))
     with Handrail(shop, state_dir=state.path) as rail:
         assert (rail.mode, rail.call("grep", {"pattern": "x"}).ok) == ("ask", False)
     project = load({"HOME": "/nowhere"}, {}, str(shop)).project
     assert project is not None
-    give_trust(state, project.workspace, project.digest)
+    state.give_trust(project.workspace, project.digest)
     with Handrail(shop, state_dir=state.path) as rail:
         assert rail.mode == "auto"
     with Handrail(shop) as rail:  # another state folder knows of no trust

@@ -6,7 +6,7 @@ import pytest
 
 from handrail.policy.config import Rule
 from handrail.settings import LoadedSettings, SettingsError, load
-from handrail.settings.rules import check_tools
+from handrail.settings.load import check_tools
 from handrail.settings.toml_file import find_table_lines
 
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from handrail.mcp.hosts.hosts import find_launch_command
 from handrail.settings import LoadedSettings, SettingsError, load
+from handrail.settings.load import list_trusted_servers
 from handrail.settings.mcp_json import ConfiguredServers, read_mcp_json, resolve_servers
 from handrail.settings.mcp_servers import (
     ServerTable,
@@ -19,9 +20,7 @@ from handrail.settings.mcp_servers import (
     is_server_name,
     list_variables,
 )
-from handrail.settings.rules import list_trusted_servers
-from handrail.store.grants import give_trust
-from handrail.store.state_dir import StateFolder
+from handrail.state import StoredState
 
 _WRITTEN = find_launch_command({"PATH": "/nowhere"})
 """As `handrail mcp --config` writes it."""
@@ -35,7 +34,7 @@ class Files:
         self.folder = folder
         self.workspace = folder / "workspace"
         self.workspace.mkdir()
-        self.state = StateFolder(str(folder / "state"))
+        self.state = StoredState(str(folder / "state"))
         self.environ = {
             "HOME": str(folder),
             "HANDRAIL_STATE_DIR": self.state.path,
@@ -70,7 +69,7 @@ class Files:
             file = self.workspace / name
             return sha256(file.read_bytes()).hexdigest() if file.exists() else ""
 
-        give_trust(self.state, str(self.workspace), digest("handrail.toml"), digest(".mcp.json"))
+        self.state.give_trust(str(self.workspace), digest("handrail.toml"), digest(".mcp.json"))
 
 
 @pytest.fixture

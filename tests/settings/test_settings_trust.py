@@ -9,8 +9,7 @@ import pytest
 from handrail.protocol.errors import StoreError
 from handrail.settings import LoadedSettings, load
 from handrail.settings.trust import Trust, build_trust_path, read_trust
-from handrail.store.grants import give_trust, revoke_trust
-from handrail.store.state_dir import StateFolder
+from handrail.state import StoredState
 
 LOOSE = """\
 # a project
@@ -42,8 +41,8 @@ def workspace(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def state(tmp_path: Path) -> StateFolder:
-    return StateFolder(str(tmp_path / "state"))
+def state(tmp_path: Path) -> StoredState:
+    return StoredState(str(tmp_path / "state"))
 
 
 def load_in(workspace: Path, text: str | None = None) -> LoadedSettings:
@@ -53,10 +52,10 @@ def load_in(workspace: Path, text: str | None = None) -> LoadedSettings:
     return load(environ, {}, str(workspace), str(workspace.parent / "managed.toml"))
 
 
-def trust(workspace: Path, state: StateFolder) -> None:
+def trust(workspace: Path, state: StoredState) -> None:
     project = load_in(workspace).project
     assert project is not None
-    give_trust(state, project.workspace, project.digest)
+    state.give_trust(project.workspace, project.digest)
 
 
 def test_until_it_is_trusted_a_project_only_tightens_and_each_line_that_would_loosen_is_told(workspace: Path) -> None:
@@ -82,7 +81,7 @@ def test_what_is_ignored_is_told_in_the_order_of_the_file(workspace: Path) -> No
     assert [ignored.line for ignored in loaded.ignored] == [1, 5, 6]
 
 
-def test_a_trusted_project_says_all_of_it(workspace: Path, state: StateFolder) -> None:
+def test_a_trusted_project_says_all_of_it(workspace: Path, state: StoredState) -> None:
     load_in(workspace, LOOSE)
     trust(workspace, state)
     loaded = load_in(workspace)
@@ -97,7 +96,7 @@ def test_a_trusted_project_says_all_of_it(workspace: Path, state: StateFolder) -
 
 
 @pytest.mark.parametrize("change", [b"#", b" ", b"\n", b"\r\n"])
-def test_one_byte_more_ends_the_trust_and_that_is_told(workspace: Path, state: StateFolder, change: bytes) -> None:
+def test_one_byte_more_ends_the_trust_and_that_is_told(workspace: Path, state: StoredState, change: bytes) -> None:
     load_in(workspace, LOOSE)
     trust(workspace, state)
     with (workspace / "handrail.toml").open("ab") as file:
@@ -108,14 +107,14 @@ def test_one_byte_more_ends_the_trust_and_that_is_told(workspace: Path, state: S
     assert len(loaded.notes) == 5
 
 
-def test_the_same_bytes_again_are_trusted_again(workspace: Path, state: StateFolder) -> None:
+def test_the_same_bytes_again_are_trusted_again(workspace: Path, state: StoredState) -> None:
     load_in(workspace, LOOSE)
     trust(workspace, state)
     assert load_in(workspace, "").settings.mode == "ask"
     assert load_in(workspace, LOOSE).settings.mode == "auto"
 
 
-def test_another_workspace_with_the_same_file_is_not_trusted(workspace: Path, state: StateFolder) -> None:
+def test_another_workspace_with_the_same_file_is_not_trusted(workspace: Path, state: StoredState) -> None:
     load_in(workspace, LOOSE)
     trust(workspace, state)
     other = workspace.parent / "other"
@@ -123,7 +122,7 @@ def test_another_workspace_with_the_same_file_is_not_trusted(workspace: Path, st
     assert load_in(other, LOOSE).settings.mode == "ask"
 
 
-def test_trust_is_in_the_real_folder_whatever_the_way_to_it(workspace: Path, state: StateFolder) -> None:
+def test_trust_is_in_the_real_folder_whatever_the_way_to_it(workspace: Path, state: StoredState) -> None:
     load_in(workspace, LOOSE)
     trust(workspace, state)
     (workspace.parent / "link").symlink_to(workspace)
@@ -134,28 +133,28 @@ def test_a_file_that_loosens_nothing_needs_no_word(workspace: Path) -> None:
     assert load_in(workspace, 'mode = "plan"\n').notes == ()
 
 
-def test_trust_is_taken_back(workspace: Path, state: StateFolder) -> None:
+def test_trust_is_taken_back(workspace: Path, state: StoredState) -> None:
     load_in(workspace, LOOSE)
     trust(workspace, state)
     assert list(read_trust(state.path)) == [str(workspace)]
-    assert revoke_trust(state, str(workspace))
-    assert not revoke_trust(state, str(workspace))
+    assert state.revoke_trust(str(workspace))
+    assert not state.revoke_trust(str(workspace))
     assert load_in(workspace).settings.mode == "ask"
 
 
-def test_the_record_is_for_its_owner_only_and_leaves_nothing_else_behind(state: StateFolder) -> None:
-    give_trust(state, "/a", "1")
-    give_trust(state, "/b", "2")
+def test_the_record_is_for_its_owner_only_and_leaves_nothing_else_behind(state: StoredState) -> None:
+    state.give_trust("/a", "1")
+    state.give_trust("/b", "2")
     assert os.listdir(state.path) == ["trust.json"]
     assert os.stat(build_trust_path(state.path)).st_mode & 0o777 == 0o600
     assert {path: trust.digest for path, trust in read_trust(state.path).items()} == {"/a": "1", "/b": "2"}
 
 
-def test_a_record_that_cannot_be_written_is_told_and_the_old_one_stays(state: StateFolder) -> None:
+def test_a_record_that_cannot_be_written_is_told_and_the_old_one_stays(state: StoredState) -> None:
     state.make()
     os.mkdir(build_trust_path(state.path))
     with pytest.raises(StoreError):
-        give_trust(state, "/a", "1")
+        state.give_trust("/a", "1")
     assert os.listdir(state.path) == ["trust.json"]
 
 
@@ -192,14 +191,14 @@ SPOILT = [
 
 @pytest.mark.parametrize(("spoil", "reason"), SPOILT, ids=range(len(SPOILT)))
 def test_a_spoilt_record_is_an_error_and_nothing_is_trusted(
-    workspace: Path, state: StateFolder, spoil, reason: str
+    workspace: Path, state: StoredState, spoil, reason: str
 ) -> None:
     load_in(workspace, LOOSE)
     state.make()
     spoil(build_trust_path(state.path))
     words = f"The record of trust {state.path}/trust.json cannot be used: {reason}. Look at it, then remove it."
     with pytest.raises(StoreError) as caught:
-        give_trust(state, "/a", "1")
+        state.give_trust("/a", "1")
     assert str(caught.value) == words
     loaded = load_in(workspace)
     assert loaded.settings.mode == "ask"
@@ -207,8 +206,8 @@ def test_a_spoilt_record_is_an_error_and_nothing_is_trusted(
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
-def test_a_record_of_another_user_does_not_count(state: StateFolder) -> None:
-    give_trust(state, "/a", "1")
+def test_a_record_of_another_user_does_not_count(state: StoredState) -> None:
+    state.give_trust("/a", "1")
     os.chown(build_trust_path(state.path), 12345, -1)
     with pytest.raises(StoreError, match="somebody else could have written it"):
         read_trust(state.path)
@@ -216,14 +215,14 @@ def test_a_record_of_another_user_does_not_count(state: StateFolder) -> None:
 
 def test_a_record_in_the_workspace_itself_does_not_count(workspace: Path) -> None:
     digest = load_in(workspace, LOOSE).project.digest
-    give_trust(StateFolder(str(workspace / "state")), str(workspace), digest)
+    StoredState(str(workspace / "state")).give_trust(str(workspace), digest)
     environ = {"HOME": "/nowhere", "HANDRAIL_STATE_DIR": str(workspace / "state")}
     loaded = load(environ, {}, str(workspace), "/nowhere/managed.toml")
     assert loaded.settings.mode == "ask"
     assert loaded.notes[0].startswith("the state folder lies in the workspace")
 
 
-def test_trust_is_looked_up_where_the_caller_keeps_it(workspace: Path, state: StateFolder) -> None:
+def test_trust_is_looked_up_where_the_caller_keeps_it(workspace: Path, state: StoredState) -> None:
     load_in(workspace, LOOSE)
     trust(workspace, state)
     environ = {"HOME": "/nowhere"}
@@ -231,7 +230,7 @@ def test_trust_is_looked_up_where_the_caller_keeps_it(workspace: Path, state: St
     assert load(environ, {}, str(workspace), "/nowhere/m.toml", state=state.path).settings.mode == "auto"
 
 
-def test_trust_has_its_time(state: StateFolder) -> None:
+def test_trust_has_its_time(state: StoredState) -> None:
     before = datetime.now(UTC)
-    assert before <= give_trust(state, "/a", "1").time <= datetime.now(UTC)
+    assert before <= state.give_trust("/a", "1").time <= datetime.now(UTC)
     assert isinstance(read_trust(state.path)["/a"], Trust)

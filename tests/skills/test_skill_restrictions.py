@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from handrail.protocol.decisions import Narrowing
 from handrail.skills.allowed_tools import ALWAYS, collect_allowed_tools, find_restriction
-from handrail.store.transcript import ActiveSkill
+from handrail.store.conversation_state import ActiveSkill
 
 REGISTERED = ("read", "write", "exec", "process", "grep", "mcp__a__x", "mcp__ab__x", *sorted(ALWAYS))
 

@@ -18,12 +18,12 @@ OWNERS = {
     "given": "store/journal.py",
     "left_call": "store/approvals.py",
     "message": "store/transcript.py",
-    "output": "store/transcript.py",
+    "output": "store/conversation_state.py",
     "pack": "store/blobs.py",
     "request": "store/inbox.py",
     "runner": "store/audit.py",
     "seen": "store/journal.py",
-    "skill": "store/transcript.py",
+    "skill": "store/conversation_state.py",
     "touched": "store/change_log.py",
 }
 UNKNOWN = "?"

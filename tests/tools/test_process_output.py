@@ -13,7 +13,7 @@ from handrail.process.keeper.state import LogWriter
 from handrail.process.output import clean_output
 from handrail.process.sessions.sessions import ProcessSession
 from handrail.process.sessions.store import ProcessLog
-from handrail.tools.process_output import poll, read_log_page, take_new_output
+from handrail.tools.process_output import poll, read_log_page
 from handrail.workspace.pages import MAX_LINE_CHARACTERS
 
 PIECES = st.sampled_from(
@@ -103,7 +103,7 @@ def test_polls_joined_give_every_character_once(texts: list[str], cuts: list[int
         while at < len(data):
             writer.add(data[at : at + cuts[turn % len(cuts)]])
             at, turn = at + cuts[turn % len(cuts)], turn + 1
-            told.append(take_new_output(process, room).text)
+            told.append(poll(process, room, seconds=0).text)
         writer.close()
         fcntl.flock(keeper, fcntl.LOCK_UN)  # it has ended
         while news := poll(process, room, lambda: False).text:
@@ -119,7 +119,7 @@ def test_polls_go_on_where_the_last_one_ended_whatever_is_printed(pieces: list[b
         writer, process = LogWriter(descriptor, head=1_000, kept=1 << 20, segment=500), ProcessSession(folder)
         for piece in [*pieces, b""]:
             writer.add(piece)
-            news = take_new_output(process, room)
+            news = poll(process, room, seconds=0)
             assert (news.start, news.skipped) == (end, 0)
             assert news.end + news.waiting == process.log.size
             end = news.end

@@ -10,7 +10,8 @@ from handrail.edit.lines import (
     apply_replacements,
     normalize_newlines,
 )
-from handrail.workspace.text import LosslessText, detect_line_ending, replace_surrogates
+from handrail.workspace.lossless_text import LosslessText, replace_surrogates
+from handrail.workspace.text import detect_line_ending
 
 marks = st.sampled_from([b"", codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE])
 pieces = st.sampled_from(

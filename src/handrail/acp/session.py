@@ -48,7 +48,7 @@ from handrail.protocol.errors import UsageError
 from handrail.protocol.jsonrpc import INTERNAL_ERROR, INVALID_REQUEST
 from handrail.protocol.messages import AssistantMessage
 from handrail.settings import LoadedSettings
-from handrail.settings.rules import find_managed_mode, pick_stricter_mode
+from handrail.settings.load import find_managed_mode, pick_stricter_mode
 from handrail.terminal.question_prompt import spell_out
 
 _MODES: dict[Mode, str] = {

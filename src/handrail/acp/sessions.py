@@ -17,7 +17,6 @@ from acp.schema import (
     SseMcpServer,
 )
 
-from handrail import ToolSource
 from handrail.acp.cards import build_session_title
 from handrail.acp.permissions import EditorLink
 from handrail.acp.session import AgentHost, EditorServer, EditorSession, SessionModel
@@ -26,9 +25,8 @@ from handrail.protocol.decisions import Mode
 from handrail.protocol.errors import UsageError
 from handrail.protocol.events import Mode as ModeEvent
 from handrail.protocol.jsonrpc import INVALID_REQUEST
-from handrail.protocol.permissions import PermissionRequest
-from handrail.settings import LoadedSettings, resolve_state_folder
-from handrail.settings.rules import pick_stricter_mode
+from handrail.settings import resolve_state_folder
+from handrail.settings.load import pick_stricter_mode
 from handrail.state import StoredState
 
 _NOT_FOUND = -32002
@@ -116,7 +114,8 @@ async def _open_session(
     loaded = await asyncio.to_thread(host.load_settings, workspace)
     servers = tuple(map(_convert_server, wanted.servers))
     sources = await asyncio.to_thread(host.open_sources, loaded, workspace, servers)
-    rail = await asyncio.to_thread(_open_rail, workspace, session_id, loaded, sources)
+    options: dict[str, Any] = {"session": session_id, "settings": loaded, "sources": sources}
+    rail = await asyncio.to_thread(AsyncHandrail, workspace, on_permission="park", **options)
     try:
         await rail.in_pool(lambda: _open_state().save_workspace(os.path.realpath(workspace)))
         await rail.in_pool(lambda: _restore_mode(rail))
@@ -126,17 +125,6 @@ async def _open_session(
     except BaseException:
         await rail.close()
         raise
-
-
-def _open_rail(
-    workspace: str, session_id: str | None, loaded: LoadedSettings, sources: tuple[ToolSource, ...]
-) -> AsyncHandrail:
-    options: dict[str, Any] = {"sources": sources} if sources else {}
-    return AsyncHandrail(workspace, session=session_id, settings=loaded, on_permission=_ask_later, **options)
-
-
-def _ask_later(_: PermissionRequest) -> None:
-    """Parks each request: the session asks between calls."""
 
 
 def _restore_mode(rail: AsyncHandrail) -> None:

@@ -15,6 +15,7 @@ from handrail.protocol.errors import UsageError
 from handrail.protocol.records import list_matching_ids
 from handrail.protocol.text import to_one_line
 from handrail.settings import LoadedSettings, load, resolve_state_folder
+from handrail.settings.load import list_unknown_tools
 
 if TYPE_CHECKING:
     from handrail.api import ToolSource
@@ -101,7 +102,6 @@ def add_unknown_tool_notes(loaded: LoadedSettings) -> LoadedSettings:
     if not tools.enable and not tools.disable and all(rule.tool == "exec" for rule in loaded.rules):
         return loaded
     from handrail.inspection import build_tool_set  # noqa: PLC0415  few settings name other tools
-    from handrail.settings.rules import list_unknown_tools  # noqa: PLC0415
 
     try:
         offer = build_tool_set(loaded.settings)

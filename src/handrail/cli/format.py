@@ -1,11 +1,14 @@
-"""Texts for people that several commands share: events, times, sizes, gaps of undo."""
+"""Texts for people that several commands share: events, times, sizes, gaps of undo, refusals."""
 
 import os
 from collections.abc import Iterable
 from datetime import datetime
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from handrail.cli.output import can_show
+from handrail.cli.exits import FAILED
+from handrail.cli.output import can_show, print_json, warn
+from handrail.protocol.errors import ToolError
 from handrail.protocol.events import (
     BrokenEvent,
     ChangeEvent,
@@ -23,6 +26,7 @@ from handrail.protocol.events import (
 )
 from handrail.protocol.results import ToolResult
 from handrail.protocol.text import to_one_line, truncate
+from handrail.protocol.wire import encode
 
 if TYPE_CHECKING:
     from handrail.api import Handrail
@@ -132,3 +136,15 @@ def replace_home(text: str) -> str:
             text = text.replace(value, f"${name}")
     home = os.path.expanduser("~")
     return text.replace(home, "~") if home not in {"/", "~", ""} else text
+
+
+def print_refusal(options: SimpleNamespace, command: str, error: ToolError) -> int:
+    if options.json:
+        print_json(encode({"schema": f"handrail.{command}/1", "error": build_error_data(error)}))
+    else:
+        warn(f"{error.code}: {error.message}")
+    return FAILED
+
+
+def build_error_data(error: ToolError) -> dict[str, object]:
+    return {"code": error.code, "message": error.message, "details": error.details}

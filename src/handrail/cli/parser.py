@@ -185,6 +185,12 @@ def add_workspace_option(
     parser.add_argument("--workspace", metavar="DIR", help=help_text)
 
 
+def add_place_options(parser: "ArgumentParser") -> None:
+    """Adds --workspace and --json."""
+    add_workspace_option(parser)
+    add_json_option(parser)
+
+
 def add_common_options(parser: "ArgumentParser") -> None:
     """Adds the options of every command."""
     parser.add_argument("-q", "--quiet", action="store_true", help="no notes on stderr, only warnings and errors")

@@ -25,8 +25,8 @@ from handrail.tools.tool import Background, Outputs, ReadMarks, Tool
 if TYPE_CHECKING:
     from handrail.changes.recorder import Recorder
     from handrail.store.memories import Memories
+    from handrail.tools.command_environment import CommandEnvironment
     from handrail.tools.companions.skills import SkillBook
-    from handrail.tools.exec.environment import CommandEnvironment
     from handrail.tools.search import SessionSearch
 
 _NAME = r"[A-Za-z0-9_-]{1,64}"

@@ -19,10 +19,10 @@ from handrail.protocol.wire import decode_json, encode
 from handrail.runtime.pending_call import PendingCall
 from handrail.runtime.session import Session
 from handrail.store.audit import AuditRecord, note_audited, redact_arguments, redact_commands
+from handrail.store.conversation_state import truncate_with_reference
 from handrail.store.journal import PendingEvent
-from handrail.tools.file_tool import WholeFileMark, encode_mark
-from handrail.tools.text import truncate_with_reference
 from handrail.tools.tool import Output
+from handrail.workspace.pages import WholeFileMark, encode_mark
 from handrail.workspace.roots import clip_path
 
 if TYPE_CHECKING:

@@ -30,13 +30,13 @@ from handrail.settings import Settings
 from handrail.settings.units import parse_size
 from handrail.store.audit import AuditChain, AuditRecord, forget_runner
 from handrail.store.blobs import Blobs
+from handrail.store.conversation_state import ActiveSkills
 from handrail.store.database import Database
 from handrail.store.grants import GrantedFolders, GrantFiles, KnownTools
 from handrail.store.journal import SessionJournal
 from handrail.store.runner import Runner
 from handrail.store.state_dir import GRANTED, OPENED, StateFolder, check_session_id, make_private, save_workspace_path
-from handrail.store.transcript import ActiveSkills, fork_journal
-from handrail.tools.exec.environment import CommandEnvironment
+from handrail.tools.command_environment import CommandEnvironment
 from handrail.tools.tool import Tool
 from handrail.workspace.roots import Boundary, Root, open_extra_roots
 from handrail.workspace.workspace import Workspace
@@ -216,6 +216,8 @@ def open_session(options: SessionOptions) -> Session:
 
 def fork_session(session: Session, session_id: str) -> str:
     """Creates another session of the workspace with a copy of the transcript. Returns its id."""
+    from handrail.store.transcript import fork_journal  # noqa: PLC0415  few sessions are forked
+
     folder = os.path.join(os.path.dirname(session.folder), check_session_id(session_id))
     make_private(folder)
     fork_journal(session.journal, os.path.join(folder, "journal.db"), session_id)

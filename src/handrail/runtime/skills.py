@@ -8,7 +8,7 @@ from handrail.protocol.decisions import Narrowing
 from handrail.protocol.errors import ToolError
 from handrail.protocol.records import SkillEntry
 from handrail.runtime.registry import ToolSet
-from handrail.store.transcript import ActiveSkill, ActiveSkills
+from handrail.store.conversation_state import ActiveSkill, ActiveSkills
 from handrail.workspace.facts import build_command_fact
 from handrail.workspace.roots import Boundary, Root, is_inside, open_root
 from handrail.workspace.workspace import Workspace

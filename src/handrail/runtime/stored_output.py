@@ -6,9 +6,8 @@ from collections.abc import Iterator
 
 from handrail.protocol.errors import StoreError, ToolError
 from handrail.store.blobs import Blobs
+from handrail.store.conversation_state import build_output_reference, find_output, save_output
 from handrail.store.database import Database
-from handrail.store.transcript import find_output, save_output
-from handrail.tools.text import build_output_reference
 from handrail.tools.tool import OffloadedText
 
 _RAW_PREFIX = "printed:"

@@ -3,10 +3,9 @@
 from handrail.settings.declaration import Field
 from handrail.settings.errors import SettingsError
 from handrail.settings.load import load
-from handrail.settings.merge import LoadedSettings
+from handrail.settings.merge import LoadedSettings, Project
 from handrail.settings.model import Settings, list_settings
 from handrail.settings.paths import MANAGED_FILE, PROJECT_FILE, resolve_state_folder, resolve_user_file
-from handrail.settings.trust import Project
 
 __all__ = [
     "MANAGED_FILE",

@@ -1,20 +1,24 @@
-"""Loads the settings of a workspace from all sources."""
+"""The settings of a workspace from all sources, with the policy configuration that they declare."""
 
 import os
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import msgspec
 
+from handrail.protocol.decisions import MODES, Mode
+from handrail.protocol.text import escape_unprintable
 from handrail.settings.errors import (
     ADVICE,
     SettingsError,
     describe_refused,
     find_invalid_values,
+    find_similar,
+    list_first_problems,
     quote_path,
     truncate_repr,
 )
-from handrail.settings.merge import Layer, LoadedSettings, Merge
+from handrail.settings.merge import Layer, LoadedSettings, Merge, Project
 from handrail.settings.model import DEFAULTS, Settings, list_settings
 from handrail.settings.paths import (
     MANAGED_FILE,
@@ -25,11 +29,12 @@ from handrail.settings.paths import (
     resolve_state_folder,
     resolve_user_file,
 )
-from handrail.settings.trust import Project, read_file_trust
+from handrail.settings.units import parse_size
 
 if TYPE_CHECKING:
-    from handrail.policy.config import Rule
+    from handrail.policy.config import Grant, PolicyConfig, Rule, TrustedServer
 
+_ALWAYS_KNOWN_TOOLS = ("exec", "process", "*")
 _VARIABLES = {"mode": "HANDRAIL_MODE", "model": "HANDRAIL_MODEL"}
 _SHARED_FOLDERS = (".config", ".local", ".local/share")
 """Folders in the home folder where many programs keep files, credentials too."""
@@ -88,9 +93,7 @@ def _merge(
     merge.put_managed(managed)
     notes = [*remarks, *(ignored.note for ignored in merge.ignored)]
     if merge.rules and review:
-        from handrail.settings.rules import review_rules
-
-        notes += review_rules(tuple(merge.rules), [layer.source for layer in (managed, *layers) if layer.rules])
+        notes += _review_rules(tuple(merge.rules), [layer.source for layer in (managed, *layers) if layer.rules])
     return LoadedSettings(
         settings=Settings.from_values(_expand_home(merge.values, environ)),
         sources=merge.sources,
@@ -102,6 +105,16 @@ def _merge(
         managed=managed.values,
         project=project,
     )
+
+
+def _review_rules(rules: "tuple[Rule, ...]", sources: list[str]) -> tuple[str, ...]:
+    """Notes about the rules of all layers together. SettingsError: they cannot be used."""
+    from handrail.policy.rules.lint import review
+
+    faults = review(rules)
+    if problems := list_first_problems(escape_unprintable(fault.problem) for fault in faults if fault.is_error):
+        raise SettingsError(f"The rules cannot be used ({' and '.join(sources)})", problems, ADVICE)
+    return tuple(escape_unprintable(fault.problem) for fault in faults)
 
 
 def _read_file(path: str, kind: Literal["managed", "user", "project"]) -> tuple[Layer, str]:
@@ -132,6 +145,8 @@ def _read_project_layer(
     layer, digest = _read_file(path, "project")
     remark = ""
     if trusted is None:
+        from handrail.settings.trust import read_file_trust
+
         trusted, remark = read_file_trust(state or resolve_state_folder(environ), root, PROJECT_FILE, digest)
     project = Project(path=path, workspace=root, digest=digest, trusted=trusted, remark=remark)
     return msgspec.structs.replace(layer, trusted=trusted), project
@@ -226,3 +241,69 @@ def find_toolchain_objection(path: str, home: str, state: str) -> ToolchainObjec
 
 def _is_in(paths: set[str], folders: set[str]) -> bool:
     return any(os.path.commonpath((folder, path)) == folder for folder in folders for path in paths)
+
+
+# The policy configuration
+
+
+def build_policy_config(
+    loaded: LoadedSettings, mode: Mode | None = None, unattended: bool = False, grants: "tuple[Grant, ...]" = ()
+) -> "PolicyConfig":
+    """The policy configuration of a session. `mode` replaces that of the settings, within the managed one."""
+    config, settings = _load_policy(), loaded.settings
+    restricted = settings.restricted if settings.profile == "restricted" else None
+    return config.PolicyConfig(
+        mode=pick_stricter_mode(mode or settings.mode, find_managed_mode(loaded)),
+        unattended=unattended,
+        rules=loaded.rules,
+        grants=grants,
+        servers=list_trusted_servers(loaded),
+        outside=settings.paths.outside,
+        bulk_deleted=settings.bulk.deleted,
+        bulk_changed=settings.bulk.changed,
+        bulk_bytes=parse_size(settings.bulk.bytes),
+        restriction=config.RestrictedProfile(restricted.commands, restricted.folders) if restricted else None,
+        denied=settings.tools.deny,
+    )
+
+
+def list_trusted_servers(loaded: LoadedSettings) -> "tuple[TrustedServer, ...]":
+    """The servers whose tools the settings call read-only. A project counts once it is trusted, .mcp.json never."""
+    tables = ((name, table) for name, table in loaded.servers.items() if table.read_only or table.hints)
+    return tuple(_load_policy().TrustedServer(name, table.read_only, table.hints) for name, table in tables)
+
+
+def find_managed_mode(loaded: LoadedSettings) -> Mode:
+    """The loosest mode that the managed file allows."""
+    return cast("Mode", loaded.managed.get("mode", MODES[-1]))
+
+
+def pick_stricter_mode(one: Mode, other: Mode) -> Mode:
+    return one if MODES.index(one) <= MODES.index(other) else other
+
+
+def check_tools(loaded: LoadedSettings, names: Collection[str]) -> None:
+    """SettingsError: a rule names an unknown tool. Tools of other servers may appear later."""
+    if problems := list_unknown_tools(loaded, names):
+        raise SettingsError("The rules cannot be used", problems, ADVICE)
+
+
+def list_unknown_tools(loaded: LoadedSettings, names: Collection[str]) -> list[str]:
+    """A sentence for each rule about an unknown tool."""
+    config, known = _load_policy(), sorted({*names, *_ALWAYS_KNOWN_TOOLS})
+    return [
+        f"{config.describe_rule(rule)} is about the tool {truncate_repr(rule.tool)}; {_suggest_tool(rule.tool, known)}"
+        for rule in loaded.rules
+        if rule.tool not in known and not rule.tool.startswith(config.MCP_PREFIX)
+    ]
+
+
+def _suggest_tool(tool: str, known: list[str]) -> str:
+    similar = find_similar(tool.lower(), known)
+    return f"did you mean {similar}?" if similar else f"there is none of this name, but {', '.join(known)}"
+
+
+def _load_policy():  # the type is that of the module
+    from handrail.policy import config  # settings can be loaded without policy
+
+    return config

@@ -9,7 +9,6 @@ from handrail.protocol.text import escape_unprintable, truncate
 from handrail.settings.declaration import FILE_SOURCES, LayerKind
 from handrail.settings.errors import MAX_SHOWN_CHARACTERS
 from handrail.settings.model import DEFAULTS, Settings, list_settings
-from handrail.settings.trust import Project
 
 if TYPE_CHECKING:
     from handrail.policy.config import Rule
@@ -47,6 +46,19 @@ class IgnoredSetting(msgspec.Struct, frozen=True, kw_only=True):
     """The whole sentence for a person."""
     until_trusted: bool = False
     """Whether it would count if the user trusted the project."""
+
+
+class Project(msgspec.Struct, frozen=True, kw_only=True):
+    """The settings file of a workspace."""
+
+    path: str
+    workspace: str
+    """Its real path."""
+    digest: str
+    """The SHA-256 of the file. Trust is given to exactly this content."""
+    trusted: bool
+    remark: str = ""
+    """Why trust does not count, although it was given or may have been."""
 
 
 class LoadedSettings(msgspec.Struct, frozen=True, kw_only=True):

@@ -15,19 +15,6 @@ from handrail.settings.paths import PROJECT_FILE, is_located_in
 _MAX_FILE_BYTES = 16 * 1024 * 1024
 
 
-class Project(msgspec.Struct, frozen=True, kw_only=True):
-    """The settings file of a workspace."""
-
-    path: str
-    workspace: str
-    """Its real path."""
-    digest: str
-    """The SHA-256 of the file. Trust is given to exactly this content."""
-    trusted: bool
-    remark: str = ""
-    """Why trust does not count, although it was given or may have been."""
-
-
 class Trust(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """The SHA-256 of the files that are trusted."""
 

@@ -9,7 +9,7 @@ import msgspec
 from handrail.policy.config import MCP_PREFIX
 from handrail.policy.skills import parse_skill_command
 from handrail.protocol.decisions import Narrowing
-from handrail.store.transcript import ActiveSkill
+from handrail.store.conversation_state import ActiveSkill
 
 ALWAYS = frozenset({"display", "question", "todo", "memory", "skill_list", "skill_control"})
 """These tools work on the conversation only. A skill without the last two could never be deactivated."""

@@ -10,12 +10,15 @@ import threading
 import time
 import zlib
 from collections.abc import Collection, Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from handrail.kernel.files import write_all
 from handrail.protocol.errors import StoreError
 from handrail.store.database import CONTENTS, Database, Durability, copy_database
-from handrail.store.pack_files import PACK_FILES_SUFFIX, PackFiles, decompress_group
 from handrail.store.state_dir import flush_folder
+
+if TYPE_CHECKING:
+    from handrail.store.pack_files import PackFiles
 
 _CHUNK_BYTES = 1 << 20
 _BATCH_BYTES = 4 << 20
@@ -26,6 +29,8 @@ _MAX_SMALL_BYTES = 1 << 16
 _MIN_DATABASE_CONTENTS = 8
 """For fewer contents, such as those of a preview, no database is made."""
 _DATABASE_NAME = "small.db"
+_PACK_FILES_SUFFIX = "-packed"
+"""Comes after the name of the blob folder, in the name of the folder of pack files."""
 _GROUP_BYTES = 1 << 18
 """Bytes of small contents that are compressed together. Reading one content decompresses its group."""
 _HASH_DIGITS = 64
@@ -277,8 +282,7 @@ class _SmallContents:
         self._durability: Durability = durability
         self._opening = threading.Lock()
         self._database: Database | None = None
-        old = f"{folder}{PACK_FILES_SUFFIX}"
-        self._old_files = PackFiles(old) if os.path.isdir(old) else None
+        self._old_files = _open_pack_files(f"{folder}{_PACK_FILES_SUFFIX}")
         self._group: tuple[int, bytes] = (0, b"")
         """The last group that was read: its neighbours are mostly read next."""
 
@@ -306,7 +310,7 @@ class _SmallContents:
         group = self._group
         if group[0] != pack:
             found = self._open().row("SELECT data FROM pack WHERE id = ?", (pack,))
-            group = self._group = pack, decompress_group(found[0] if found else b"")
+            group = self._group = pack, _decompress_group(found[0] if found else b"")
         return group[1][start : start + size]
 
     def has(self, digest: str) -> bool:
@@ -357,6 +361,21 @@ class _SmallContents:
         return None
 
 
+def _open_pack_files(folder: str) -> "PackFiles | None":
+    if not os.path.isdir(folder):
+        return None
+    from handrail.store.pack_files import PackFiles  # noqa: PLC0415  only for the state of earlier versions
+
+    return PackFiles(folder)
+
+
+def _decompress_group(data: bytes) -> bytes:
+    try:
+        return zlib.decompress(data)
+    except (zlib.error, TypeError) as error:  # TypeError: a damaged row holds no bytes
+        raise StoreError(f"a kept content cannot be unpacked: {error}") from error
+
+
 def _split_groups(contents: list[tuple[bytes, bytes]]) -> Iterator[list[tuple[bytes, bytes]]]:
     group: list[tuple[bytes, bytes]] = []
     size = 0
@@ -375,7 +394,7 @@ def copy_blobs(source: str, target: str) -> None:
     import shutil  # noqa: PLC0415  slow to load, and few copy
 
     database = os.path.join(source, _DATABASE_NAME)
-    for ending in ("", PACK_FILES_SUFFIX):
+    for ending in ("", _PACK_FILES_SUFFIX):
         if os.path.isdir(source + ending):
             ignored = shutil.ignore_patterns(f"{_DATABASE_NAME}*")
             shutil.copytree(source + ending, target + ending, ignore=ignored, dirs_exist_ok=True)

@@ -159,6 +159,13 @@ class Database:
         rows = self.rows(statement, values)
         return rows[0] if rows else None
 
+    def copy_rows(self, source: "Database", insert: str, query: str, *values: int) -> bool:
+        """Inserts the rows of another database, within a transaction. Returns whether there were any."""
+        rows = source.rows(query, values)
+        for row in rows:
+            self.execute(insert, row)
+        return bool(rows)
+
     def pages(self, statement: str, key: int) -> Iterator[Row]:
         """The rows of a query with a limit, page after page. A page starts after the key, the first column of the last
         row. Keys without an order are damage and would be read for ever."""

@@ -1,11 +1,9 @@
 """Standing approvals of people, in small files of the state folder that last until they are revoked."""
 
-import fcntl
 import hashlib
 import os
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
-from datetime import UTC, datetime
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -13,8 +11,7 @@ import msgspec
 from handrail.protocol.errors import StoreError
 from handrail.protocol.permissions import OpenedFolder, StandingGrant
 from handrail.protocol.wire import UNREADABLE, decode_json, encode
-from handrail.settings.trust import Trust, TrustFile, build_trust_path, read_trust
-from handrail.store.state_dir import StateFolder, make_private, open_folder, open_private, write_private
+from handrail.store.state_dir import make_private, open_private, write_private
 
 _UNFINISHED = ".new"
 _REVOKED = ".revoked"
@@ -162,44 +159,6 @@ def load_variables(session: str, digest: str) -> dict[str, str] | None:
 
 def _open_variable_files(session: str) -> SmallFiles[dict[str, str]]:
     return SmallFiles(os.path.join(session, "environments"), dict[str, str], "environment variables")
-
-
-# Trust in projects, each by the exact bytes of its files
-
-
-def give_trust(state: StateFolder, workspace: str, digest: str, servers: str = "") -> Trust:
-    """Trusts a project as long as its settings file and its .mcp.json have these SHA-256 digests."""
-    trust = Trust(digest, datetime.now(UTC), servers)
-    with _lock_state(state):
-        _write_trust(state, {**read_trust(state.path), workspace: trust})
-    return trust
-
-
-def revoke_trust(state: StateFolder, workspace: str) -> bool:
-    """Revokes the trust in a project. Returns whether there was any."""
-    with _lock_state(state):
-        projects = read_trust(state.path)
-        if projects.pop(workspace, None) is None:
-            return False
-        _write_trust(state, projects)
-    return True
-
-
-@contextmanager
-def _lock_state(state: StateFolder) -> Generator[None]:
-    state.make()
-    with open_folder(state.path) as descriptor:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-
-
-def _write_trust(state: StateFolder, projects: dict[str, Trust]) -> None:
-    path = build_trust_path(state.path)
-    data = msgspec.json.format(msgspec.json.encode(TrustFile(projects=projects)), indent=1)
-    try:
-        write_private(path, data, _UNFINISHED)
-    except OSError as error:
-        raise StoreError(f"the record of trust {path} cannot be written: {error.strerror}") from error
 
 
 # Tools of other servers, as a person last approved or first met them

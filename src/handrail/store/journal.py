@@ -11,7 +11,7 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -34,7 +34,9 @@ from handrail.protocol.events import (
 from handrail.protocol.results import ToolResult
 from handrail.protocol.wire import UNREADABLE, decode_json, encode
 from handrail.store.database import Database, Row
-from handrail.store.listeners import Kinds, Listener, Listeners
+
+if TYPE_CHECKING:
+    from handrail.store.listeners import Kinds, Listener, Listeners
 
 PendingEvent = tuple[type[Event], dict[str, Any]]
 """An event without a number: its type and its own fields."""
@@ -117,7 +119,7 @@ class SessionJournal:
         self.runner = runner
         self.seq = self.last_seq()
         """The number of the last event that this process knows."""
-        self._listeners = Listeners(self._report_failure)
+        self._listeners: Listeners | None = None
         self._new_marks: dict[str, bytes] = {}
         """Marks that go with the next transaction."""
         self._known_marks: dict[str, bytes] = {}
@@ -235,7 +237,7 @@ class SessionJournal:
             self.seq += len(events)
             self._known_marks.update(marks)
             self._new_marks.clear()
-            if self._listeners.everyone:
+            if self._listeners is not None:
                 self._listeners.put(events)
 
     def _number(self, pending: tuple[PendingEvent, ...], context: bytearray | None) -> tuple[list[Event], list[Any]]:
@@ -270,10 +272,14 @@ class SessionJournal:
 
     # Listeners
 
-    def subscribe(self, listener: Listener, kinds: Kinds | None = None) -> Callable[[], None]:
+    def subscribe(self, listener: "Listener", kinds: "Kinds | None" = None) -> Callable[[], None]:
         """Calls the listener with every later event, or those of some kinds, in order. Returns a function to stop."""
+        from handrail.store.listeners import Listeners  # noqa: PLC0415  most calls from a shell have none
+
         with self.database.lock:
             self._catch_up()
+            if self._listeners is None:
+                self._listeners = Listeners(self._report_failure)
             return self._listeners.add(listener, self.seq, kinds)
 
     def deliver(self) -> None:
@@ -281,7 +287,7 @@ class SessionJournal:
 
         Only `append` does it itself. Other writers leave it to their callers, who may hold locks that a listener needs.
         """
-        if self._listeners.outbox:
+        if self._listeners is not None:
             self._listeners.deliver()
 
     def _report_failure(self, kind: str) -> None:
@@ -291,7 +297,7 @@ class SessionJournal:
 
     def _catch_up(self) -> None:
         """Moves on to the last number. Listeners get the events of other processes."""
-        if not self._listeners.everyone:
+        if self._listeners is None or not self._listeners.everyone:
             self.seq = self.last_seq()
             return
         found = list(self.events(self.seq))
@@ -460,8 +466,7 @@ def list_calls(database: Database, *states: str) -> list[OpenCall]:
 
 def copy_marks(source: Database, target: Database) -> None:
     """Copies the marks of all files, within a transaction of the target."""
-    for row in source.rows("SELECT path, mark FROM seen"):
-        target.execute("INSERT INTO seen VALUES (?, ?)", row)
+    target.copy_rows(source, "INSERT INTO seen VALUES (?, ?)", "SELECT path, mark FROM seen")
 
 
 @cache

@@ -11,8 +11,6 @@ import msgspec
 from handrail.protocol.errors import StoreError
 from handrail.protocol.wire import decode_msgpack
 
-PACK_FILES_SUFFIX = "-packed"
-"""Comes after the name of the blob folder, in the name of the folder of pack files."""
 _PACK_NAME = ".pack"
 _END = struct.Struct(">QI")
 """The start of the table, and its checksum."""
@@ -57,8 +55,8 @@ class PackFiles:
             try:
                 with open(position.path, "rb") as file:
                     file.seek(position.group.start)
-                    group = self._group = key, decompress_group(file.read(position.group.length))
-            except OSError as error:
+                    group = self._group = key, zlib.decompress(file.read(position.group.length))
+            except (OSError, zlib.error) as error:
                 raise StoreError(f"a kept content cannot be unpacked: {error}") from error
         return group[1][position.start : position.start + position.size]
 
@@ -87,13 +85,6 @@ class PackFiles:
                     positions.update(_read_positions(path))
             self._positions = positions
         return self._positions
-
-
-def decompress_group(data: bytes) -> bytes:
-    try:
-        return zlib.decompress(data)
-    except (zlib.error, TypeError) as error:  # TypeError: a damaged row holds no bytes
-        raise StoreError(f"a kept content cannot be unpacked: {error}") from error
 
 
 def _read_positions(path: str) -> dict[str, _FilePosition]:

@@ -219,11 +219,9 @@ def _make_key(path: str) -> None:
 @contextlib.contextmanager
 def _make_locked_folder(around: str, prefix: str = "") -> Generator[str]:
     """Makes a new folder that is removed after the `with`. Yields its real path."""
-    import tempfile  # noqa: PLC0415  slow to load, and few sessions make folders
-
     descriptor, folder = -1, ""
     while descriptor < 0:  # another process may remove it as stale before it is locked
-        folder = tempfile.mkdtemp(prefix=prefix, dir=around)
+        folder = _load_tempfile().mkdtemp(prefix=prefix, dir=around)
         descriptor = lock_folder(folder)
     try:
         yield os.path.realpath(folder)
@@ -232,12 +230,16 @@ def _make_locked_folder(around: str, prefix: str = "") -> Generator[str]:
         os.close(descriptor)
 
 
+def _load_tempfile():  # the type is that of the module
+    import tempfile  # noqa: PLC0415  slow to load, and few sessions make folders
+
+    return tempfile
+
+
 @contextlib.contextmanager
 def make_temporary_folder(prefix: str, around: str | None = None) -> Generator[str]:
     """Makes a new folder that is removed after the `with`, after stale folders of this prefix."""
-    import tempfile  # noqa: PLC0415  as above
-
-    around = around or tempfile.gettempdir()
+    around = around or _load_tempfile().gettempdir()
     _remove_stale_folders(around, lambda: None, prefix)
     with _make_locked_folder(around, prefix) as folder:
         yield folder

@@ -74,7 +74,7 @@ def build_edit_tool(seen: ReadMarks, records: "Recorder") -> Tool:
 
 def _plan(view: FileView, arguments: EditArguments) -> "FilePlan":
     from handrail.edit.omission import refuse_omission  # noqa: PLC0415  engine room
-    from handrail.tools.file_commit import FileChange, FilePlan, check_hard_links  # noqa: PLC0415  engine room
+    from handrail.tools.file_commit import build_file_plan, check_hard_links  # noqa: PLC0415  engine room
     from handrail.tools.text_edit import replace_text  # noqa: PLC0415  engine room
 
     path, old, new = arguments.path, arguments.old_text, arguments.new_text
@@ -88,13 +88,7 @@ def _plan(view: FileView, arguments: EditArguments) -> "FilePlan":
     finally:
         view.refuse_stale(target)  # it precedes all other errors, and waits for the hash, which ran in a thread
     diff = edit.build_diff(target.real)
-    return FilePlan(
-        subject=target.real,
-        changes=(FileChange(target, edit.data, diff, target.mode),),
-        preview=diff.text,
-        is_truncated=diff.truncated,
-        describe=partial(_describe, target, edit, diff),
-    )
+    return build_file_plan(target, edit.data, diff, partial(_describe, target, edit, diff))
 
 
 def _refuse_same(old: str, new: str) -> None:

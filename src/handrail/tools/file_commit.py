@@ -22,12 +22,13 @@ from handrail.edit.diff import NO_DIFF, Diff, build_unified_diff
 from handrail.protocol.changes import Change, ChangeSet, State
 from handrail.protocol.errors import ToolError
 from handrail.store.change_log import ChangeSetRecord, Step
-from handrail.tools.file_tool import FileTarget, WholeFileMark, encode_mark
+from handrail.tools.file_tool import FileTarget
 from handrail.tools.tool import Context, Output, ReadMarks
 from handrail.workspace.atomic import build_temporary_name, replace, sync_folder
 from handrail.workspace.errors import to_tool_error
 from handrail.workspace.file_state import Content, FileSnapshot, build_executable_mode, start_hash
 from handrail.workspace.in_place import WriteResult
+from handrail.workspace.pages import WholeFileMark, encode_mark
 from handrail.workspace.resolve import NewFolders, ResolvedParent
 from handrail.workspace.roots import clip_path
 from handrail.workspace.text import decode_text
@@ -209,6 +210,25 @@ class FilePlan(msgspec.Struct, frozen=True, kw_only=True):
             warnings=(*output.warnings, *filter(None, broken), *problems),
             changes=changes,
         )
+
+
+def build_file_plan(
+    target: FileTarget,
+    data: bytes,
+    diff: Diff,
+    describe: Callable[[CommitResult], Output],
+    *,
+    preview: str = "",
+    binary: bool = False,
+) -> FilePlan:
+    """The plan that writes one file. `preview` is the diff by default. `binary`: the old bytes are no text."""
+    return FilePlan(
+        subject=target.real,
+        changes=(FileChange(target, data, diff, target.mode, binary=binary),),
+        preview=preview or diff.text,
+        is_truncated=diff.truncated,
+        describe=describe,
+    )
 
 
 def build_removal(target: FileTarget) -> FileChange:

@@ -20,11 +20,11 @@ from handrail.policy.names import find_protection
 from handrail.protocol.changes import Preview, State
 from handrail.protocol.errors import ToolError
 from handrail.protocol.tool_spec import ToolSpec
-from handrail.protocol.wire import get_json_decoder
 from handrail.tools.text import MAX_TEXT_BYTES
 from handrail.tools.tool import Context, Output, ReadMarks, Tool, Touches
 from handrail.workspace.errors import to_tool_error
 from handrail.workspace.file_state import FileSnapshot, hash_range, read_file_snapshot, read_state
+from handrail.workspace.pages import PageMark, WholeFileMark, decode_mark, encode_mark
 from handrail.workspace.resolve import READ_FILE, ResolvedParent, closing_descriptor
 from handrail.workspace.roots import clip_path
 from handrail.workspace.text import SAMPLE_BYTES, decode_text
@@ -35,24 +35,6 @@ if TYPE_CHECKING:
 
 
 # The state of a file before a tool changes it
-
-
-class WholeFileMark(msgspec.Struct, frozen=True, tag="whole"):
-    """The session has seen all bytes of a file."""
-
-    hash: str
-
-
-class PageMark(msgspec.Struct, frozen=True, tag="part"):
-    """The session has seen one page of a large file."""
-
-    hash: str
-    start: int
-    length: int
-
-
-_decode_mark = get_json_decoder(WholeFileMark | PageMark).decode
-encode_mark = msgspec.json.Encoder().encode
 
 
 class FileTarget(msgspec.Struct, frozen=True):
@@ -107,7 +89,7 @@ class FileTarget(msgspec.Struct, frozen=True):
         """Whether the session saw other bytes than those there now."""
         if self.mark is None or self.snapshot is None:
             return False
-        seen = _decode_mark(self.mark)
+        seen = decode_mark(self.mark)
         return seen.hash != (self.snapshot.hash if isinstance(seen, WholeFileMark) else self.page_hash)
 
 
@@ -216,7 +198,7 @@ class FileView:
 
     def _describe_changed_lines(self, target: FileTarget) -> str:
         """The lines that changed. Empty if the bytes that the session saw were not stored."""
-        seen = _decode_mark(target.mark) if target.mark is not None else None
+        seen = decode_mark(target.mark) if target.mark is not None else None
         stored = self._recorder.content(seen.hash) if isinstance(seen, WholeFileMark) else None
         old = decode_text(stored) if stored is not None else None
         new = decode_text(target.data) if target.data is not None else None
@@ -244,7 +226,7 @@ def _convert_errors(path: str) -> Generator[None]:
 
 def _hash_page(parent: ResolvedParent, mark: bytes) -> str | None:
     """Hash of the bytes that are now where the session saw a page. None if it saw the whole file."""
-    seen = _decode_mark(mark)
+    seen = decode_mark(mark)
     if not isinstance(seen, PageMark):
         return None
     with closing_descriptor(os.open(parent.name, READ_FILE, dir_fd=parent.folder)) as descriptor:

@@ -14,7 +14,7 @@ from handrail.edit.omission import refuse_omission
 from handrail.protocol.errors import ToolError
 from handrail.protocol.tool_spec import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
-from handrail.tools.file_commit import CommitResult, FileChange, FilePlan, check_hard_links
+from handrail.tools.file_commit import CommitResult, FilePlan, build_file_plan, check_hard_links
 from handrail.tools.file_tool import FileTarget, FileView, build_file_tool
 from handrail.tools.text import MAX_TEXT_BYTES, format_count
 from handrail.tools.text_edit import TextReplacement, describe_tolerance, render_diff_body, replace_text
@@ -108,13 +108,7 @@ def _plan(view: FileView, arguments: MultiEditArguments) -> FilePlan:
     diff = build_unified_diff(old.text if old else "", new.text if new else "", target.real)
     if last.data == data:
         raise ToolError("NO_CHANGE", f"After all edits {clip_path(path)} is what it was. Nothing was changed.")
-    return FilePlan(
-        subject=target.real,
-        changes=(FileChange(target, last.data, diff, target.mode),),
-        preview=diff.text,
-        is_truncated=diff.truncated,
-        describe=partial(_describe, target, edits, diff),
-    )
+    return build_file_plan(target, last.data, diff, partial(_describe, target, edits, diff))
 
 
 def _replace_all(view: FileView, data: bytes, arguments: MultiEditArguments) -> list[TextReplacement]:

@@ -118,22 +118,17 @@ class NewOutput(msgspec.Struct, frozen=True):
     """Bytes after the text that are in the log already."""
 
 
-def poll(process: ProcessSession, room: int, cancelled: Callable[[], bool]) -> NewOutput:
-    """Takes the output since the last poll, at most `room` bytes. If there is none, waits a little for it."""
-    until = time.monotonic() + _WAIT_SECONDS
+def poll(
+    process: ProcessSession, room: int, cancelled: Callable[[], bool] = lambda: False, seconds: float = _WAIT_SECONDS
+) -> NewOutput:
+    """Takes the output since the last poll, at most `room` bytes. If there is none, waits these seconds for it."""
+    until = time.monotonic() + seconds
     while True:
         news, has_ended = _read_new(process, room)
         if news.end > news.start or news.skipped or has_ended or cancelled() or time.monotonic() >= until:
             _store_position(process, news.end)
             return news
         time.sleep(_PAUSE_SECONDS)
-
-
-def take_new_output(process: ProcessSession, room: int) -> NewOutput:
-    """The same without waiting."""
-    news, _ = _read_new(process, room)
-    _store_position(process, news.end)
-    return news
 
 
 def _store_position(process: ProcessSession, position: int) -> None:

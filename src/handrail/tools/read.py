@@ -10,21 +10,22 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
-from handrail.edit.lines import count_lines
 from handrail.protocol.errors import ToolError
 from handrail.protocol.results import MAX_IMAGE_BYTES, Attachment, find_image_type
 from handrail.protocol.tool_spec import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
-from handrail.tools.file_tool import PageMark, WholeFileMark, encode_mark
-from handrail.tools.text import OUTPUT
+from handrail.store.conversation_state import OUTPUT
 from handrail.tools.tool import Context, Output, Outputs, ReadMarks, Tool, Touches
 from handrail.workspace.errors import to_tool_error
 from handrail.workspace.file_state import hash_range, read_contents
 from handrail.workspace.pages import (
     LineIndexes,
+    PageMark,
     TextPage,
+    WholeFileMark,
     build_text_page,
     build_whole_page,
+    encode_mark,
     read_large_page,
     read_row_page,
 )
@@ -164,7 +165,7 @@ def _read_output(outputs: Outputs, arguments: ReadArguments, budget: int) -> Out
         digest = hash_range(descriptor, 0, size)
     finally:
         os.close(descriptor)
-    _check_offset(arguments, page.total or 0)
+    _check_offset(arguments, page)
     described = ReadData(
         path=arguments.path,
         size=size,
@@ -178,14 +179,14 @@ def _read_output(outputs: Outputs, arguments: ReadArguments, budget: int) -> Out
 
 
 def _cut_page(text: str, arguments: ReadArguments, budget: int) -> TextPage:
-    total = count_lines(text)
-    _check_offset(arguments, total)
-    return build_text_page(text, total, arguments.offset, arguments.limit, budget)
+    page = build_text_page(text, arguments.offset, arguments.limit, budget)
+    _check_offset(arguments, page)
+    return page
 
 
-def _check_offset(arguments: ReadArguments, total: int) -> None:
-    if arguments.offset > max(total, 1):
-        raise _build_past_end_error(arguments, total)
+def _check_offset(arguments: ReadArguments, page: TextPage) -> None:
+    if arguments.offset > max(page.total or 0, 1):
+        raise _build_past_end_error(arguments, page.total)
 
 
 def _build_past_end_error(arguments: ReadArguments, total: int | None) -> ToolError:

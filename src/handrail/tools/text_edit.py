@@ -18,12 +18,8 @@ from handrail.edit.lines import (
 from handrail.edit.match import EditMatch, match_edit
 from handrail.protocol.errors import ToolError
 from handrail.tools.text import MAX_TEXT_BYTES
-from handrail.workspace.text import (
-    Encoding,
-    LineEnding,
-    LosslessText,
-    replace_surrogates,
-)
+from handrail.workspace.lossless_text import LosslessText, replace_surrogates
+from handrail.workspace.text import Encoding, LineEnding
 
 Occurrence = Literal["unique", "first", "all"]
 

@@ -85,7 +85,7 @@ class _NewContent(msgspec.Struct, frozen=True):
 
 def _plan(view: FileView, arguments: WriteArguments) -> "FilePlan":
     from handrail.edit.omission import refuse_omission_in_file  # noqa: PLC0415  engine room
-    from handrail.tools.file_commit import FileChange, FilePlan, check_hard_links  # noqa: PLC0415  engine room
+    from handrail.tools.file_commit import build_file_plan, check_hard_links  # noqa: PLC0415  engine room
 
     target = view.open_target(arguments.path, _MAX_DIFF_BYTES)
     view.refuse_stale(target)
@@ -95,14 +95,9 @@ def _plan(view: FileView, arguments: WriteArguments) -> "FilePlan":
     new = _encode(arguments.content, *_find_format(target, old), clip_path(arguments.path))
     check_hard_links(target, new.data)
     diff = _build_diff(target, old, new, arguments.content)
-    is_binary = target.data is not None and old is None
-    return FilePlan(
-        subject=target.real,
-        changes=(FileChange(target, new.data, diff, target.mode, binary=is_binary),),
-        preview=diff.text or "(no change)\n",
-        is_truncated=diff.truncated,
-        describe=partial(_describe, target, new, diff),
-    )
+    preview, is_binary = diff.text or "(no change)\n", target.data is not None and old is None
+    describe = partial(_describe, target, new, diff)
+    return build_file_plan(target, new.data, diff, describe, preview=preview, binary=is_binary)
 
 
 def _find_format(target: FileTarget, text: DecodedText | None) -> tuple[Encoding, LineEnding]:

@@ -1,4 +1,4 @@
-"""Cuts pages of lines out of texts of any size."""
+"""Pages of lines of texts of any size, with the marks of what a session has seen."""
 
 import codecs
 import os
@@ -11,7 +11,7 @@ from itertools import chain, islice
 
 import msgspec
 
-from handrail.edit.lines import count_lines
+from handrail.protocol.wire import get_json_decoder
 from handrail.workspace.file_state import read_chunks
 from handrail.workspace.text import Encoding, LineEnding, decode_page, find_byte_order_mark, trim_cut_character
 
@@ -48,18 +48,42 @@ class LargePage(msgspec.Struct, frozen=True):
     line_ending: LineEnding
 
 
+class WholeFileMark(msgspec.Struct, frozen=True, tag="whole"):
+    """The session has seen all bytes of a file."""
+
+    hash: str
+
+
+class PageMark(msgspec.Struct, frozen=True, tag="part"):
+    """The session has seen one page of a large file."""
+
+    hash: str
+    start: int
+    length: int
+
+
+decode_mark = get_json_decoder(WholeFileMark | PageMark).decode
+encode_mark = msgspec.json.Encoder().encode
+
+
 def build_whole_page(text: str, limit: int, budget: int) -> TextPage | None:
     """All of a short text. None if it may not fit one page."""
     if len(text) > min(budget, MAX_LINE_CHARACTERS):
         return None
-    total = count_lines(text)
+    total = _count_lines(text)
     return TextPage(text, 1, total, total, None) if total <= limit else None
 
 
-def build_text_page(text: str, total: int, offset: int, limit: int, budget: int) -> TextPage:
-    """The page of a text that begins at a line, or at a line counted from the end."""
+def build_text_page(text: str, offset: int, limit: int, budget: int) -> TextPage:
+    """The page of a text at a line, or at a line counted from the end; `returned` is 0 past the last line."""
+    total = _count_lines(text)
     start = max(0, total + offset) if offset < 0 else offset - 1
-    return _build_page(*_fit_to_budget(_take_lines(text, start, limit), budget), start, total)
+    lines = _take_lines(text, start, limit) if start < total else ()
+    return _build_page(*_fit_to_budget(lines, budget), start, total)
+
+
+def _count_lines(text: str) -> int:
+    return text.count("\n") + (not text.endswith("\n") and text != "")
 
 
 def read_large_page(

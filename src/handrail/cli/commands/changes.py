@@ -8,9 +8,9 @@ from typing import Any, Literal
 from handrail.api import Handrail
 from handrail.cli.context import load_settings, resolve_workspace
 from handrail.cli.exits import FAILED, OK
-from handrail.cli.format import format_time, list_change_gaps, render_undo_gaps
+from handrail.cli.format import format_time, list_change_gaps, print_refusal, render_undo_gaps
 from handrail.cli.output import can_show, print_json, print_note, print_out, render_table, warn
-from handrail.cli.parser import Command, add_json_option, add_workspace_option
+from handrail.cli.parser import Command, add_place_options
 from handrail.cli.usage import parse_number
 from handrail.protocol.changes import ChangeRecord
 from handrail.protocol.errors import ToolError
@@ -23,8 +23,7 @@ def _add_diff_arguments(parser: ArgumentParser) -> None:
     which = parser.add_mutually_exclusive_group()
     which.add_argument("number", metavar="N", nargs="?", type=parse_number(1), help="the change (the last in effect)")
     which.add_argument("--turn", action="store_true", help="everything of the last turn")
-    add_workspace_option(parser)
-    add_json_option(parser)
+    add_place_options(parser)
 
 
 def run_diff(options: SimpleNamespace) -> int:
@@ -72,8 +71,7 @@ def _add_redo_arguments(parser: ArgumentParser) -> None:
     resolve = parser.add_mutually_exclusive_group()
     resolve.add_argument("--with-later", action="store_true", help="take later changes of the same files back too")
     resolve.add_argument("--lines", action="store_true", help="where a file was changed since, only what is as it was")
-    add_workspace_option(parser)
-    add_json_option(parser)
+    add_place_options(parser)
 
 
 def run_redo(options: SimpleNamespace) -> int:
@@ -166,12 +164,3 @@ def _print_preview(options: SimpleNamespace, text: str) -> int:
         print_out(text)
         print_note("nothing was changed")
     return OK
-
-
-def print_refusal(options: SimpleNamespace, command: str, error: ToolError) -> int:
-    if options.json:
-        body = {"code": error.code, "message": error.message, "details": error.details}
-        print_json(encode({"schema": f"handrail.{command}/1", "error": body}))
-    else:
-        warn(f"{error.code}: {error.message}")
-    return FAILED

@@ -9,7 +9,6 @@ import shutil
 import sys
 import tempfile
 import time
-from argparse import ArgumentParser
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager, redirect_stderr
 from functools import partial
@@ -108,13 +107,8 @@ _SCRIPT = (
 _SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"
 
 
-def run(options: SimpleNamespace) -> int:
-    """Plays the demo. Exit 1 if a check fails."""
-    return play(options)
-
-
 def play(options: SimpleNamespace, flags: Mapping[str, object] | None = None) -> int:
-    """Plays the demo with settings of its own, and with `flags`."""
+    """Plays the demo with settings of its own, and with `flags`. Exit 1 if a check fails."""
     checks = DemoChecks()
     with redirect_stderr(sys.stdout), _open_sample_folder():
         print_note(
@@ -278,14 +272,10 @@ def _find_python() -> tuple[dict[str, str], tuple[str, ...]]:
     return {"PATH": f"{home}/bin:{_SYSTEM_PATH}"}, (home,)
 
 
-def _add_arguments(parser: ArgumentParser) -> None:
-    add_plain_option(parser)
-
-
 COMMANDS = {
     "demo": Command(
-        run,
-        _add_arguments,
+        play,
+        add_plain_option,
         ("handrail demo", "handrail demo --plain"),
         {FAILED: "something was not as it should be; it is named"},
     ),

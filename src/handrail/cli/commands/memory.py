@@ -8,7 +8,7 @@ from handrail.cli.context import open_state_folder, resolve_workspace
 from handrail.cli.exits import FAILED, OK, CommandFailed
 from handrail.cli.format import format_time
 from handrail.cli.output import print_json, print_note, print_out, render_table
-from handrail.cli.parser import Command, add_json_option, add_workspace_option
+from handrail.cli.parser import Command, add_place_options
 from handrail.cli.usage import parse_nonempty_text
 from handrail.protocol.errors import ToolError
 from handrail.protocol.records import Memory, list_matching_ids
@@ -71,18 +71,13 @@ def _find_note(options: SimpleNamespace) -> tuple[str, Memory]:
     )
 
 
-def _add_arguments(parser: ArgumentParser) -> None:
-    add_workspace_option(parser)
-    add_json_option(parser)
-
-
 def _add_one_note_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("id", metavar="ID", type=parse_nonempty_text, help="the note, or the beginning of its id")
-    _add_arguments(parser)
+    add_place_options(parser)
 
 
 COMMANDS = {
-    "memory": Command(run, _add_arguments, ("handrail memory", "handrail memory --json | jq '.notes[].title'")),
+    "memory": Command(run, add_place_options, ("handrail memory", "handrail memory --json | jq '.notes[].title'")),
     "memory show": Command(
         run_show,
         _add_one_note_arguments,

@@ -21,7 +21,7 @@ from handrail.cli.context import (
 from handrail.cli.exits import FAILED, OK, USAGE, WAITING, CommandFailed
 from handrail.cli.format import format_time
 from handrail.cli.output import can_show, print_json, print_note, print_out, render_table, warn
-from handrail.cli.parser import Command, add_json_option, add_mode_option, add_workspace_option
+from handrail.cli.parser import Command, add_json_option, add_mode_option, add_place_options, add_workspace_option
 from handrail.cli.usage import parse_number, parse_past_time
 from handrail.inspection import (
     MODE_TABLE,
@@ -356,11 +356,6 @@ def _add_explain_arguments(parser: ArgumentParser) -> None:
     add_json_option(parser)
 
 
-def _add_test_arguments(parser: ArgumentParser) -> None:
-    add_workspace_option(parser)
-    add_json_option(parser)
-
-
 def _add_replay_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--since",
@@ -370,8 +365,7 @@ def _add_replay_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--session", metavar="ID", help="one session (all of the workspace)")
     add_mode_option(parser)
-    add_workspace_option(parser)
-    add_json_option(parser)
+    add_place_options(parser)
 
 
 COMMANDS = {
@@ -394,7 +388,7 @@ COMMANDS = {
     ),
     "policy test": Command(
         run_test,
-        _add_test_arguments,
+        add_place_options,
         ("handrail policy test", "handrail policy test --workspace . --json"),
         {FAILED: "an example does not come out as its rule says"},
     ),

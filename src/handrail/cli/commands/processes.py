@@ -13,8 +13,9 @@ from typing import Literal
 from handrail.cli.context import open_state_folder, resolve_workspace
 from handrail.cli.exits import FAILED, OK, USAGE, CommandFailed
 from handrail.cli.files import silence
+from handrail.cli.format import build_error_data, print_refusal
 from handrail.cli.output import can_show, print_json, print_note, print_out, render_table, warn
-from handrail.cli.parser import Command, add_json_option, add_workspace_option
+from handrail.cli.parser import Command, add_place_options, add_workspace_option
 from handrail.cli.usage import parse_number
 from handrail.processes import StoredProcess, list_processes
 from handrail.protocol.errors import ToolError
@@ -108,7 +109,7 @@ def run_forward(options: SimpleNamespace) -> int:
             print_out(f"http://{_LOOPBACK}:{own}/ leads to port {options.port} of {process.id}; Ctrl-C ends it\n")
             forward(listener)
     except ToolError as error:
-        return _print_refusal(options, error)
+        return print_refusal(options, "processes", error)
     try:
         print_note(f"{process.id}: {_describe(process)}")
     except ToolError:
@@ -182,7 +183,7 @@ def _stop_all(options: SimpleNamespace, running: list[StoredProcess]) -> int:
         try:
             ended.append(process.stop())
         except ToolError as error:
-            errors.append({"id": process.id, **_build_error_data(error)})
+            errors.append({"id": process.id, **build_error_data(error)})
     if options.json:
         print_json(encode({"schema": _SCHEMA, "processes": ended, "errors": errors}))
     else:
@@ -213,7 +214,7 @@ def _act(options: SimpleNamespace, process: StoredProcess, deed: str, action: Ca
     try:
         record = action()
     except ToolError as error:
-        return _print_refusal(options, error)
+        return print_refusal(options, "processes", error)
     if options.json:
         print_json(encode({"schema": _SCHEMA, "process": record}))
     else:
@@ -221,23 +222,10 @@ def _act(options: SimpleNamespace, process: StoredProcess, deed: str, action: Ca
     return OK
 
 
-def _print_refusal(options: SimpleNamespace, error: ToolError) -> int:
-    if options.json:
-        print_json(encode({"schema": _SCHEMA, "error": _build_error_data(error)}))
-    else:
-        warn(f"{error.code}: {error.message}")
-    return FAILED
-
-
-def _build_error_data(error: ToolError) -> dict[str, object]:
-    return {"code": error.code, "message": error.message, "details": error.details}
-
-
 def _add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--session", metavar="ID", help="those of one session (all of the workspace)")
     parser.add_argument("--all", action="store_true", help="those of every workspace")
-    add_workspace_option(parser)
-    add_json_option(parser)
+    add_place_options(parser)
 
 
 def _add_log_arguments(parser: ArgumentParser) -> None:
@@ -252,8 +240,7 @@ def _add_write_arguments(parser: ArgumentParser) -> None:
     _add_id(parser)
     parser.add_argument("text", metavar="TEXT", nargs="?", help="a line; - sends what stdin has, as it is")
     parser.add_argument("--eof", action="store_true", help="end its input afterwards")
-    add_workspace_option(parser)
-    add_json_option(parser)
+    add_place_options(parser)
 
 
 def _add_forward_arguments(parser: ArgumentParser) -> None:
@@ -269,14 +256,12 @@ def _add_stop_arguments(parser: ArgumentParser) -> None:
     _add_id(parser, nargs="?")
     parser.add_argument("--session", metavar="ID", help="those of a session")
     parser.add_argument("--all", action="store_true", help="those of every workspace")
-    add_workspace_option(parser)
-    add_json_option(parser)
+    add_place_options(parser)
 
 
 def _add_remove_arguments(parser: ArgumentParser) -> None:
     _add_id(parser)
-    add_workspace_option(parser)
-    add_json_option(parser)
+    add_place_options(parser)
 
 
 def _add_id(parser: ArgumentParser, nargs: Literal["?"] | None = None) -> None:

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from handrail.cli.context import load_settings, open_state_folder, resolve_workspace, resolve_workspace_session
 from handrail.cli.exits import FAILED, OK, CommandFailed
 from handrail.cli.output import print_json, print_note, print_out, render_table, warn
-from handrail.cli.parser import Command, add_json_option, add_workspace_option
+from handrail.cli.parser import Command, add_place_options
 from handrail.protocol.errors import ToolError
 from handrail.protocol.wire import encode
 from handrail.replay.player import SessionReplay, replay_session
@@ -72,8 +72,7 @@ def _print_replay(replay: SessionReplay) -> None:
 def _add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("task", metavar="SESSION", help="the id of the session, or its beginning")
     parser.add_argument("--keep", metavar="DIR", help="play it in this new folder, and leave that")
-    add_workspace_option(parser)
-    add_json_option(parser)
+    add_place_options(parser)
 
 
 COMMANDS = {

@@ -9,7 +9,7 @@ from msgspec import to_builtins
 from handrail.cli.context import load_settings, resolve_workspace
 from handrail.cli.exits import FAILED, OK, CommandFailed
 from handrail.cli.output import print_json, print_note, print_out, render_table, warn
-from handrail.cli.parser import Command, add_json_option, add_workspace_option
+from handrail.cli.parser import Command, add_place_options
 from handrail.cli.usage import parse_nonempty_text
 from handrail.inspection import find_skill, load_skills
 from handrail.protocol.records import SkillEntry
@@ -106,19 +106,13 @@ def _list_rules(skill: Skill) -> tuple[str, ...]:
     return (f"skill.{skill.name}: {others}", *(f"skill.{skill.name}: {text}" for text in limited))
 
 
-def _add_arguments(parser: ArgumentParser) -> None:
-    add_workspace_option(parser)
-    add_json_option(parser)
-
-
 def _add_show_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME", type=parse_nonempty_text, help="the skill")
-    add_workspace_option(parser)
-    add_json_option(parser)
+    add_place_options(parser)
 
 
 COMMANDS = {
-    "skills": Command(run, _add_arguments, ("handrail skills", "handrail skills show commit")),
+    "skills": Command(run, add_place_options, ("handrail skills", "handrail skills show commit")),
     "skills show": Command(
         run_show,
         _add_show_arguments,

@@ -9,7 +9,7 @@ from handrail.cli.context import open_state_folder, resolve_workspace
 from handrail.cli.exits import OK, CommandFailed
 from handrail.cli.format import format_time
 from handrail.cli.output import print_json, print_note, print_out, render_table
-from handrail.cli.parser import Command, add_json_option, add_workspace_option
+from handrail.cli.parser import Command, add_place_options
 from handrail.protocol.text import to_one_line
 from handrail.protocol.wire import encode
 from handrail.settings import PROJECT_FILE, LoadedSettings, Project, load
@@ -150,8 +150,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--revoke", action="store_true", help="no longer trust this project")
     form.add_argument("--list", action="store_true", help="the projects that are trusted")
-    add_workspace_option(parser)
-    add_json_option(parser)
+    add_place_options(parser)
 
 
 COMMANDS = {

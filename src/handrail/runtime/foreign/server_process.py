@@ -17,7 +17,7 @@ from handrail.sandbox.profile import SandboxProfile
 from handrail.sandbox.proxy.handover import build_socket_folder
 from handrail.sandbox.proxy.proxy import Attempt, Proxy
 from handrail.settings import Settings
-from handrail.tools.exec.environment import CommandEnvironment
+from handrail.tools.command_environment import CommandEnvironment
 from handrail.tools.exec.run import describe_attempt
 from handrail.workspace.facts import list_tracked
 from handrail.workspace.roots import Root, check_roots

@@ -29,7 +29,7 @@ from handrail.tools.exec.run import (
     prepare_launch,
 )
 from handrail.tools.exec.spec import ExecData
-from handrail.tools.process_output import take_new_output
+from handrail.tools.process_output import poll
 from handrail.tools.tool import Output
 
 _POLL_SECONDS = 0.1
@@ -206,7 +206,8 @@ _CHANGES = {"read-only": "", "layer": "; what it changes is in its overlay, seen
 def _build_handover_output(run: CommandRun, process: ProcessSession, sandbox: SandboxUsed) -> Output:
     """The output so far, if the call waited, and how to look after the process session."""
     waited = run.arguments.yield_ms is not None
-    new = take_new_output(process, max(1_000, run.context.limits.characters - _STATE_ROOM_CHARS) if waited else 0)
+    room = max(1_000, run.context.limits.characters - _STATE_ROOM_CHARS) if waited else 0
+    new = poll(process, room, seconds=0)
     record = process.record()
     seconds = ((record.ended or datetime.now(UTC)) - record.started).total_seconds()
     text = new.text if not new.text or new.text.endswith("\n") else f"{new.text}\n"

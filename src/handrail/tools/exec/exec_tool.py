@@ -11,7 +11,7 @@ from collections.abc import Callable
 from handrail.changes.recorder import Recorder
 from handrail.protocol.changes import Preview
 from handrail.protocol.errors import ToolError
-from handrail.tools.exec.environment import CommandEnvironment
+from handrail.tools.command_environment import CommandEnvironment
 from handrail.tools.exec.result import build_real_tree_output
 from handrail.tools.exec.run import CommandRun, run_command
 from handrail.tools.exec.spec import EXEC, ExecArguments
@@ -35,9 +35,7 @@ def build_exec_tool(environment: CommandEnvironment, background: Background, rec
         return execute(build_run(context, arguments))
 
     def preview(context: CommandContext, arguments: ExecArguments) -> Preview:
-        from handrail.tools.exec.overlay import preview_command  # noqa: PLC0415  few commands have a preview
-
-        return preview_command(build_run(context, arguments))
+        return _load_overlay().preview_command(build_run(context, arguments))
 
     return Tool(EXEC, run, _declare_touches, preview, context=CommandContext)
 
@@ -57,19 +55,21 @@ def _declare_touches(arguments: ExecArguments) -> Touches:
 def execute(run: CommandRun) -> Output:
     """Runs a command in the way that was decided for it."""
     if run.context.preview_id is not None:
-        from handrail.tools.exec.overlay import commit_stored_preview  # noqa: PLC0415  most commands only read
-
-        return commit_stored_preview(run, run.context.preview_id)
+        return _load_overlay().commit_stored_preview(run, run.context.preview_id)
     if run.arguments.background or run.arguments.yield_ms is not None:
-        from handrail.tools.exec.detached import execute_detached  # noqa: PLC0415  as above
+        from handrail.tools.exec.detached import execute_detached  # noqa: PLC0415  most commands end with their call
 
         return execute_detached(run)
     if run.is_proven:
         return build_real_tree_output(run, run_command(run, run.profile))
     if run.fact.has_overlay:
-        from handrail.tools.exec.overlay import execute_in_overlay  # noqa: PLC0415  as above
-
-        return execute_in_overlay(run)
-    from handrail.tools.exec.snapshot import execute_with_snapshot  # noqa: PLC0415  as above
+        return _load_overlay().execute_in_overlay(run)
+    from handrail.tools.exec.snapshot import execute_with_snapshot  # noqa: PLC0415  most machines have overlays
 
     return execute_with_snapshot(run)
+
+
+def _load_overlay():  # the type is that of the module
+    from handrail.tools.exec import overlay  # noqa: PLC0415  most commands only read
+
+    return overlay

@@ -24,7 +24,7 @@ from handrail.sandbox.overlay.overlay import NOT_MOUNTED, Overlay
 from handrail.sandbox.profile import ResourceLimits, SandboxProfile
 from handrail.sandbox.proxy.handover import build_socket_folder
 from handrail.sandbox.proxy.proxy import Attempt, Proxy
-from handrail.tools.exec.environment import CommandEnvironment
+from handrail.tools.command_environment import CommandEnvironment
 from handrail.tools.exec.spec import ExecArguments
 from handrail.tools.tool import Background, CommandContext
 from handrail.workspace.facts import build_command_fact, build_driver_settings, list_tracked
