@@ -52,11 +52,14 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> str:
     "words",
     [
         "the model is scripted",
-        "FAILED (failures=1)",
+        "exit code 1",
         "✓ You allowed Edit cart.py once",
         "⊘ read  .env: credentials are neither read nor written (fs.secret)",
         "$ python3 -B -m unittest -q && ./prices.sh",
-        "6 calls, 3 kept, 1 denied",
+        "    not asked: the preview changed nothing",
+        "│ Change cart.py?",
+        "│ Keep these 2 changes with 1 deletion?",
+        "6 calls, 2 kept, 1 denied",
         "$ handrail log --changes",
         "$ handrail diff",
         "-    return round(sum(prices) * (100 - discount) / 100)",
@@ -72,7 +75,7 @@ def test_what_there_is_to_see_is_shown(played: str, words: str) -> None:
 
 
 def test_every_answer_is_said_to_be_the_scripts(played: str) -> None:
-    assert played.count("┌ Permission") == played.count("in the demo the script does") == 3
+    assert played.count("┌ Permission") == played.count("in the demo the script does") == 2
 
 
 def test_a_weaker_sandbox_is_said_and_the_demo_still_holds(tmp_path: Path) -> None:

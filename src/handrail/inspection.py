@@ -206,7 +206,8 @@ class PolicyInspector:
         roots = open_roots(self.workspace, self._loaded.settings, self._get_rules(), self._state)
         processes = os.path.join(self._state.home(os.path.realpath(self.workspace)), "cli", "processes")
         host = lambda: self._build_commands(self._state.path).host  # noqa: E731  looked up when a command needs it
-        return Explainer(roots, lambda: self._offer, self._find_tier, host, processes)
+        listed = self._loaded.settings.network.allow
+        return Explainer(roots, lambda: self._offer, self._find_tier, host, listed, processes)
 
     def _find_tier(self) -> int:
         if self._tier is None:

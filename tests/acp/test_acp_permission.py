@@ -30,16 +30,30 @@ def test_a_yes_makes_the_change_that_the_card_showed(start, script, workspace: P
             diff, told = asked.card.content
             assert "asks: writes ask in ask mode" in told.content.text
             assert "Preview from just now. Your files are untouched." in told.content.text
-            assert told.content.text.endswith("undo takes it back\n```")
+            assert told.content.text.endswith("undo takes it back\nChange a.txt?\n```")
             assert (diff.path, diff.old_text) == (str(workspace / "a.txt"), "one\ntwo\nthree\n")
             assert (asked.card.kind, asked.card.status) == ("edit", "pending")
             assert [(one.path, one.line) for one in asked.card.locations] == [(str(workspace / "a.txt"), 2)]
-            assert [one.kind for one in asked.options] == ["allow_once", "reject_once"]
-            assert asked.names == {"once": "Allow it, this once", "deny": "Deny it"}
+            assert [one.kind for one in asked.options] == ["allow_once", "allow_always", "reject_once"]
+            edits = "Allow it, and allow plain edits in this session"
+            assert asked.names == {"once": "Allow it, this once", "edits": edits, "deny": "Deny it"}
             assert asked.card.tool_call_id in {one.tool_call_id for one in editor.of("tool_call")}
             assert (workspace / "a.txt").read_text() == "one\n2\nthree\n"
 
     played(scene)
+
+
+def test_plain_edits_are_allowed_for_the_session_by_a_button(start, script, workspace: Path) -> None:
+    again = {"text": "", "calls": [["edit", {"path": "a.txt", "oldText": "three", "newText": "3"}]]}
+
+    async def scene() -> None:
+        async with start("--model", script(EDIT, again, DONE), "--mode", "ask") as opened:
+            opened.editor.answers.append(chose("edits"))
+            assert (await opened.say(await opened.new(), "make it 2")).stop_reason == "end_turn"
+            assert len(opened.editor.asked) == 1, "the second edit does not ask"
+
+    played(scene)
+    assert (workspace / "a.txt").read_text() == "one\n2\n3\n"
 
 
 def test_a_command_is_shown_as_its_trial_went_and_a_no_drops_it(start, script, workspace: Path) -> None:

@@ -58,6 +58,14 @@ def test_who_knows_only_the_kinds_of_buttons_takes_the_narrower_yes_and_the_plai
     assert (one_button_a_kind["allow_always"], one_button_a_kind["reject_once"]) == ("session", "deny")
 
 
+def test_plain_edits_are_a_button_and_the_question_is_in_the_card() -> None:
+    asks = request(answers=("once", "session", "workspace", "edits", "deny"))
+    assert [one.option_id for one in build_options(asks)] == ["once", "workspace", "edits", "session", "deny"]
+    assert build_options(asks)[2].name == "Allow it, and allow plain edits in this session"
+    assert parse_answer(chose("edits"), asks).kind == "edits"
+    assert build_card(asks, "/project").content[0].content.text.endswith("\nRun this command?\n```")
+
+
 def test_a_file_that_goes_is_no_place_to_go_to() -> None:
     gone = f"{DIFF}--- a/b.txt\n+++ /dev/null\n@@ -1 +0,0 @@\n-one\n"
     card = build_card(request(preview=Preview(kind="run", text=gone)), "/project")

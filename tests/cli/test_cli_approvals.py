@@ -178,8 +178,26 @@ def test_a_grant_is_listed_and_revoked_at_once(run, state: Path) -> None:
     done = run("approvals", "revoke", grant["short"])
     assert (done.code, done.out) == (0, "revoked: touch asks again\n")
     assert grants(run) == []
-    assert run("call", "exec", '{"command": "touch again"}').code == 3
+    assert run("call", "exec", '{"command": "touch third"}').code == 3
     assert run("approvals", "revoke", grant["short"]).code == 1
+
+
+def test_plain_edits_are_granted_listed_and_revoked(run, workspace: Path) -> None:
+    assert run("call", "write", WRITE).out.endswith("\nWrite new.txt?\n")
+    done = run("approvals", "allow", waits(run)[0]["id"], "--scope", "edits")
+    told = "no longer asks for plain edits in this session; handrail approvals lists it, revoke takes it back\n"
+    assert (done.code, done.err) == (0, f"to take it back: handrail undo 1\n{told}")
+    [grant] = grants(run)
+    assert (grant["kind"], grant["command"], grant["scope"]) == ("edits", "plain edits", "session")
+    assert run("approvals").out.splitlines()[-1].endswith("  plain edits")
+    done = run("call", "exec", '{"command": "echo two > new.txt"}')
+    assert (done.code, (workspace / "new.txt").read_text()) == (0, "two\n")
+    assert "not asked: plain edits are allowed in this session\n" in done.err
+    assert run("call", "exec", '{"command": "rm new.txt"}').code == 3, "a deletion asks"
+    assert run("call", "write", WRITE, "--session", "another").code == 3
+    done = run("approvals", "revoke", grant["short"])
+    assert (done.code, done.out) == (0, "revoked: plain edits ask again\n")
+    assert run("call", "exec", '{"command": "echo six > new.txt"}').code == 3
 
 
 def test_an_opened_folder_is_listed_and_closed_by_its_path(run, config, tmp_path: Path) -> None:
@@ -206,7 +224,7 @@ def test_an_answer_that_is_not_offered_is_refused_and_it_still_waits(run) -> Non
     done = run("approvals", "allow", waits(run)[0]["id"], "--scope", "session")
     assert (done.code, done.out) == (2, "")
     assert (
-        "this request can be answered with once or deny, not with 'session'. Nothing was run; it still waits."
+        "this request can be answered with once or edits or deny, not with 'session'. Nothing was run; it still waits."
         in done.err
     )
     assert len(waits(run)) == 1

@@ -14,6 +14,7 @@ from typing import IO
 import jsonschema
 import pytest
 
+from handrail.cli.format import describe_unasked
 from handrail.protocol.schema import build_wire_schemas
 
 SCHEMAS = build_wire_schemas()
@@ -131,6 +132,34 @@ def test_what_needs_permission_is_exit_3_with_the_request_and_its_diff(run, work
     short = waiting["short"]
     assert how == f"To answer it: handrail approvals allow {short}, or: handrail approvals deny {short} --reason TEXT"
     assert (workspace / "new.txt").read_text() == "zero\n"
+
+
+def test_a_preview_that_changed_nothing_is_kept_and_one_line_says_so_everywhere(here) -> None:
+    done = here("call", "exec", '{"command": "python3 -c \'print(6)\'"}')
+    assert (done.code, done.out) == (0, "6\n")
+    assert done.err.splitlines()[1:] == ["not asked: the preview changed nothing"]
+    assert "  exec: not asked: the preview changed nothing: " in here("log", "--limit", "20").out
+    assert "  confirm (by preview)  " in here("audit").out
+    [record] = here("audit", "--json").json["records"]
+    assert (record["decision"], record["answered_by"]) == ("confirm", "preview")
+
+
+def test_a_setting_asks_also_if_the_preview_changed_nothing(here, config) -> None:
+    config('[ask]\nempty_preview = "ask"\n')
+    done = here("call", "exec", '{"command": "python3 -c \'print(6)\'"}')
+    assert (done.code, done.out.splitlines()[-1]) == (3, "Show the model this output?")
+
+
+@pytest.mark.parametrize(
+    ("by", "changed", "line"),
+    [
+        ("preview", False, "not asked: the preview changed nothing"),
+        ("preview", True, "not asked: the preview changed only caches"),
+        ("grant", True, "not asked: plain edits are allowed in this session"),
+    ],
+)
+def test_why_nobody_was_asked(by: str, changed: bool, line: str) -> None:
+    assert describe_unasked(by, changed=changed) == line
 
 
 def test_json_gives_the_request_in_the_details_of_the_result(run) -> None:

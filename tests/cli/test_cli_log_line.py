@@ -53,6 +53,20 @@ def test_a_line_that_a_command_made_says_who_kept_it(run, workspace: Path) -> No
     assert told["call"]["args"] == {"command": "sed -i s/two/zwei/ a.txt"}
 
 
+def test_a_line_of_a_command_that_nobody_was_asked_about_says_why(run, workspace: Path) -> None:
+    (workspace / "a.txt").write_text("one\ntwo\n")
+    run("call", "exec", COMMAND)
+    [waiting] = run("approvals", "--json").json["waiting"]
+    assert run("approvals", "allow", waiting["short"], "--scope", "edits").code == 0
+    chain = rows(run("log", "--line", "a.txt:2", "-q").out)
+    assert chain["answer"].startswith("kept by a person, with plain edits in the session, 20")
+    assert run("call", "exec", '{"command": "sed -i s/zwei/drei/ a.txt"}').code == 0
+    chain = rows(run("log", "--line", "a.txt:2", "-q").out)
+    assert chain["decision"].startswith("needed approval: ")
+    assert chain["answer"].startswith("not asked: plain edits are allowed in this session, 20")
+    assert run("log", "--line", "a.txt:2", "--json").json["answer"]["by"] == "grant"
+
+
 def test_what_led_there_is_named_as_far_as_the_call_did(run, state: Path, workspace: Path) -> None:
     with Handrail(workspace, session="agent", state_dir=state, settings=Settings(mode="auto")) as rail:
         args = {"path": "a.txt", "content": "one\n"}

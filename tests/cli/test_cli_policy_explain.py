@@ -56,12 +56,12 @@ def test_what_was_granted_to_the_workspace_is_taken_into_account(here, workspace
 
 
 def test_the_hosts_that_a_command_needs_are_named(here) -> None:
-    command = "curl http://127.0.0.1:8080/ git@example.org"
-    found = here(*EXPLAIN, "--json", "--", "git clone git@example.org:a && curl http://127.0.0.1:8080/").json
-    assert found["hosts"] == ["127.0.0.1:8080"]
+    command = "curl http://10.0.0.7:8080/ git@example.org"
+    found = here(*EXPLAIN, "--json", "--", "git clone git@example.org:a && curl http://10.0.0.7:8080/").json
+    assert found["hosts"] == ["10.0.0.7:8080"]
     assert found["unopened"] == ["example.org:22 by ssh, which no proxy carries"]
     asked = here(*EXPLAIN, "--", command).out
-    assert "\n  a yes opens, for this call: 127.0.0.1:8080 (an address of this machine), example.org:80\n" in asked
+    assert "\n  a yes opens, for this call: 10.0.0.7:8080 (a private address), example.org:80\n" in asked
     unasked = here(*EXPLAIN, "--mode", "full", "--", "curl ftp://a.org https://b.org").out
     assert "\n  it names b.org:443; without a question only what network.allow lists is open\n" in unasked
     assert "\n  not opened: a.org:21 by ftp, which no proxy carries\n" in unasked

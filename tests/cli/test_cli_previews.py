@@ -35,8 +35,9 @@ def test_a_call_that_asks_prints_what_it_would_change_and_how_to_answer(run, wor
     lines = done.out.splitlines()
     assert [line for line in lines if line.startswith("Tried in a throw-away copy: exit 0 in ")]
     assert [line for line in lines if line.endswith(" Your files are untouched. Preview from just now.")]
-    assert lines[-5:-1] == ["Would change 3 files:", "  D old.txt  −1  deletes!", "  M a.txt  +1 −1", "  A made"]
-    assert lines[-1] == 'Printed 1 line, last: "printed"'
+    assert lines[-1] == "Keep these 3 changes with 1 deletion?"
+    assert lines[-6:-2] == ["Would change 3 files:", "  D old.txt  −1  deletes!", "  M a.txt  +1 −1", "  A made"]
+    assert lines[-2] == 'Printed 1 line, last: "printed"'
     short = waiting(run)["short"]
     untouched, how, more = done.err.splitlines()
     assert untouched == "Your files are untouched. To let it run without being asked, add --mode auto."

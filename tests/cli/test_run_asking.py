@@ -53,6 +53,17 @@ def test_a_yes_keeps_and_the_model_goes_on(start: Start, workspace: Path) -> Non
     assert termios.tcgetattr(program.terminal.device) == program.terminal.modes
 
 
+def test_plain_edits_are_allowed_for_the_session_and_a_later_one_does_not_ask(start: Start, workspace: Path) -> None:
+    again = {"text": "", "calls": [["exec", {"command": "echo three > a.txt"}]]}
+    program = start(EDIT, again, DONE)
+    program.terminal.sees("│ Change a.txt?")
+    program.press_until(b"a", "✓ You allowed Edit a.txt, and plain edits in this session\n")
+    assert program.ends() == 0
+    assert "    not asked: plain edits are allowed in this session\n" in program.terminal.shown
+    assert "2 calls, 1 kept, 0 denied" in program.terminal.shown
+    assert (workspace / "a.txt").read_text() == "three\n"
+
+
 def test_a_call_that_takes_long_to_be_written_is_said(start: Start, openai_wire) -> None:
     whole = list(events("I write it.", calls=[("c1", "write", '{"path": "b.txt", "content": "b"}')]))
     named = next(number for number, one in enumerate(whole) if b'"write"' in one)

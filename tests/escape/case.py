@@ -8,6 +8,10 @@ from tests.escape.gaps import GAPS
 User = Literal["root", "ordinary"]
 Trust = Literal["proven", "unasked", "approved"]
 LAYERED = 3
+ASKED = 4
+"""In mode `ask`, while nobody answers."""
+GRANTED = 5
+"""The same, where a person gave the grants for plain edits and for local git."""
 USERS: tuple[User, ...] = get_args(User)
 
 
@@ -52,7 +56,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
 
     def tried_at(self, tier: int, user: User) -> bool:
         """Whether it is run at this tier: at tier 0 only what hurts nobody, and succeeds there or is held there."""
-        if tier in self.not_tried_at or (tier == LAYERED and self.trust == "proven"):
+        if min(tier, LAYERED) in self.not_tried_at or (tier == LAYERED and self.trust == "proven"):
             return False  # what only looks gets no layer
         return tier > 0 or (self.harmless and (self.floor or user in self.real_for))
 

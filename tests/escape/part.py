@@ -12,8 +12,9 @@ import time
 from pathlib import Path
 
 import msgspec
+from tests.escape.asking import ByAsking
 from tests.escape.attack import HIJACKED, REACHED, TRIED, text_of
-from tests.escape.case import LAYERED, Case, Outcome
+from tests.escape.case import ASKED, GRANTED, LAYERED, Case, Outcome
 from tests.escape.corpus import CASES
 from tests.escape.layered import UNCONFINED_LAYER, ByLayer, ByUnconfinedLayer
 from tests.escape.outside import SECRET, Outside, differences
@@ -139,12 +140,15 @@ class Field:
 
     def _inside(self, case: Case, workspace: Path) -> dict[str, object]:
         """What is to be as it was in the workspace: everything where a command only looks, or has a layer."""
-        return whole(workspace) if case.trust == "proven" or self._tier in {LAYERED, UNCONFINED_LAYER} else {}
+        is_kept_out = case.trust == "proven" or self._tier in {LAYERED, UNCONFINED_LAYER, ASKED}
+        return whole(workspace) if is_kept_out else {}
 
 
-def _way(place: Path, tier: int) -> ByHandrail | ByLayer | ByUnconfinedLayer | None:
+def _way(place: Path, tier: int) -> ByHandrail | ByLayer | ByUnconfinedLayer | ByAsking | None:
     if tier == BARE:
         return None
+    if tier in {ASKED, GRANTED}:
+        return ByAsking(place, granted=tier == GRANTED)
     if tier == LAYERED:
         return ByLayer(place)
     return ByUnconfinedLayer(place) if tier == UNCONFINED_LAYER else ByHandrail(place, tier)

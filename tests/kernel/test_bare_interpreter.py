@@ -15,6 +15,7 @@ PROGRAMS = (
     "handrail.process.keeper.program",
     "handrail.sandbox.supervisor.program",
     "handrail.kernel.process",
+    "handrail.sandbox.session_network",
 )
 BARE = """
 import sys

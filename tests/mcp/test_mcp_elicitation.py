@@ -61,14 +61,16 @@ def test_a_form_says_what_a_prompt_says_and_offers_what_can_be_answered(protocol
         "exit 0 in 1.8 s",
         "Your files are untouched.",
         "src/a.py",
+        "\nKeep this file?\n",
     ):
         assert words in form["message"]
     field = form["requestedSchema"]["properties"]["answer"]
-    assert values(field) == ["once", "session", "workspace", "output", "deny"]
+    assert values(field) == ["once", "session", "workspace", "edits", "output", "deny"]
     assert titles(field) == [
         "keep this result",
         "keep, and stop asking for `make fix` in this session",
         "keep, and stop asking for `make fix` in this workspace",
+        "keep, and allow plain edits in this session",
         "drop changes, show model output",
         "drop it and say why",
     ]
@@ -87,7 +89,9 @@ def test_each_version_gets_the_fields_that_it_knows() -> None:
         assert "enum" not in form["requestedSchema"]["properties"]["answer"]
 
 
-@pytest.mark.parametrize("answers", [("once", "deny"), ("output", "deny"), ("deny",), ("once", "session", "deny")])
+@pytest.mark.parametrize(
+    "answers", [("once", "deny"), ("output", "deny"), ("deny",), ("once", "session", "edits", "deny")]
+)
 def test_only_what_the_request_allows_is_offered_and_taken(answers: tuple[Any, ...]) -> None:
     asks = about(answers=answers, grants=("make",))
     assert tuple(values(build_form(asks, Caller())["requestedSchema"]["properties"]["answer"])) == answers

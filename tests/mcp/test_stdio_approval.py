@@ -138,7 +138,7 @@ def test_the_oldest_version_gets_a_form_that_it_knows(client: Client, workspace:
     exchange = client.call(Caller(protocol="2025-06-18", elicits=True))
     form = client.form()
     assert "mode" not in form["params"]
-    assert form["params"]["requestedSchema"]["properties"]["answer"]["enum"] == ["once", "deny"]
+    assert form["params"]["requestedSchema"]["properties"]["answer"]["enum"] == ["once", "edits", "deny"]
     client.send_back(form, action="accept", content={"answer": "once"})
     assert not client.result(exchange)["isError"]
 
@@ -361,6 +361,19 @@ def test_a_yes_for_the_session_asks_no_more(client: Client) -> None:
     client.send_back(form, action="accept", content={"answer": "session"})
     assert not client.result(exchange)["isError"]
     assert not client.result(client.call(FORMS, {"command": "mkdir two"}, "exec"))["isError"]
+
+
+def test_plain_edits_are_allowed_by_a_form_and_the_next_one_does_not_ask(client: Client, workspace: Path) -> None:
+    call = client.call(FORMS)
+    form = client.form()
+    assert "\nWrite a.txt?\n" in form["params"]["message"]
+    offered = form["params"]["requestedSchema"]["properties"]["answer"]["oneOf"]
+    assert {"const": "edits", "title": "allow it, and allow plain edits in this session"} in offered
+    client.send_back(form, action="accept", content={"answer": "edits"})
+    assert not client.result(call)["isError"]
+    again = client.call(FORMS, {"path": "b.txt", "content": "b\n"})
+    assert not client.result(again)["isError"]
+    assert (workspace / "b.txt").read_text() == "b\n"
 
 
 def test_a_question_is_a_form_too(opened: Make) -> None:

@@ -78,7 +78,7 @@ def test_what_is_listed_is_reached_and_every_attempt_is_told(
     attempts = one.attempts(0)
     assert [(attempt.host, attempt.allowed) for attempt in attempts] == [("127.0.0.1", True), ("evil.test", False)]
     assert one.attempts(1) == attempts[1:]
-    assert not (tmp_path / "state" / "net").exists()
+    assert comes_true(lambda: not (tmp_path / "state" / "net").exists())
 
 
 def test_what_a_killed_keeper_leaves_of_its_proxy_goes_with_it(sessions: ProcessSessions, tmp_path: Path) -> None:
@@ -90,7 +90,7 @@ def test_what_a_killed_keeper_leaves_of_its_proxy_goes_with_it(sessions: Process
     os.kill(known.keeper.number, signal.SIGKILL)
     assert one.wait(60.0)
     one.remove()
-    assert not (tmp_path / "state" / "net").exists()
+    assert comes_true(lambda: not (tmp_path / "state" / "net").exists())
 
 
 def test_an_entry_that_is_none_starts_nothing(sessions: ProcessSessions, tmp_path: Path) -> None:

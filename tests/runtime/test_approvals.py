@@ -98,7 +98,8 @@ def test_the_request_has_all_that_is_needed_to_answer(rail: Make, workspace: Pat
     one = rail(mode="ask", session="s")
     [request] = parked(one.batch([write("w", "a.txt", "new\n")]))
     assert (request.tool_name, request.server_name, request.permission_type) == ("write", "handrail", "write")
-    assert (request.rule, request.permissions, request.answers) == ("fs.write", ("fs.write",), ("once", "deny"))
+    assert (request.rule, request.permissions) == ("fs.write", ("fs.write",))
+    assert request.answers == ("once", "edits", "deny")
     assert (request.session_id, request.tool_call_id, request.paths) == ("s", "w", ("a.txt",))
     assert request.preview is not None
     assert "-old" in request.preview.text
@@ -254,7 +255,7 @@ def test_an_answer_that_is_none_is_refused_and_the_request_stays(rail: Make) -> 
     one.write("a.txt", "x")
     [request] = one.waiting()
     for wrong in ("session", "workspace", "output", "yes", ""):
-        with pytest.raises(UsageError, match="answered with once or deny"):
+        with pytest.raises(UsageError, match="answered with once or edits or deny"):
             one.answer(request.id, wrong)  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="no permission request 'ask_none'"):
         one.answer("ask_none", "once")

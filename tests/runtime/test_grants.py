@@ -5,16 +5,25 @@ import subprocess
 import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from handrail import Done, Handrail, Parked, PermissionRequest, ToolCall, UsageError
 from handrail.protocol.events import Notice, ToolCallPermissionGranted
 from handrail.protocol.results import ToolResult
+from handrail.settings import Settings
 
 Make = Callable[..., Handrail]
+
+
+@pytest.fixture
+def rail(rail: Make) -> Make:
+    """Opens Handrails that also ask about commands whose preview changed nothing."""
+    return partial(rail, settings=msgspec.convert({"ask": {"empty_preview": "ask"}}, Settings))
 
 
 def asked(rail: Handrail, command: str, **args: Any) -> PermissionRequest:
@@ -45,7 +54,8 @@ def asks(rail: Handrail, command: str) -> bool:
         ("cp a b", ("cp",)),
         ("mkdir x && cp a b", ("mkdir", "cp")),
         ("mkdir x && ls && mkdir y", ("mkdir",)),
-        ("git commit -m '*'", ("git commit",)),
+        ("git commit -m '*'", ("git in this repository",)),
+        ("git fetch --all", ()),
         ("git commit -m x && python x.py", ()),
         ("python -c 'print(1)'", ()),
         ("env cp a b", ()),
@@ -63,7 +73,8 @@ def test_a_class_is_offered_where_every_part_that_asks_is_of_one(
     request = asked(rail(mode="ask"), command)
     assert request.grants == grants
     tried = ("output",) if request.preview is not None and request.preview.tried is not None else ()
-    assert request.answers == ("once", *(("session", "workspace") if grants else ()), *tried, "deny")
+    answers = [kind for kind in request.answers if kind != "edits"]
+    assert answers == ["once", *(("session", "workspace") if grants else ()), *tried, "deny"]
 
 
 def test_the_request_names_its_parts_and_what_a_yes_is_bound_to(rail: Make, workspace: Path) -> None:
@@ -82,7 +93,7 @@ def test_a_file_tool_is_asked_about_once_each_time(rail: Make) -> None:
     one = rail(mode="ask")
     one.write("a.txt", "x")
     [request] = one.waiting()
-    assert (request.answers, request.grants, request.environment) == (("once", "deny"), (), None)
+    assert (request.answers, request.grants, request.environment) == (("once", "edits", "deny"), (), None)
 
 
 def test_an_answer_that_is_not_offered_is_refused(rail: Make) -> None:

@@ -137,7 +137,7 @@ def test_a_refusal_is_the_result(asks: Make, other: Path) -> None:
 def test_other_requests_have_no_more_answers_than_before(asks: Make, workspace: Path) -> None:
     house = asks(mode="ask")
     request = asked(house.write("a.txt", "x"))
-    assert request["answers"] == ("once", "deny")
+    assert request["answers"] == ("once", "edits", "deny")
     assert not {"kind", "pattern", "access"} & set(request)
     with pytest.raises(UsageError, match="not with 'session'"):
         house.answer(request["id"], "session")

@@ -79,7 +79,7 @@ def test_a_command_that_asks_is_tried_and_nothing_is_changed(rail: Make, workspa
     assert (preview_of(request).kind, tried.exit_code, tried.ending, tried.files) == ("run", 0, "exit", 1)
     assert "+two" in preview_of(request).text
     assert preview_of(request).output == "said\n"
-    assert request.answers == ("once", "output", "deny")
+    assert request.answers == ("once", "edits", "output", "deny")
     assert request.bound_files == ()
     assert (workspace / "a.txt").read_text() == "one\n"
     assert trials(tmp_path) == [tried.sealed]

@@ -81,7 +81,9 @@ def test_layers_of_an_ordinary_user_hold_as_those_of_root_do(somebody: Somebody,
     check(somebody, f"tests/sandbox/{name}")
 
 
-@pytest.mark.parametrize("name", ["process/test_tree_orphans.py", "tools/test_exec_hidden_files.py"])
+@pytest.mark.parametrize(
+    "name", ["process/test_tree_orphans.py", "tools/test_exec_hidden_files.py", "tools/test_exec_session_network.py"]
+)
 def test_commands_of_an_ordinary_user_begin_and_end_as_those_of_root_do(somebody: Somebody, name: str) -> None:
     check(somebody, f"tests/{name}")
 

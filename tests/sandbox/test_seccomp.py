@@ -2,13 +2,14 @@
 
 import errno
 import random
+import socket
 from itertools import product
 
 import pytest
 from filter_answers import BESIDE, EVERY, OWNER, PROVEN, WITHOUT_NETWORK, becomes, program
 
 from bpf_interpreter import ALLOWED, Arguments, answered, decided, described, told_apart
-from handrail.kernel.seccomp import EVERY_BIT, Outcome, build_filter_program
+from handrail.kernel.seccomp import EVERY_BIT, ChoiceOutcome, Outcome, build_filter_program
 from handrail.kernel.syscall_numbers import AARCH64, NUMBERS, X86_64, Machine, detect_machine
 from handrail.sandbox.profile import CommandOrigin
 from handrail.sandbox.seccomp_rules import build_filter, build_outcomes
@@ -171,3 +172,13 @@ def test_tier_0_has_no_filter() -> None:
 def test_every_call_in_the_table_is_used_by_a_filter() -> None:
     used = {name for trust, tier in EVERY for name in build_outcomes(trust, tier, OWNER)}
     assert used == set(NUMBERS)
+
+
+def test_a_reading_request_opens_connections_and_no_other_sockets() -> None:
+    plain, client = (build_outcomes("proven", 2, OWNER, sockets=sockets) for sockets in (False, True))
+    assert {name for name in plain if plain[name] != client.get(name)} == {"socket", "connect"}
+    assert "connect" not in client
+    families = client["socket"]
+    assert isinstance(families, ChoiceOutcome)
+    assert {family for family, _ in families.cases} == {socket.AF_INET, socket.AF_INET6, socket.AF_NETLINK}
+    assert build_outcomes("proven", 1, OWNER, sockets=True) == build_outcomes("proven", 1, OWNER)

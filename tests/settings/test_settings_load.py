@@ -36,6 +36,7 @@ def test_every_setting_can_be_set_in_the_user_file(tmp_path: Path) -> None:
     preview = "never"
     profile = "restricted"
     read.images = false
+    ask.empty_preview = "ask"
     [results]
     characters = 1000
     batch_characters = 2_000
@@ -104,6 +105,7 @@ def test_every_setting_can_be_set_in_the_user_file(tmp_path: Path) -> None:
         "mode": "auto",
         "model": "anthropic:a",
         "preview": "never",
+        "ask.empty_preview": "ask",
         "profile": "restricted",
         "tools.enable": ("todo",),
         "tools.disable": ("exec",),

@@ -27,6 +27,7 @@ def test_the_defaults_are_the_documented_ones() -> None:
         "mode": "ask",
         "model": None,
         "preview": "when-asked",
+        "ask.empty_preview": "keep",
         "profile": "standard",
         "tools.enable": (),
         "tools.disable": (),

@@ -100,7 +100,7 @@ def test_what_was_not_tried_says_why_and_what_a_yes_does(preview: tuple[str, str
     kind, why = preview
     request = a_request(**({"tier": 3} | fields), preview=Preview(kind=kind, text=why))
     assert f"Not tried: {why}. Nothing has run. Yes runs it for real; {end}" in text_of(request)
-    assert "y allow it, this once" in render_choices(request, width=80, plain=False)[0]
+    assert "y allow it, this once" in render_choices(request, width=80, plain=False)[1]
 
 
 def test_of_what_changes_nothing_nothing_is_said_about_undo() -> None:
@@ -202,11 +202,22 @@ GRANTED = tried_request(answers=("once", "session", "workspace", "output", "deny
 
 def test_the_keys_say_that_a_yes_keeps_what_was_tried() -> None:
     assert render_choices(GRANTED, width=100, plain=False, possible=PromptState(retry=True)) == [
+        "Keep these 4 changes with 1 deletion?",
         "y keep this result                  s keep, and stop asking for `ruff format` in this session",
         "n drop it and say why               w keep, and stop asking for `ruff format` in this workspace",
         "o drop changes, show model output   e edit the command and try again",
         "d diff · v output · x why do you ask? · l later (stays in `handrail approvals`)",
     ]
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 140])
+def test_the_key_for_plain_edits_is_there_at_every_width(width: int) -> None:
+    offered = tried_request(
+        answers=("once", "session", "workspace", "edits", "output", "deny"), grants=("ruff format",)
+    )
+    rows = render_choices(offered, width=width, plain=False, possible=PromptState(retry=True))
+    assert "a keep, and allow plain edits in this session" in "\n".join(rows)
+    assert max(map(len, rows)) <= width
 
 
 def test_what_is_out_of_date_cannot_be_kept_but_tried_again() -> None:

@@ -3,6 +3,7 @@
 import io
 import os
 import termios
+from datetime import UTC, datetime
 
 import pytest
 
@@ -15,6 +16,9 @@ from people import QUICK, Ask, Terminal, a_request
 
 GRANTABLE = a_request(
     command="ruff format src", answers=("once", "session", "workspace", "deny"), grants=("ruff format",)
+)
+EDITS = a_request(
+    command="sed -i s/a/b/ x.py", answers=("once", "session", "workspace", "edits", "deny"), grants=("sed -i",)
 )
 LONG = a_request(command="\n".join(f"echo {number}" for number in range(100)))
 
@@ -34,7 +38,21 @@ def test_the_line_that_stays_says_what_was_granted(ask: Ask) -> None:
     assert "✓ You allowed ruff format src, and `ruff format` in this workspace\n" in asked.terminal.shown
 
 
-NO_ANSWERS = [b"s", b"2", b"w", b"o", b"e", b"\n", b"\r", b"\t", b"\x04", b"Y", b"\x1b[A", b"\x1b[3~"]
+def test_plain_edits_are_allowed_by_a_key_where_they_are_offered(ask: Ask) -> None:
+    asked = ask(EDITS)
+    assert asked.answer(b"a") == Answer(kind="edits")
+    assert "a allow it, and allow plain edits in this session" in asked.terminal.shown
+    assert "✓ You allowed sed -i s/a/b/ x.py, and plain edits in this session\n" in asked.terminal.shown
+
+
+def test_plain_edits_are_offered_in_plain_form_too(ask: Ask) -> None:
+    asked = ask(EDITS, plain=True)
+    asked.terminal.sees("\nRun this command?\n1 or y: allow it, this once\n")
+    asked.terminal.sees("\na: allow it, and allow plain edits in this session\n")
+    assert asked.answer(b"a") == Answer(kind="edits")
+
+
+NO_ANSWERS = [b"s", b"2", b"w", b"a", b"o", b"e", b"\n", b"\r", b"\t", b"\x04", b"Y", b"\x1b[A", b"\x1b[3~"]
 
 
 def test_a_key_that_is_not_offered_answers_nothing(ask: Ask) -> None:
@@ -229,6 +247,18 @@ def test_nothing_of_a_command_is_shown_as_something_else_that_looks_like_it(
 def test_no_line_is_wider_than_the_terminal(ask: Ask, columns: int) -> None:
     command = "printf '%s' " + "word " * 40 + "x" * 150 + " 全角文字" * 20
     asked = ask(a_request(command=command, hosts=("a-long-host-name.example.org:443",)), columns=columns, rows=200)
+    asked.until(b"x", lambda: "It needs" in asked.terminal.shown)
+    question = asked.terminal.shown.partition("Permission")[2]
+    assert all(wide(line) <= columns for line in question.replace("\x1b[K", "").replace("\r", "").split("\n"))
+    asked.answer(b"l")
+
+
+@pytest.mark.parametrize("columns", [20, 44, 80, 100])
+def test_no_line_about_a_file_is_wider_than_the_terminal(ask: Ask, columns: int) -> None:
+    preview = Preview(kind="diff", text="--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n", time=datetime.now(UTC))
+    name, answers = "long-name/" * 12 + "cart.py", ("once", "edits", "deny")
+    about = {"permissions": ("fs.write",), "paths": (name,), "description": f"Edit {name}", "preview": preview}
+    asked = ask(a_request(command=None, answers=answers, **about), columns=columns, rows=200)
     asked.until(b"x", lambda: "It needs" in asked.terminal.shown)
     question = asked.terminal.shown.partition("Permission")[2]
     assert all(wide(line) <= columns for line in question.replace("\x1b[K", "").replace("\r", "").split("\n"))

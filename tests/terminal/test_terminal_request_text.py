@@ -5,10 +5,12 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from previews import CHANGED, CREATED, DELETED, FOUR, trial
 
-from handrail.protocol.changes import Preview
+from handrail.protocol.changes import Change, Preview
 from handrail.protocol.decisions import DecisionPart
-from handrail.terminal.request_text import describe_subject, render_reasons, render_request
+from handrail.protocol.permissions import FileBinding
+from handrail.terminal.request_text import describe_question, describe_subject, render_reasons, render_request
 from people import a_request
 
 
@@ -148,3 +150,71 @@ def test_no_text_of_a_request_reaches_a_terminal_raw(command: str, name: str, di
 
 
 _BLANKS = "\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
+
+
+INDEX = Change(path=".git/index", action="modified", added=1)
+LOCK = Change(path=".git/ORIG_HEAD", action="deleted", removed=1)
+FOLDER = Change(path="d", action="created", kind="folder")
+RENAMED = (Change(path="a", action="deleted"), Change(path="b", action="renamed", renamed_from="a"))
+PREVIEWS = [
+    pytest.param((CREATED,), {}, "Keep this file?", id="one file"),
+    pytest.param((CREATED, CHANGED), {}, "Keep these 2 files?", id="several files"),
+    pytest.param(FOUR, {}, "Keep these 4 changes with 1 deletion?", id="a deletion among others"),
+    pytest.param((DELETED,), {}, "Delete this file?", id="one deletion"),
+    pytest.param((DELETED, Change(path="x", action="deleted")), {}, "Delete these 2 files?", id="only deletions"),
+    pytest.param(RENAMED, {}, "Keep this file?", id="a rename"),
+    pytest.param((DELETED, *RENAMED), {}, "Keep these 2 changes with 1 deletion?", id="a deletion and a rename"),
+    pytest.param((DELETED,) * 2, {"files": 9}, "Keep these 9 changes with 2 deletions?", id="not all are listed"),
+    pytest.param((FOLDER,), {}, "Keep this folder?", id="one folder"),
+    pytest.param((INDEX,), {}, "Keep the changes in .git?", id="only git"),
+    pytest.param((CREATED, INDEX, LOCK), {}, "Keep this file and the changes in .git?", id="a file, and git"),
+    pytest.param((DELETED, INDEX), {}, "Delete this file and keep the changes in .git?", id="a deletion, and git"),
+    pytest.param((), {}, "Show the model this output?", id="nothing changed"),
+    pytest.param((), {"lines": 0, "last_line": ""}, "Show the model this result?", id="nothing at all"),
+    pytest.param(FOUR, {"ending": "timeout"}, "Show the model this output?", id="stopped"),
+    pytest.param((), {"blocked": ("example.org",)}, "Show the model this output?", id="a connection was tried"),
+]
+
+
+@pytest.mark.parametrize(("changes", "fields", "question"), PREVIEWS)
+def test_the_question_about_a_preview_names_what_would_be_kept(changes, fields, question: str) -> None:
+    files = sum(change.kind != "folder" for change in changes)
+    deleted = sum(change.action == "deleted" for change in changes)
+    run = trial(**{"changes": changes, "files": files, "deleted": deleted, **fields})
+    assert describe_question(a_request(preview=Preview(kind="run", text="", tried=run))) == question
+
+
+HERE, NEW = FileBinding(path="cart.py", real="cart.py", hash="1"), FileBinding(path="notes.md", real=None, hash=None)
+FILE = {"command": None, "permissions": ("fs.read", "fs.write"), "rule": "fs.write"}
+GONE = {**FILE, "permissions": ("fs.delete",), "rule": "fs.delete"}
+PATCH = {**FILE, "permissions": ("fs.read", "fs.write", "fs.delete"), "bound_files": (HERE, NEW)}
+FOREIGN = {"command": None, "tool_name": "create_issue", "server_name": "github", "fingerprint": "f"}
+OUTSIDE = {**FILE, "kind": "external_directory", "paths": ("/data/a",)}
+REQUESTS = [
+    pytest.param({}, "Run this command?", id="a command without a preview"),
+    pytest.param({"background": True}, "Start this background process?", id="background"),
+    pytest.param({"hosts": ("example.org:443",)}, "Open example.org:443?", id="a host"),
+    pytest.param({"hosts": ("example.org:443", "a.org:22")}, "Open these 2 hosts?", id="hosts"),
+    pytest.param(
+        {"hosts": ("a.org:22",), "background": True},
+        "Start this background process and open a.org:22?",
+        id="a host in the background",
+    ),
+    pytest.param({**FILE, "paths": ("cart.py",), "bound_files": (HERE,)}, "Change cart.py?", id="a file"),
+    pytest.param({**FILE, "paths": ("notes.md",), "bound_files": (NEW,)}, "Write notes.md?", id="a new file"),
+    pytest.param({**PATCH, "paths": ("cart.py", "notes.md")}, "Change these 2 files?", id="several files"),
+    pytest.param({**PATCH, "rule": "fs.delete", "paths": ("cart.py",)}, "Delete cart.py?", id="a patch that deletes"),
+    pytest.param({**GONE, "paths": ("cart.py",)}, "Delete cart.py?", id="a deletion"),
+    pytest.param({**FILE, "permissions": ("fs.read",), "paths": ("a",)}, "Read a?", id="reading"),
+    pytest.param({**FILE, "paths": ("a\u202eb",), "bound_files": ()}, "Change a\\u202eb?", id="a name that hides"),
+    pytest.param({**OUTSIDE, "pattern": ("/data", "/data/*")}, "Open folder /data?", id="a folder outside"),
+    pytest.param({**OUTSIDE, "pattern": ("/a", "/a/*", "/b", "/b/*")}, "Open these 2 folders?", id="folders outside"),
+    pytest.param(FOREIGN, "Call create_issue of server github?", id="a tool of a server"),
+    pytest.param({"command": None, "process": "p-7fq"}, "Send this input to p-7fq?", id="input"),
+    pytest.param({"command": None, "tool_name": "deploy"}, "Call deploy?", id="a custom tool"),
+]
+
+
+@pytest.mark.parametrize(("fields", "question"), REQUESTS)
+def test_the_question_names_what_an_approval_does(fields, question: str) -> None:
+    assert describe_question(a_request(**fields)) == question

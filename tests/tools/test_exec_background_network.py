@@ -64,7 +64,8 @@ def wait_until(holds: Callable[[], bool]) -> None:
 
 
 def test_what_a_person_said_yes_to_stays_open_as_long_as_it_runs(rail: Make, port: int, workspace: Path) -> None:
-    one = rail(mode="ask", on_permission=lambda _: "once", session="s")
+    machine = Settings(network=NetworkSettings(allow=("[::1]:1",)))  # so that the address is a host
+    one = rail(mode="ask", on_permission=lambda _: "once", session="s", settings=machine)
     url = f"http://127.0.0.1:{port}/"
     command = f"{CURL} {url}; until test -e go; do sleep 0.01; done; {CURL} {url}"
     result = one.exec(command, background=True)

@@ -80,7 +80,8 @@ def listing(*entries: str, **more: Any) -> Settings:
     return Settings(network=NetworkSettings(allow=entries), **more)
 
 
-# A yes
+# A yes. Settings list an address of this machine, so that the addresses of the tests' servers are hosts.
+MACHINE = "[::1]:1"
 
 
 def test_a_yes_opens_the_host_and_port_that_the_request_names_for_that_call(rail: Make, port: int) -> None:
@@ -90,10 +91,10 @@ def test_a_yes_opens_the_host_and_port_that_the_request_names_for_that_call(rail
         asked.append(request)
         return "once"
 
-    one = rail(mode="ask", on_permission=yes)
+    one = rail(mode="ask", on_permission=yes, settings=listing(MACHINE))
     result = run(one, f"{CURL} http://127.0.0.1:{port}/a")
     assert (result.content, result.summary) == ("here is /a\n", "exit code 0")
-    assert (result.meta.sandbox.net, result.meta.sandbox.hosts) == ("listed", (f"127.0.0.1:{port}",))
+    assert (result.meta.sandbox.net, result.meta.sandbox.hosts) == ("listed", (MACHINE, f"127.0.0.1:{port}"))
     assert asked[0].hosts == (f"127.0.0.1:{port}",)
     assert f"127.0.0.1:{port} (an address of this machine)" in asked[0].reason
     assert attempts(one) == [("127.0.0.1", port, True, "a person said yes to it")]
@@ -101,10 +102,10 @@ def test_a_yes_opens_the_host_and_port_that_the_request_names_for_that_call(rail
 
 def test_the_same_yes_opens_no_other_port_and_no_other_host(rail: Make, port: int) -> None:
     with serving() as other:
-        one = rail(mode="ask", on_permission=lambda _: "once")
+        one = rail(mode="ask", on_permission=lambda _: "once", settings=listing(MACHINE))
         sneaking = f"{CURL} http://127.0.0.1:{port}/a -L http://$(echo 127.0.0.1):{other}/b http://$(echo example).org/"
         result = run(one, sneaking)
-    assert result.meta.sandbox.hosts == (f"127.0.0.1:{port}",)
+    assert result.meta.sandbox.hosts == (MACHINE, f"127.0.0.1:{port}")
     assert "here is /a\n" in result.content
     assert "here is /b" not in result.content
     assert f"[blocked: 127.0.0.1:{other} is listed for port {port}, not for {other}]\n" in result.content
@@ -114,7 +115,7 @@ def test_the_same_yes_opens_no_other_port_and_no_other_host(rail: Make, port: in
 
 
 def test_it_is_shut_again_for_the_next_call(rail: Make, port: int) -> None:
-    one = rail(mode="ask", on_permission=lambda _: "once")
+    one = rail(mode="ask", on_permission=lambda _: "once", settings=listing(MACHINE))
     assert run(one, f"{CURL} http://127.0.0.1:{port}/a").data.exit_code == 0
     # The address is in no word that could be one: the request names no host.
     later = run(one, f"{CURL} http://$(echo 127.0.0.1):{port}/a")
@@ -124,16 +125,16 @@ def test_it_is_shut_again_for_the_next_call(rail: Make, port: int) -> None:
 
 
 def test_a_no_opens_nothing(rail: Make, port: int) -> None:
-    one = rail(mode="ask", on_permission=lambda _: "deny")
+    one = rail(mode="ask", on_permission=lambda _: "deny", settings=listing(MACHINE))
     assert not run(one, f"{CURL} http://127.0.0.1:{port}/a").ok
     assert attempts(one) == []
 
 
-def test_full_mode_and_rules_ask_nobody_and_open_nothing_of_it(rail: Make, port: int) -> None:
+def test_full_mode_and_rules_ask_nobody_and_open_nothing_of_it(rail: Make) -> None:
     one = rail(mode="full")
-    result = run(one, f"{CURL} http://127.0.0.1:{port}/a; getent hosts example.org; echo could not resolve; false")
+    result = run(one, f"{CURL} http://example.org/a; getent hosts example.org; echo could not resolve; false")
     assert result.meta.sandbox.net == "none"
-    assert f"until network.allow in the settings lists 127.0.0.1:{port}]" in result.content
+    assert "until network.allow in the settings lists example.org:80]" in result.content
     assert attempts(one) == []
 
 
@@ -172,11 +173,11 @@ def test_what_settings_list_is_open_to_every_command_that_is_not_proven(rail: Ma
 
 def test_what_is_not_listed_is_refused_told_and_an_event(rail: Make, port: int) -> None:
     one = rail(mode="full", settings=listing("example.org:443"))
-    result = run(one, f"{CURL} -f http://127.0.0.2:{port}/a")
+    result = run(one, f"{CURL} -f http://10.0.0.2:{port}/a")
     assert result.ok
     assert result.data.exit_code != 0
-    assert result.content.endswith(f"[blocked: 127.0.0.2:{port} is not listed]\n")
-    assert attempts(one) == [("127.0.0.2", port, False, "127.0.0.2 is not listed")]
+    assert result.content.endswith(f"[blocked: 10.0.0.2:{port} is not listed]\n")
+    assert attempts(one) == [("10.0.0.2", port, False, "10.0.0.2 is not listed")]
 
 
 def test_proven_commands_never_have_any(rail: Make) -> None:
@@ -314,7 +315,7 @@ def until(condition: Callable[[], bool]) -> None:
 
 
 def test_a_command_that_ends_before_it_is_handed_over_is_told_as_any_other(rail: Make, port: int) -> None:
-    one = rail(mode="ask", on_permission=lambda _: "once")
+    one = rail(mode="ask", on_permission=lambda _: "once", settings=listing(MACHINE))
     result = run(one, f"{CURL} http://127.0.0.1:{port}/a http://$(echo example).org", yieldMs=60_000)
     assert "here is /a" in result.content
     assert result.content.endswith("[blocked: example.org:80 is not listed]\n")

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from handrail import Handrail
@@ -22,6 +23,7 @@ from in_time import cut_short
 from meeting import Meeting, meeting
 
 Make = Callable[..., Handrail]
+ASKING = msgspec.convert({"ask": {"empty_preview": "ask"}}, Settings)
 pytestmark = pytest.mark.skipif(find_bubblewrap(os.environ) is None, reason="bubblewrap is not installed")
 needs_curl = pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
 
@@ -277,7 +279,7 @@ def test_only_the_output_is_told_as_such(rail: Make, workspace: Path) -> None:
     assert result.content == "said\n[exit code 0; what it changed was dropped, as the person said]\n"
     assert (result.ok, result.meta.undo, result.artifacts.files_changed) == (True, None, ())
     assert list(workspace.iterdir()) == []
-    assert kept(rail(mode="ask"), "true | bash -c 'echo said'", "output").content == "said\n"
+    assert kept(rail(mode="ask", settings=ASKING), "true | bash -c 'echo said'", "output").content == "said\n"
 
 
 def test_a_kept_trial_whose_files_others_changed_says_what_it_printed_and_overwrites_nothing(

@@ -37,13 +37,20 @@ from handrail.protocol.calls import Done, Parked
 from handrail.protocol.errors import UsageError
 from handrail.protocol.permissions import Answer, AnswerKind, ApproverReply, PermissionRequest, Question, Reply
 from handrail.protocol.text import to_one_line
-from handrail.terminal.request_text import MAX_DIFF_LINES, describe_answers, describe_subject, render_request
+from handrail.terminal.request_text import (
+    MAX_DIFF_LINES,
+    describe_answers,
+    describe_question,
+    describe_subject,
+    render_request,
+)
 
 _POLL_SECONDS = 0.5
 """Seconds between two checks whether another process answered: nothing notifies us."""
 _KINDS: dict[AnswerKind, PermissionOptionKind] = {
     "once": "allow_once",
     "workspace": "allow_always",
+    "edits": "allow_always",
     "session": "allow_always",
     "deny": "reject_once",
     "output": "reject_always",
@@ -174,7 +181,7 @@ def _build_contents(request: PermissionRequest, diff: DiffContent | None) -> lis
     """Some clients show a diff only if it is first. For a command the first content is its text instead: the diff is
     only a part of its effect."""
     rows = render_request(request, width=None, diff=MAX_DIFF_LINES if diff is None else 0)
-    text, preview = build_verbatim_content("\n".join(rows)), request.preview
+    text, preview = build_verbatim_content("\n".join((*rows, describe_question(request)))), request.preview
     diffs = diff.contents if diff is not None else []
     contents = [text, *diffs] if request.command is not None else [*diffs, text]
     if diff is not None and (not diff.is_complete or (preview is not None and preview.truncated)):

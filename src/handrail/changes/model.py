@@ -84,6 +84,8 @@ class CommandPreview(msgspec.Struct, frozen=True, kw_only=True):
     blocked: tuple[str, ...] = ()
     """Hosts and paths that the command could not reach, in words."""
     sandbox: SandboxUsed
+    sealed: bool = False
+    """Whether it tried no connection, and could read no credential of the roots, not even in the objects of git."""
 
 
 def build_change(step: Step, shown: str, diff: Diff, *, binary: bool = False) -> Change:

@@ -20,6 +20,7 @@ from handrail.protocol.events import (
     Process,
     ToolCallEnd,
     ToolCallError,
+    ToolCallPermissionGranted,
     ToolCallQuestionRequired,
     ToolEvent,
     get_event_kind,
@@ -72,7 +73,10 @@ def _describe_call_event(event: ToolEvent) -> str:
             return f": {event.result.error.code if event.result.error else 'failed'}"
         case PermissionEvent():
             request = event.permission_request
-            return f": {request.description} ({request.rule}, {request.id})"
+            by = event.answer.by if isinstance(event, ToolCallPermissionGranted) else None
+            tried = request.preview.tried if request.preview is not None else None
+            unasked = f"{describe_unasked(by, changed=bool(tried and tried.changes))}: " if by is not None else ""
+            return f": {unasked}{request.description} ({request.rule}, {request.id})"
         case ToolCallQuestionRequired():
             return f": {event.question}"
         case ChangeEvent():
@@ -80,6 +84,13 @@ def _describe_call_event(event: ToolEvent) -> str:
             return f": {', '.join(f'{one.action} {one.path}' for one in event.change.changes)}{number}"
         case _:
             return ""
+
+
+def describe_unasked(by: str, *, changed: bool) -> str:
+    """Why no person was asked about a call that needs approval. `changed`: whether it changed files."""
+    if by == "grant":
+        return "not asked: plain edits are allowed in this session"
+    return f"not asked: the preview changed {'only caches' if changed else 'nothing'}"
 
 
 def render_display_line(display: Display, *, plain: bool = False) -> str:

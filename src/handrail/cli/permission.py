@@ -17,7 +17,7 @@ from handrail.protocol.results import OVERLAY_TIER, ToolResult
 from handrail.protocol.text import to_one_line
 from handrail.protocol.wire import convert
 from handrail.terminal.permission_prompt import RequestHooks, TerminalApprover, is_person_present
-from handrail.terminal.request_text import render_request, render_title
+from handrail.terminal.request_text import describe_question, render_request, render_title
 
 _SNAPSHOT_TIER = 2
 _NEVER = frozenset({"fs.secret", "fs.outside", "fs.read-only", "exec.limit"})
@@ -72,9 +72,9 @@ def print_question(question: Question) -> None:
 
 
 def render_request_text(request: PermissionRequest, outdated: tuple[str, ...] = (), again: str = "") -> str:
-    """The request with its reasons and everything that would change."""
+    """The request with its reasons, everything that would change, and the question."""
     lines = render_request(request, width=None, diff=None, files=None, outdated=outdated, again=again)
-    return "\n".join([render_title(request), *lines, ""])
+    return "\n".join([render_title(request), *lines, *([] if outdated else [describe_question(request)]), ""])
 
 
 def render_question(question: Question) -> str:

@@ -16,17 +16,17 @@ _ONE_AT_A_TIME = threading.Lock()
 
 
 def parse_with_timeout(language: "Language", data: bytes) -> "Tree | None":
-    """None if it takes too long. On garbage, the time grows with the square of the length.
+    """None if it takes too much processor time. On garbage, the time grows with the square of the length.
 
     An early end of the text stops the parser. Its progress callback crashes in 0.26.
     """
     from tree_sitter import Parser  # noqa: PLC0415  only for files and commands that need it
 
-    end, is_stopped = time.monotonic() + _MAX_PARSE_SECONDS, False
+    end, is_stopped = time.thread_time() + _MAX_PARSE_SECONDS, False
 
     def read(start: int, _: object) -> bytearray:
         nonlocal is_stopped
-        is_stopped = is_stopped or time.monotonic() > end
+        is_stopped = is_stopped or time.thread_time() > end
         _PAGE[:] = b"" if is_stopped else data[start : start + _CHUNK_BYTES]
         return _PAGE
 

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 KEPT_FOR = timedelta(days=1)
 """How long the result of a parked call stays for the same call."""
 _ASKING = frozenset(("PERMISSION_REQUIRED", "UNAVAILABLE"))
-_KEEPING = frozenset(("once", "session", "workspace"))
 _AGAIN = "Then make the same call again, with the same arguments: it gives the result, and asks nothing a second time."
 _UNDER_WAY = "The person answered, and the call runs now. Make the same call again: it gives the result."
 
@@ -232,7 +231,7 @@ class ClientCalls:
 
     def _retry_outdated(self, subject: PermissionRequest | Question, answer: Answer | Reply) -> bool:
         """Retries a command whose preview cannot be committed any more. Returns whether it did."""
-        if isinstance(subject, Question) or not isinstance(answer, Answer) or answer.kind not in _KEEPING:
+        if isinstance(subject, Question) or not isinstance(answer, Answer) or not answer.approves:
             return False
         if subject.preview_id is None or not self.rail.outdated(subject):
             return False

@@ -15,7 +15,13 @@ from handrail.protocol.errors import UsageError
 from handrail.protocol.permissions import Answer, AnswerKind, PermissionRequest, Question, Reply
 from handrail.protocol.text import escape_control, to_one_line
 from handrail.protocol.wire import escape_surrogates
-from handrail.terminal.request_text import MAX_DIFF_LINES, describe_answers, render_request, render_title
+from handrail.terminal.request_text import (
+    MAX_DIFF_LINES,
+    describe_answers,
+    describe_question,
+    render_request,
+    render_title,
+)
 
 MAX_FORM_CHARS = 8_000
 """The length of a message. Clients show forms in a small window and cut a longer message anywhere."""
@@ -105,8 +111,9 @@ def _list_answers(request: PermissionRequest, complete: bool) -> dict[AnswerKind
 def _build_message(request: PermissionRequest) -> tuple[str, bool]:
     """The message, and whether it is complete. A request that is too long to be shown cannot be approved here."""
     head = [render_title(request), *([_TRIED_AGAIN] if request.revision else [])]
+    end = (describe_question(request), _ELSEWHERE)
     for lines in _DIFF_LINES:
-        message = "\n".join((*head, *render_request(request, width=None, diff=lines), _ELSEWHERE))
+        message = "\n".join((*head, *render_request(request, width=None, diff=lines), *end))
         if len(message) <= MAX_FORM_CHARS:
             return message, True
     excerpt = "\n".join(render_request(request, width=None, diff=0))[:_MAX_EXCERPT_CHARS]

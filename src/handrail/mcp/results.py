@@ -29,7 +29,14 @@ def build_call_result(result: ToolResult[Any]) -> dict[str, Any]:
     if result.attachments:
         content += [_build_attachment(one, one.content) for one in result.attachments if one.content is not None]
         result = replace(result, attachments=tuple(replace(one, content=None) for one in result.attachments))
+    if result.error is not None and result.error.code == "PERMISSION_REQUIRED":
+        result = replace(result, error=replace(result.error, details=_drop_preview(result.error.details)))
     return {"content": content, "structuredContent": result, "isError": not result.ok}
+
+
+def _drop_preview(details: Any) -> Any:
+    """A permission request without its preview. Nobody approved the call, so the model gets no output and no diff."""
+    return {name: value for name, value in details.items() if name != "preview"}
 
 
 def refuse_unknown_tool(result: ToolResult[Any]) -> None:

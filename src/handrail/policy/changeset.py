@@ -5,8 +5,11 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from handrail.policy.config import PolicyConfig, Rule
 from handrail.policy.git_config import compare_git_settings, is_new_config
+from handrail.policy.granted_changes import are_plain_edits, find_lost_references, find_untracked
 from handrail.policy.names import (
     GIT_LOCK,
     find_protection,
@@ -23,6 +26,7 @@ from handrail.policy.verdict import (
     PartKind,
     PartVerdict,
     allow,
+    ask,
     combine,
     deny_credential,
     judge_by_mode,
@@ -48,13 +52,15 @@ def judge_changes(
     configs: Mapping[str, str] | None = None,
     tool: str = "exec",
     steering: frozenset[str] = frozenset(),
+    tracked: frozenset[str] | None = None,
 ) -> Decision:
     """One part for each kind of harm, the worst first. `undo`: whether the changes can be undone.
 
     `spoken_for`: a person, a rule or a grant allowed the call. That covers writing and deleting files. It does not
     cover protected files, bulk changes or plan mode. `configs`: the new text of each created or modified
     `.git/config` by path, and its old text by hash. A config without its texts asks like any protected file.
-    `steering`: paths that steer an existing repository that is not called `.git`.
+    `steering`: paths that steer an existing repository that is not called `.git`. `tracked`: the paths that git tracks
+    among those that changed, if the grant for local git allowed the call. That grant covers no other files.
     """
     maintenance = find_git_maintenance(changes, configs or {})
     credentials = [change.path for change in changes if _is_credential(change)]
@@ -65,9 +71,22 @@ def judge_changes(
             subject = _join_paths(paths)
             why, effect = (does, "") if kind == "bulk" else (f"{does} {subject}", does.rstrip(":"))
             verdicts.append(judge_by_mode(subject, rule, kind, rules.mode, undo=undo, why=why, effect=effect))
+    edits = rules.can_grant_edits and are_plain_edits(changes, verdicts)
     if spoken_for and rules.mode != "plan":
         verdicts = [_allow_as_called(verdict) for verdict in verdicts]
-    return combine(verdicts or [allow("files", "fs.unchanged", "nothing changes")], rules)
+    verdicts += [] if tracked is None else _judge_local_git(changes, tracked)
+    decision = combine(verdicts or [allow("files", "fs.unchanged", "nothing changes")], rules)
+    return replace(decision, edits=True) if edits else decision
+
+
+def _judge_local_git(changes: tuple[Change, ...], tracked: frozenset[str]) -> list[PartVerdict]:
+    """Verdicts on changes that the grant for local git does not cover."""
+    lost = find_lost_references(changes, collect_moved_paths(changes))
+    found = (
+        ("git.untracked", "changes files that git does not track:", find_untracked(changes, tracked)),
+        ("git.lost", "deletes branches or tags:", lost),
+    )
+    return [ask(_join_paths(paths), rule, f"{does} {_join_paths(paths)}") for rule, does, paths in found if paths]
 
 
 def _is_credential(change: Change) -> bool:
@@ -178,6 +197,13 @@ def _join_paths(paths: list[str]) -> str:
 
 
 _SETID_BITS = 0o6000
+_RUNNABLE_BITS = 0o6111
+_CACHE = re.compile(
+    r"(?!/)(?:.*/)?(?:\.(?:pytest|ruff|mypy)_cache(?:/.*)?"
+    r"|node_modules/\.cache(?:/(?:\.?eslint|\.?prettier|\.?stylelint)[^/]*(?:/.*)?)?)",
+    re.DOTALL,
+)
+"""Of `node_modules/.cache` only what linters write. Builds run the compiled code that they find there."""
 _GENERATED_FOLDERS = PACKAGE_FOLDERS | frozenset(
     {
         "__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".gradle", ".next", ".nuxt", ".turbo",
@@ -234,6 +260,17 @@ def is_generated(path: str) -> bool:
     if name in _GENERATED_FILES or name.endswith(_GENERATED_ENDINGS):
         return True
     return name in _GENERATED_FOLDERS or not _GENERATED_FOLDERS.isdisjoint(folders)
+
+
+def are_tool_caches(changes: tuple[Change, ...]) -> bool:
+    """Whether all changes are new or written plain files and folders in the caches of test runners and linters."""
+    return all(_CACHE.fullmatch(change.path) and _is_plain_write(change) for change in changes)
+
+
+def _is_plain_write(change: Change) -> bool:
+    if change.action not in {"created", "modified"} or change.replaces or change.shared or change.read_only:
+        return False
+    return change.kind == "folder" or (change.kind == "file" and not (change.mode or 0) & _RUNNABLE_BITS)
 
 
 def _rank(change: Change, moved: frozenset[str]) -> int:

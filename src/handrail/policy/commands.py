@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from handrail.policy.builtin_denies import FORK_BOMB, RIGHTS, find_builtin_deny
 from handrail.policy.config import GRANTED, PolicyConfig, find_grant
+from handrail.policy.granted_changes import has_git_table, is_local_git
 from handrail.policy.names import find_protection, may_name_credential
 from handrail.policy.parse import (
     CommandStep,
@@ -18,7 +19,7 @@ from handrail.policy.parse import (
     to_fact_use,
     to_workspace_path,
 )
-from handrail.policy.programs.registry import classify_words
+from handrail.policy.programs.registry import LOOPBACK_RULE, classify_words
 from handrail.policy.programs.spec import Classification, PathUse, to_base_name
 from handrail.policy.rules.command_match import build_prefix, is_about
 from handrail.policy.rules.rulebook import MCP_PREFIX, RuleBook, build_rulebook
@@ -38,6 +39,7 @@ from handrail.policy.verdict import (
 )
 from handrail.policy.wrappers import can_run_code, has_program_option
 from handrail.protocol.decisions import Access, CommandFact, DecisionPart, DisplayedCommand, Facts, Mode, PathFact
+from handrail.protocol.permissions import StandingGrant
 
 
 class PolicyContext(msgspec.Struct, frozen=True):
@@ -56,6 +58,12 @@ class PolicyContext(msgspec.Struct, frozen=True):
         from handrail.policy.network.needs import describe_network_access  # noqa: PLC0415  most commands ask for none
 
         return describe_network_access(self.fact)
+
+    def is_own_network(self, words: tuple[str, ...]) -> bool:
+        """Whether a command reaches loopback hosts alone, and these are the session's own network."""
+        from handrail.policy.network.needs import reaches_only_loopback  # noqa: PLC0415  as above
+
+        return self.fact.loopback and reaches_only_loopback(words)
 
     def find_fact(self, use: PathUse) -> PathFact | None:
         """The fact about a path. For a glob it is about the folder that the glob starts from."""
@@ -101,8 +109,16 @@ def judge_command(fact: CommandFact, facts: Facts, rules: PolicyConfig) -> list[
         verdicts.append(deny("background", "restricted.command", "the restricted profile leaves nothing running"))
     elif fact.background:
         verdicts.append(judge_by_mode("background", "exec.background", "process", rules.mode, undo=False))
+    if not _shows_all_effects(fact):
+        verdicts = [replace(verdict, kind=None) for verdict in verdicts]
     verdicts = _name_hosts(verdicts, context) if fact.hosts or fact.unopened else verdicts
     return verdicts if fact.tier > 0 else [_ask_without_sandbox(verdict) for verdict in verdicts]
+
+
+def _shows_all_effects(fact: CommandFact) -> bool:
+    """Whether a preview shows all that the command does. A git command also sees the credentials that git tracks."""
+    reaches = fact.hosts or fact.unopened or fact.yields
+    return fact.has_overlay and not reaches and parse_fact(fact).git_use != "alone"
 
 
 def build_context(fact: CommandFact, facts: Facts, rules: PolicyConfig, book: RuleBook) -> PolicyContext:
@@ -157,7 +173,7 @@ def _judge_step(step: CommandStep, context: PolicyContext) -> PartVerdict:
     """A built-in deny, else the rules, else the grants, else the mode."""
     if step.is_too_deep:
         return deny(step.text, "exec.limit", "it starts more commands than can be looked at")
-    default = _offer_grant(pick_strictest(_list_default_verdicts(step, context)), _find_grant_class(step))
+    default = _offer_grant(pick_strictest(_list_default_verdicts(step, context)), _find_grant_class(step, context.fact))
     verdicts = [default if default.code is not None else _judge_by_rules(step, context, default)]
     # A rule about a program does not cover its redirections and inner commands.
     others = [_judge_use(use, "", step.text, context) for use in step.redirections]
@@ -180,7 +196,7 @@ def _list_default_verdicts(step: CommandStep, context: PolicyContext) -> list[Pa
     # The paths decide about a command that changes only the files it names. `ln -s a` names none that it changes.
     names_changes = any(use.is_certainly_path and use.access != "read" for use in step.uses)
     if not names_changes or effect not in {"write", "delete"}:
-        verdicts.insert(0, _judge_effect(step.classification, step.text, context))
+        verdicts.insert(0, _judge_effect(step.classification, step.words, step.text, context))
     return verdicts
 
 
@@ -190,8 +206,13 @@ def _confirm_outside_path(use: PathUse, context: PolicyContext) -> PathUse:
     return PathUse(use.path, use.access, use.is_glob) if fact is not None and fact.real is None else use
 
 
-def _judge_effect(classification: Classification, text: str, context: PolicyContext) -> PartVerdict:
+def _judge_effect(
+    classification: Classification, words: tuple[str, ...], text: str, context: PolicyContext
+) -> PartVerdict:
     effect, rule, reason = classification.effect, classification.rule, classification.reason
+    if effect == "network" and context.is_own_network(words):
+        effect, rule = "unproven", LOOPBACK_RULE
+        reason = f"{to_base_name(words[0])} may send data to background processes of this session"
     verdict = judge_by_mode(text, rule, effect, context.rules.mode, undo=context.undo, why=reason)
     return verdict.with_hosts(context.network) if effect == "network" else verdict
 
@@ -207,6 +228,8 @@ def _judge_by_rules(step: CommandStep, context: PolicyContext, default: PartVerd
             verdict = judge_by_rule(step.text, rule)
             return pick_strictest([default, verdict]) if default.final else verdict
     grant = find_grant(rules.grants, default.part.grant) if rules.grants else None
+    if grant is None and default.part.grant == StandingGrant.LOCAL_GIT:  # a grant of before is for one sub-command
+        grant = find_grant(rules.grants, step.classification.grant)
     if grant is None:
         return default
     return allow(step.text, f"{GRANTED}{grant.id}", f"a person allowed {grant.command} for good")
@@ -218,10 +241,15 @@ def _offer_grant(verdict: PartVerdict, grant: str) -> PartVerdict:
     return verdict.with_grant(grant)
 
 
-def _find_grant_class(step: CommandStep) -> str:
-    """The class that a grant may cover. Empty if the command deletes, or runs what its words say."""
+def _find_grant_class(step: CommandStep, fact: CommandFact) -> str:
+    """The class that a grant may cover. Empty if the command deletes, or runs what its words say. The grant for local
+    git needs an overlay, in which the changes are judged before they count."""
     grant = step.classification.grant
-    return "" if grant and (_is_deletion(step) or can_run_code(step.words) or has_program_option(step.words)) else grant
+    if not grant or _is_deletion(step) or can_run_code(step.words) or has_program_option(step.words):
+        return ""
+    if not grant.startswith("git ") or not has_git_table(step.words) or fact.yields or not fact.has_overlay:
+        return grant
+    return StandingGrant.LOCAL_GIT if is_local_git(step.words) else ""
 
 
 def _is_deletion(step: CommandStep) -> bool:
@@ -446,8 +474,9 @@ def _judge_displayed(displayed: DisplayedCommand, folder: str | None, context: P
         verdict = _judge_inner(inner, (folder,), text, context, literal=False)
         if verdict is not None:
             return verdict
-    classification = classify_words(displayed.words) if displayed.words else _REDIRECTION
-    return _judge_effect(classification, text, context)
+    is_loopback = context.fact.loopback
+    classification = classify_words(displayed.words, loopback=is_loopback) if displayed.words else _REDIRECTION
+    return _judge_effect(classification, displayed.words, text, context)
 
 
 def _render_displayed(displayed: DisplayedCommand) -> str:

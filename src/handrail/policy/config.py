@@ -41,11 +41,11 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
 
 
 class Grant(msgspec.Struct, frozen=True):
-    """A standing approval of a class of commands, or of one MCP tool."""
+    """A standing approval of a class of commands, of plain edits, or of one MCP tool."""
 
     id: str
     command: str
-    """`git commit` or `mcp__github__create_issue`, without wildcards."""
+    """`ruff format` or `mcp__github__create_issue`, without wildcards, or `EDITS` or `LOCAL_GIT`."""
     scope: Literal["session", "workspace"] = "session"
 
 
@@ -84,6 +84,16 @@ class PolicyConfig(msgspec.Struct, frozen=True):
     servers: tuple[TrustedServer, ...] = ()
     denied: tuple[Permission, ...] = ()
     """Permissions that no call gets, despite all other settings."""
+
+    @property
+    def can_grant_edits(self) -> bool:
+        """Whether the grant for plain edits has an effect: only in `ask` mode, with a person to ask."""
+        return self.mode == "ask" and not self.unattended and self.restriction is None
+
+    @property
+    def restricts_reads(self) -> bool:
+        """Whether a rule denies or asks about reading some files. A program may read them without naming them."""
+        return any(rule.verdict != "allow" and rule.tool in {"*", "read"} for rule in self.rules)
 
     def can_open(self, fact: PathFact) -> bool:
         """Whether a person may open the folder of a path outside. `closed_reason` may still forbid it."""

@@ -6,6 +6,8 @@ Pure: the same call, facts and configuration always give the same decision, also
 from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 
+from msgspec.structs import replace
+
 from handrail.policy.config import GRANTED, PolicyConfig, TrustedServer, find_grant
 from handrail.policy.names import normalize_name
 from handrail.policy.verdict import (
@@ -21,7 +23,7 @@ from handrail.policy.verdict import (
     restrict_path,
 )
 from handrail.protocol.decisions import CommandFact, Decision, Facts, ForeignFact, MemoryFact, PathFact, ProcessFact
-from handrail.protocol.permissions import PERMISSIONS, Permission
+from handrail.protocol.permissions import PERMISSIONS, Permission, StandingGrant
 from handrail.protocol.tool_spec import ToolSpec
 
 _PART_KINDS: dict[Permission, PartKind] = {
@@ -53,7 +55,36 @@ def decide(spec: ToolSpec, requested: tuple[Permission, ...] | None, facts: Fact
         verdicts += deny_outside_skills(spec, facts.narrowed, facts)
     if not verdicts:
         return Decision(decision="allow", rule="tool.harmless", reason="the tool needs no permission")
-    return combine(verdicts, rules)
+    decision = combine(verdicts, rules)
+    if decision.decision != "confirm" or not rules.can_grant_edits or spec.category != "builtin":
+        return decision
+    return _apply_edits(decision, verdicts, facts, rules)
+
+
+def _apply_edits(decision: Decision, verdicts: list[PartVerdict], facts: Facts, rules: PolicyConfig) -> Decision:
+    """The grant for plain edits allows a file tool. A command runs in its preview first."""
+    from handrail.policy.granted_changes import may_be_edits  # noqa: PLC0415  few calls ask
+
+    if not may_be_edits(facts, verdicts) or (facts.command is not None and rules.restricts_reads):
+        return decision
+    grant = find_grant(rules.grants, StandingGrant.EDITS) if facts.command is None else None
+    if grant is None:
+        return replace(decision, edits=True)
+    return combine([allow(verdict.part.subject, f"{GRANTED}{grant.id}", EDITS_ALLOWED) for verdict in verdicts], rules)
+
+
+EDITS_ALLOWED = "a person allowed plain edits in this session"
+
+
+def is_default_prompt(
+    spec: ToolSpec, requested: tuple[Permission, ...] | None, facts: Facts, rules: PolicyConfig
+) -> bool:
+    """Whether only the mode `ask` asks: no rule of a person or of managed settings does, and no host is named."""
+    if rules.mode != "ask" or rules.unattended or rules.restriction is not None or rules.restricts_reads:
+        return False
+    if "net.connect" in list_permissions(spec, facts):
+        return False
+    return decide(spec, requested, facts, replace(rules, mode="full")).decision == "allow"
 
 
 def _judge_tool(spec: ToolSpec, facts: Facts, rules: PolicyConfig) -> list[PartVerdict]:
@@ -253,15 +284,19 @@ def _explain_unproven(unproven: set[str], missing: Iterable[str]) -> str:
 
 
 def _list_command_permissions(fact: CommandFact) -> Iterator[Permission]:
+    from handrail.policy.network.needs import reaches_only_loopback  # noqa: PLC0415  as above
     from handrail.policy.parse import expand_inner_commands, parse_fact  # noqa: PLC0415  as above
     from handrail.policy.programs.registry import classify_words  # noqa: PLC0415  as above
 
     steps = parse_fact(fact).steps
     inner = [*expand_inner_commands(fact.seen or ()), *(command for step in steps for command in step.inner)]
-    readings = [step.classification for step in steps]
-    readings += [classify_words(command.words) for command in inner if command.words]
+    read = [(step.words, step.classification) for step in steps]
+    read += [(one.words, classify_words(one.words, loopback=fact.loopback)) for one in inner if one.words]
+    readings = [reading for _, reading in read]
     effects = {reading.effect for reading in readings}
-    if fact.hosts or fact.unopened or "network" in effects:
+    connecting = [words for words, reading in read if reading.effect == "network"]
+    is_local = not connecting or (fact.loopback and all(map(reaches_only_loopback, connecting)))
+    if fact.hosts or fact.unopened or not is_local:
         yield "net.connect"
     if "write" in effects:
         yield "fs.write"

@@ -11,6 +11,7 @@ import msgspec
 
 from handrail.policy.builtin_denies import Act, list_targets
 from handrail.policy.programs.registry import (
+    LOOPBACK_RULE,
     PROVEN_STARTERS,
     add_guard_options,
     classify,
@@ -48,6 +49,14 @@ _GIT_QUIET = frozenset(
 _FILTERS = frozenset({"head", "tail", "wc", "sort", "uniq", "cut", "tr", "nl", "true", "echo", "cd"})
 """Programs that read only the files they name."""
 _GIT_WORD = re.compile(r"\bgit\b")
+_BACKGROUND = re.compile(r"(?<![&>|<])&(?![&>])")
+_END_OF_JOBS = re.compile(r"\b(?:kill|wait|fg)\b")
+_QUOTED = re.compile(
+    r"<<-?[ \t]*(['\"]?)(\w+)\1(?P<rest>[^\n]*\n)(?:.*?\n)??\t*\2$|'[^']*'|\"(?:[^\"\\]|\\.)*\"",
+    re.DOTALL | re.MULTILINE,
+)
+"""Here-documents and quoted text."""
+_CHECK_RULES = frozenset({"exec.test", "exec.formatter"})
 _PROGRAM_NAME = re.compile(r"[A-Za-z0-9_.+\[-]{1,40}")
 _UNKNOWN_EFFECTS = frozenset({"unproven", "network"})
 
@@ -112,6 +121,11 @@ class ParsedCommand(msgspec.Struct, frozen=True, dict=True):
         return self.unparsed is None and all(step.is_read_only for step in self.steps)
 
     @cached_property
+    def reads_loopback(self) -> bool:
+        """Whether a command that only reads sends requests to loopback hosts."""
+        return any(step.classification.rule == LOOPBACK_RULE for step in self.steps)
+
+    @cached_property
     def bash_text(self) -> str:
         """The text for bash, rewritten from the parse and with the guards of proven commands."""
         if self.script is None:
@@ -155,6 +169,18 @@ class ParsedCommand(msgspec.Struct, frozen=True, dict=True):
         return "alone" if alone else "among others"
 
     @cached_property
+    def is_test_or_lint(self) -> bool:
+        """Whether all that may change something are test runners or linters."""
+        others = [step for step in self.steps if not step.is_read_only]
+        return bool(others) and all(step.classification.rule in _CHECK_RULES and not step.writes for step in others)
+
+    @cached_property
+    def may_leave_processes(self) -> bool:
+        """Whether the text starts something in the background, and neither ends it nor waits for it."""
+        jobs = _BACKGROUND.split(_QUOTED.sub(lambda match: match["rest"] or " ", self.text))
+        return len(jobs) > 1 and _END_OF_JOBS.search(jobs[-1]) is None
+
+    @cached_property
     def needs_display(self) -> bool:
         """Whether the display parser should look at the command, because the lexer cannot parse all of it."""
         return self.unparsed is not None or any(step.has_unparsed_text for step in self.steps)
@@ -191,8 +217,13 @@ class ParsedCommand(msgspec.Struct, frozen=True, dict=True):
 # A call crosses several borders with only its recorded fact: facts, decision, preview, execution. The cache saves the
 # parse at each of them.
 @lru_cache(maxsize=32)
-def parse_command(text: str, cwd: str = ".", existing_dirs: tuple[str, ...] = ()) -> ParsedCommand:
-    """Parse a command that starts in `cwd`. A `cd` to one of the `existing_dirs` is certain to succeed."""
+def parse_command(
+    text: str, cwd: str = ".", existing_dirs: tuple[str, ...] = (), *, loopback: bool = False
+) -> ParsedCommand:
+    """Parse a command that starts in `cwd`. A `cd` to one of the `existing_dirs` is certain to succeed.
+
+    `loopback`: whether loopback hosts are the session's own network.
+    """
     script = lex(text)
     if isinstance(script, Unparsed):
         return ParsedCommand(text, cwd, unparsed=script)
@@ -201,7 +232,7 @@ def parse_command(text: str, cwd: str = ".", existing_dirs: tuple[str, ...] = ()
     for command, join in zip(script.commands, (*script.joins, ";"), strict=True):
         target = _find_cd_target(command)
         at = tracker.folders
-        step = _build_step(command, at) if target is None else _build_cd_step(command, target, at)
+        step = _build_step(command, at, loopback=loopback) if target is None else _build_cd_step(command, target, at)
         steps.append(_mark_piped_shell(step) if tracker.is_piped else step)
         tracker.advance(target, join)
         if tracker.is_lost:
@@ -211,7 +242,7 @@ def parse_command(text: str, cwd: str = ".", existing_dirs: tuple[str, ...] = ()
 
 
 def parse_fact(fact: CommandFact) -> ParsedCommand:
-    return parse_command(fact.text, fact.cwd, fact.there)
+    return parse_command(fact.text, fact.cwd, fact.there, loopback=fact.loopback)
 
 
 def name_program(words: tuple[str, ...]) -> str:
@@ -287,8 +318,8 @@ _ACCESSES: dict[Act, Access] = {"delete": "delete", "rights": "write", "write": 
 _STDIN_SHELLS = SHELLS | {"pwsh", "powershell"}
 
 
-def _build_step(command: SimpleCommand, folders: tuple[str, ...]) -> CommandStep:
-    classification = classify(command)
+def _build_step(command: SimpleCommand, folders: tuple[str, ...], *, loopback: bool) -> CommandStep:
+    classification = classify(command, loopback=loopback)
     words = command.argv
     named = classification.uses
     if classification.effect in _UNKNOWN_EFFECTS:

@@ -63,6 +63,8 @@ class PartVerdict(msgspec.Struct, frozen=True):
     """Neither a rule nor a grant may loosen it."""
     names_hosts: bool = False
     """Whether the reason says which hosts an approval opens."""
+    kind: PartKind | None = None
+    """The effect, if the mode decided."""
 
     def with_path(self, path: str) -> "PartVerdict":
         """Name the path in the reason, unless the part is allowed."""
@@ -159,7 +161,7 @@ def judge_by_mode(
     final = kind in {"protected", "bulk"} and verdict == "confirm"
     effect = effect if verdict == "confirm" and not is_explained else ""
     part = DecisionPart(subject=subject, decision=verdict, rule=rule, reason=reason, effect=effect)
-    return PartVerdict(part, final=final)
+    return PartVerdict(part, final=final, kind=kind)
 
 
 def _apply_mode(kind: PartKind, mode: Mode, *, undo: bool) -> tuple[Verdict, str]:

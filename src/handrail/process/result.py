@@ -39,6 +39,8 @@ class CommandResult(msgspec.Struct, frozen=True, kw_only=True):
     limits: tuple[str, ...] = ()
     """The limits that fired: time, output, memory, processes, disk, file size."""
     warnings: tuple[str, ...] = ()
+    tried_network: bool | None = None
+    """Whether it tried a connection that its network has no route for. None: not known."""
 
 
 _SEARCH = {1: "No line matched.", 2: "An error: a bad pattern, or a file that could not be read."}

@@ -7,11 +7,13 @@ import subprocess
 import time
 from collections.abc import Callable
 
+from msgspec.structs import replace
+
 from handrail.kernel.cgroup import ControlGroup, find_parent_group
 from handrail.process.output import OutputBuffer, Pipes
 from handrail.process.result import CommandResult, Ending
 from handrail.process.tree import ProcessTree
-from handrail.process.usage import UsageMonitor
+from handrail.process.usage import NetworkCounters, UsageMonitor
 from handrail.protocol.errors import ToolError
 from handrail.sandbox.launch import Launch
 from handrail.sandbox.profile import ResourceLimits
@@ -45,13 +47,15 @@ def run_launch(
             with open_pipes(launch, 1 + two_pipes) as pipes, ProcessTree(launch) as tree:
                 buffers += [OutputBuffer(pipe, limits, spill_folder, on_output) for pipe in pipes.reading]
                 start_tree(tree, launch, pipes)
-                ending = _RunLoop(launch, tree, buffers, limits, began + limits.seconds).run(cancelled, on_output)
+                loop = _RunLoop(launch, tree, buffers, limits, began + limits.seconds)
+                ending = loop.run(cancelled, on_output)
                 # End the tree first: it must not print or change files after the result.
                 gone = tree.end()
                 for buffer in buffers:
                     buffer.read_rest()
                 seconds, exit_code = time.monotonic() - began, tree.exit_code() if ending == "exit" else None
-                return _build_result(ending, exit_code, seconds, buffers, group.list_fired_limits(), gone=gone)
+                result = _build_result(ending, exit_code, seconds, buffers, group.list_fired_limits(), gone=gone)
+                return replace(result, tried_network=loop.tried_network)
         except BaseException:
             for buffer in buffers:
                 buffer.discard()
@@ -95,6 +99,10 @@ class _RunLoop:
         self._buffers = {buffer.pipe: buffer for buffer in buffers}
         self._usage = UsageMonitor(limits, program=tree.process_id, own_processes=launch.own_processes)
         self._until = until
+        self._launch = launch
+        self._counters = NetworkCounters()
+        self.tried_network: bool | None = None
+        """Whether the command tried a connection. Known after `run`."""
         self._next_poll = 0.0
         self._poller = select.poll()
         for descriptor in (tree.status.descriptor, tree.program_descriptor, *self._buffers):
@@ -118,6 +126,7 @@ class _RunLoop:
                     return ending
         finally:
             self._usage.close()
+            self.tried_network = self._counters.close()
 
     def _check_limits(self, now: float) -> Ending | None:
         if now >= self._until:
@@ -130,6 +139,9 @@ class _RunLoop:
         # The status first: it names the process to end, whatever happens next.
         if self._tree.status.descriptor in ready:
             self._tree.read_status()
+            if self._launch.is_gated and self._tree.status.child_pid is not None:
+                self._counters.open(self._tree.status.child_pid)
+                self._launch.open_gate()
             if self._tree.status.over:
                 self._poller.unregister(self._tree.status.descriptor)
         for buffer in [self._buffers[descriptor] for descriptor in ready if descriptor in self._buffers]:

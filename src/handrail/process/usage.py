@@ -28,6 +28,9 @@ _MIN_COUNTED_BYTES = 4096
 # Anonymous pages and pages of files that are only in memory. Rss counts shared pages for each process.
 _RSS = re.compile(rb"^Rss(?:Anon|Shmem):\s+(\d+) kB", re.MULTILINE)
 _PSS = re.compile(rb"^Pss_(?:Anon|Shmem):\s+(\d+) kB", re.MULTILINE)
+_MAX_COUNTER_BYTES = 1 << 16
+_UNROUTED = (b"IpOutNoRoutes", b"UdpNoPorts", b"Ip6OutNoRoutes", b"Udp6NoPorts")
+"""Counters of connections without a route, and of packets to a resolver on loopback, where nothing listens."""
 
 
 class TreeLimits(Protocol):
@@ -97,6 +100,41 @@ def _open_proc(first: int) -> int:
         os.close(descriptor)
         return -1
     return descriptor
+
+
+class NetworkCounters:
+    """Counts the connections that a sandbox's own network has no route for.
+
+    The kernel counts from zero for each network. The files stay readable after the end of the sandbox.
+    """
+
+    def __init__(self) -> None:
+        self._files: list[int] = []
+
+    def open(self, process: int) -> None:
+        """Opens the counters of the network of a process."""
+        with contextlib.suppress(OSError):
+            for name in ("snmp", "snmp6"):
+                self._files.append(os.open(f"/proc/{process}/net/{name}", os.O_RDONLY | os.O_CLOEXEC))
+
+    def close(self) -> bool | None:
+        """Whether a connection was tried. None: the counters were not opened."""
+        try:
+            texts = [os.pread(file, _MAX_COUNTER_BYTES, 0) for file in self._files]
+            return any(map(count_unrouted, texts)) if texts else None
+        finally:
+            while self._files:
+                os.close(self._files.pop())
+
+
+def count_unrouted(text: bytes) -> int:
+    """The sum of the counters in /proc/net/snmp, two lines a protocol, or /proc/net/snmp6, one line a counter."""
+    rows = [line.split() for line in text.splitlines()]
+    values = {row[0]: row[1] for row in rows if len(row) > 1}
+    for names, numbers in itertools.pairwise(rows):
+        if names[0] == numbers[0]:
+            values |= {names[0][:-1] + name: number for name, number in zip(names[1:], numbers[1:], strict=True)}
+    return sum(int(values.get(name, 0)) for name in _UNROUTED)
 
 
 def sample_descendants(root: int) -> "UsageSample":

@@ -47,6 +47,8 @@ class PathFact(Wire, frozen=True):
     """Whether one of its hard links in the roots has the name of a credential."""
     read_only: bool = False
     """Whether the mode of the file allows no writing (0444)."""
+    sets_mode: bool = False
+    """Whether the call makes the file executable, or takes that back."""
 
 
 class DisplayedCommand(Wire, frozen=True):
@@ -82,6 +84,8 @@ class CommandFact(Wire, frozen=True):
     """The hosts that it names or that its programs are known to need: `example.org:443`."""
     unopened: tuple[str, ...] = ()
     """Network targets that no approval can open, each with the reason."""
+    loopback: bool = False
+    """Whether loopback addresses are the session's own network, which needs no approval. Otherwise they are hosts."""
     seen: tuple[DisplayedCommand, ...] | None = None
     """The findings of the display parser. None: it was not needed, or could not be used."""
 
@@ -183,6 +187,8 @@ class Decision(Wire, frozen=True):
     grants: tuple[str, ...] = ()
     """The grants that would make an approval unnecessary: classes of commands, or tools of other servers. Empty: a part
     that needs approval has none."""
+    edits: bool = False
+    """Whether the grant for plain edits may cover it. For a command, its changes have to be plain edits too."""
 
     def to_part(self) -> DecisionPart:
         """The decision as its only part."""

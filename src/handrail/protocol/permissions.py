@@ -1,7 +1,7 @@
 """Requests to a person: permission requests, questions, their answers."""
 
 from collections.abc import Iterable
-from typing import Literal
+from typing import ClassVar, Literal
 
 import msgspec
 
@@ -14,7 +14,7 @@ from handrail.protocol.wire import Time, Wire, escape_surrogates
 Permission = Literal["fs.read", "fs.write", "fs.delete", "proc.exec", "net.connect", "git.write"]
 PERMISSIONS: tuple[Permission, ...] = ("fs.read", "fs.write", "fs.delete", "proc.exec", "net.connect", "git.write")
 _PermissionType = Literal["read", "write", "command", "all"]
-AnswerKind = Literal["once", "session", "workspace", "output", "deny"]
+AnswerKind = Literal["once", "session", "workspace", "edits", "output", "deny"]
 Scope = Literal["session", "workspace"]
 _MAX_REPLY_CHARS = 20_000
 
@@ -87,8 +87,8 @@ class PermissionRequest(Wire, frozen=True):
     """The simple commands with their decisions, and the changes that need approval by themselves. Empty: there is only
     one part."""
     grants: tuple[str, ...] = ()
-    """What the answers `session` and `workspace` grant: classes of commands, `ruff format`, or a tool of another
-    server."""
+    """What the answers `session` and `workspace` grant: classes of commands, `ruff format`, `git in this repository`,
+    or a tool of another server."""
     preview: Preview | None = None
     edited: bool = False
     """Whether the user edited the command."""
@@ -145,12 +145,18 @@ class OpenedFolder(Wire, frozen=True, omit_defaults=False):
 
 
 class StandingGrant(Wire, frozen=True, omit_defaults=False):
-    """A standing approval: a class of commands, or a tool of another server."""
+    """A standing approval: a class of commands, plain edits, or a tool of another server."""
+
+    EDITS: ClassVar[str] = "plain edits"
+    """Modified and new files. No program has this name."""
+    LOCAL_GIT: ClassVar[str] = "git in this repository"
+    """Git sub-commands that change only git's own files and tracked files."""
 
     id: str
     """The id to revoke it by."""
     command: str
-    """The class, `git commit`, or the tool, `mcp__github__create_issue`. It has no wildcards."""
+    """The class, `ruff format`, or the tool, `mcp__github__create_issue`, without wildcards. `plain edits` and
+    `git in this repository` stand for themselves."""
     scope: Scope
     """For the session, or for every session of the workspace until it is revoked."""
     session_id: str
@@ -161,16 +167,20 @@ class Answer(Wire, frozen=True):
     """The answer of the user."""
 
     kind: AnswerKind
-    """`session`, `workspace`: similar calls too. `output`: keep the output, discard the changes."""
+    """`session`, `workspace`: similar calls too. `edits`: plain edits too, in this session. `output`: keep the output,
+    discard the changes."""
     reason: str | None = None
     """Why not. The model reads it."""
     revision: int | None = None
     """The revision of the request. Absent: the first one. A denial counts for all revisions."""
+    by: Literal["preview", "grant"] | None = None
+    """`preview`: the preview changed nothing, or only caches. `grant`: the grant for plain edits covers the preview.
+    Absent: a person answered."""
 
     @property
     def approves(self) -> bool:
         """Whether it runs the call, or commits its preview."""
-        return self.kind in {"once", "session", "workspace"}
+        return self.kind in {"once", "session", "workspace", "edits"}
 
 
 class Question(Wire, frozen=True):

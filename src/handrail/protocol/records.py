@@ -158,6 +158,8 @@ class AuditRecord(Envelope, frozen=True):
     server_name: str | msgspec.UnsetType = msgspec.UNSET
     command: str | msgspec.UnsetType = msgspec.UNSET
     """Programs, subcommands and option names of a command, whether it ran or not."""
+    answered_by: str | msgspec.UnsetType = msgspec.UNSET
+    """`preview` or `grant` if that approved the call instead of a person."""
 
     @property
     def label(self) -> str:

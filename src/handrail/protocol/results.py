@@ -69,6 +69,8 @@ class SandboxUsed(Wire, frozen=True):
     """Why it had no overlay, although it could change something."""
     hosts: tuple[str, ...] = ()
     """The hosts that it could reach: `example.org:443`."""
+    joined: bool = False
+    """Whether it shared the network of the session's background processes, so that it could send them requests."""
     hidden: int = 0
     """How many credentials and sockets of the workspace were hidden from it."""
     gaps: tuple[str, ...] = ()
@@ -96,6 +98,9 @@ class Meta(Wire, frozen=True):
     """How many names a search skipped because policy protects them, up to the last result shown. Absent: they could not
     be counted in time. Their content plays no part."""
     engine: Literal["ripgrep", "python"] | None = None
+    answered_by: Literal["preview", "grant"] | None = None
+    """Who approved the call instead of a person. `preview`: it changed nothing, or only caches. `grant`: the grant for
+    plain edits covers it."""
     next_offset: int | None = None
     """The `offset` of the next page."""
     output: str | None = None

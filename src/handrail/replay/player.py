@@ -353,7 +353,7 @@ def _choose_answer(one: RecordedCall, request: PermissionRequest) -> Answer:
         error = one.result.error if one.result else None
         return Answer(kind="deny" if error is not None and error.code in _REFUSED else "once")
     # The nearest that the request takes. A denial stays a denial.
-    instead = "once" if one.answer.kind in {"session", "workspace"} else "deny"
+    instead = "once" if one.answer.approves else "deny"
     return Answer(kind=one.answer.kind if one.answer.kind in request.answers else instead, reason=one.answer.reason)
 
 

@@ -8,12 +8,7 @@ from msgspec.structs import replace
 
 from handrail.protocol.calls import Done, Parked, ToolCall
 from handrail.protocol.errors import StoreError, UsageError
-from handrail.protocol.events import (
-    Notice,
-    ToolCallPermissionDenied,
-    ToolCallPermissionGranted,
-    ToolCallQuestionRequired,
-)
+from handrail.protocol.events import Notice, ToolCallQuestionRequired
 from handrail.protocol.permissions import (
     Answer,
     AnswerKind,
@@ -30,7 +25,7 @@ from handrail.runtime.execute import close_call, take_steps
 from handrail.runtime.park import claim_batch, is_pending, load_parked, release_batch
 from handrail.runtime.pending_call import PendingCall, drop_preview, load_call
 from handrail.runtime.recovery import recover
-from handrail.runtime.results import build_result, require_result, restore_audit_record
+from handrail.runtime.results import build_answer_event, build_result, require_result, restore_audit_record
 from handrail.runtime.session import Session
 from handrail.store.approvals import save_answer
 from handrail.store.inbox import StoredRequest, find_answer, find_pending_question
@@ -193,6 +188,8 @@ def _record_answer(session: Session, request_id: str, answer: Answer) -> list[st
 
 
 def _check_answer(request: PermissionRequest, answer: Answer) -> None:
+    if answer.by is not None:
+        raise UsageError("only handrail itself answers for a preview")
     if answer.kind not in request.answers:
         can = " or ".join(request.answers)
         raise UsageError(f"this request can be answered with {can}, not with {render_value(answer.kind)}")
@@ -203,12 +200,7 @@ def _check_answer(request: PermissionRequest, answer: Answer) -> None:
 
 def _save_answer(session: Session, stored: StoredRequest, answer: Answer) -> list[str] | None:
     request = stored.request
-    kind = ToolCallPermissionDenied if answer.kind == "deny" else ToolCallPermissionGranted
-    fields = {"tool_call_id": request.tool_call_id, "tool_call_name": request.called}
-    if request.tool_call_name is not None:
-        fields |= {"tool_name": request.tool_name, "server_name": request.server_name}
-    event = (kind, {**fields, "permission_request": request, "answer": answer})
-    calls = save_answer(session.journal, stored, answer, event)
+    calls = save_answer(session.journal, stored, answer, build_answer_event(request, answer))
     if calls is None:
         return None
     try:

@@ -49,6 +49,7 @@ class BackgroundWork:
     ) -> None:
         """`workspace` is stored with the first process, for people who list the processes of every workspace."""
         self._session_folder = session_folder
+        self.folder = os.path.join(session_folder, _FOLDER)
         self._journal = journal
         self._limits = limits
         self._workspace = workspace
@@ -61,10 +62,6 @@ class BackgroundWork:
         """For each process that could not be settled: the next pause, and the time of the next attempt."""
         self._attempts_sizes: dict[str, int] = {}
         """For each process: the size of its file of network attempts when events were last emitted."""
-
-    @property
-    def folder(self) -> str:
-        return os.path.join(self._session_folder, _FOLDER)
 
     @property
     def sessions(self) -> "ProcessSessions":

@@ -5,12 +5,13 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from handrail.policy.config import MCP_PREFIX, SKILL, PolicyConfig
+from handrail.policy.config import MCP_PREFIX, SKILL, PolicyConfig, find_grant
 from handrail.policy.decide import decide
 from handrail.protocol.arguments import build_argument_error
 from handrail.protocol.changes import Change
 from handrail.protocol.decisions import Access, Decision, Facts, MemoryFact, PathFact
 from handrail.protocol.errors import REFUSAL_ADVICE, ErrorCode, Problem, ToolError
+from handrail.protocol.permissions import StandingGrant
 from handrail.protocol.tool_spec import ToolSpec, parse_major_version
 from handrail.protocol.wire import escape_surrogates
 from handrail.runtime.pending_call import PendingCall
@@ -87,12 +88,14 @@ def _gather_facts(session: Session, pending: PendingCall) -> None:
 def _decide_call(session: Session, pending: PendingCall) -> None:
     """Asks the policy. A denial ends the call. A call that needs approval goes on to its permission request."""
     rules = session.rules
-    may_be_granted = pending.facts.command is not None or pending.facts.foreign is not None
+    facts = pending.facts
+    is_edit = any(fact.access != "read" for fact in facts.paths) and rules.can_grant_edits
+    may_be_granted = is_edit or facts.command is not None or facts.foreign is not None
     if may_be_granted and (grants := session.grants.current()):
         rules = replace(rules, grants=grants)
     if pending.answer is not None:
-        # A person was asked, so the run is attended. A path that is still outside leads elsewhere by now.
-        rules = replace(rules, unattended=False, outside="deny")
+        # If a person answered, the run is attended. A path that is still outside leads elsewhere by now.
+        rules = replace(rules, unattended=rules.unattended and pending.answer.by is not None, outside="deny")
     pending.rules = rules
     decision = pending.decision = decide(pending.tool.spec, pending.call.requested_permissions, pending.facts, rules)
     if decision.decision == "deny":
@@ -136,9 +139,13 @@ def recheck_server(session: Session, pending: PendingCall) -> None:
 
 
 def judge_call_changes(
-    session: Session, pending: PendingCall, changes: tuple[Change, ...], configs: Mapping[str, str]
+    session: Session,
+    pending: PendingCall,
+    changes: tuple[Change, ...],
+    configs: Mapping[str, str],
+    list_tracked: Callable[[], frozenset[str]] = frozenset,
 ) -> Decision:
-    """Decides about the changes that a command made in its overlay."""
+    """Decides about the changes that a command made in its overlay. `list_tracked` lists those that git tracks."""
     from handrail.policy.changeset import judge_changes  # noqa: PLC0415  few commands change something
     from handrail.runtime.facts import list_steering_paths  # noqa: PLC0415  tables that only commands need
 
@@ -153,6 +160,7 @@ def judge_call_changes(
         configs=configs,
         tool=pending.name,
         steering=list_steering_paths(session.workspace, changes),
+        tracked=list_tracked() if _is_local_git(pending, rules) else None,
     )
     if decision.decision == "deny" or (decision.decision == "confirm" and pending.preview_id is None):
         pending.outcome_decision = decision  # the answer to a preview covers what needs approval in it
@@ -179,13 +187,23 @@ def _is_approved(pending: PendingCall, rules: PolicyConfig) -> bool:
     return decide(pending.tool.spec, pending.call.requested_permissions, pending.facts, by_mode).decision != "allow"
 
 
+def _is_local_git(pending: PendingCall, rules: PolicyConfig) -> bool:
+    """Whether the grant for local git allowed the call, and nothing else did."""
+    if pending.answer is not None or find_grant(rules.grants, StandingGrant.LOCAL_GIT) is None:
+        return False
+    ungranted = replace(rules, grants=())
+    decision = decide(pending.tool.spec, pending.call.requested_permissions, pending.facts, ungranted)
+    return decision.grants == (StandingGrant.LOCAL_GIT,)
+
+
 # Facts
 
 
 def collect_touched_facts(workspace: Workspace, touched: Touches) -> Facts:
     look = partial(_build_located_fact, touched.locate_error) if touched.locate_error else build_path_fact
     paths = [look(workspace, path, "read") for path in touched.reads]
-    paths += [look(workspace, path, "write") for path in touched.writes]
+    writes = [look(workspace, path, "write") for path in touched.writes]
+    paths += [replace(fact, sets_mode=True) if fact.path in touched.modes else fact for fact in writes]
     paths += [look(workspace, path, "delete") for path in touched.deletes]
     use = touched.memory
     memory = MemoryFact(action=use.action, note=use.note) if use is not None else None
@@ -212,6 +230,7 @@ def _collect_command_facts(session: Session, command: CommandUse) -> Facts:
         yields=command.yields,
         tier=session.commands.find_tier(session.workspace.roots, background=command.background),
         host=lambda: session.commands.host,
+        listed=session.commands.allowed_hosts,
     )
 
 

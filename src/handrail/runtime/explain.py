@@ -60,10 +60,11 @@ class Explainer:
         offer: Callable[[], ToolSet],
         tier: Callable[[], int],
         host: HostLookup,
+        listed: tuple[str, ...] = (),
         processes: str = "",
     ) -> None:
         self._workspace, self._offer, self._tier, self._host = workspace, offer, tier, host
-        self._processes = processes
+        self._listed, self._processes = listed, processes
 
     def close(self) -> None:
         self._workspace.close()
@@ -86,6 +87,7 @@ class Explainer:
             yields=arguments.yield_ms is not None,
             tier=min(self._tier(), _MAX_BACKGROUND_TIER) if arguments.background else self._tier(),
             host=self._host,
+            listed=self._listed,
         )
 
     def _find_tool(self, name: str) -> tuple[ToolSpec, Callable[[Any], Facts]]:

@@ -13,8 +13,15 @@ from io import BytesIO
 from typing import TYPE_CHECKING, NamedTuple
 
 from handrail.policy.names import is_git_control_name, list_possible_repositories, normalize_name
+from handrail.policy.network.allowlist import Allowlist
 from handrail.policy.network.git_remotes import Remote, list_remote_urls
-from handrail.policy.network.needs import NetworkNeeds, add_registry_urls, add_remote_urls, find_network_needs
+from handrail.policy.network.needs import (
+    MIN_NETWORK_TIER,
+    NetworkNeeds,
+    add_registry_urls,
+    add_remote_urls,
+    find_network_needs,
+)
 from handrail.policy.parse import ParsedCommand, parse_command
 from handrail.policy.programs.spec import PathUse, to_base_name
 from handrail.protocol.changes import Change
@@ -55,18 +62,20 @@ def collect_command_facts(
     yields: bool = False,
     tier: int,
     host: HostLookup | None = None,
+    listed: tuple[str, ...] = (),
 ) -> Facts:
     """The facts of a command. ToolError if it does not start in a folder of the workspace.
 
-    Without a host, no package registries are known.
+    Without a host, no package registries are known. `listed`: the hosts that the settings open.
     """
     _check_cwd(workspace, cwd)
-    command = parse_command(text, cwd, ())
+    loopback = tier >= MIN_NETWORK_TIER and not (listed and Allowlist.from_entries(listed).lists_loopback)
+    command = parse_command(text, cwd, (), loopback=loopback)
     displayed = _find_displayed(text) if command.needs_display else None
     uses = command.path_uses(displayed)
     if folders := _find_existing_folders(workspace, command):
-        command = parse_command(text, cwd, folders)
-    needs = _collect_network_needs(workspace, command, displayed, host)
+        command = parse_command(text, cwd, folders, loopback=loopback)
+    needs = _collect_network_needs(workspace, command, displayed, host, loopback=loopback)
     return Facts(
         paths=tuple(
             _build_path_fact(workspace, use) if number < _MAX_PATHS else _build_outside_fact(use)
@@ -82,6 +91,7 @@ def collect_command_facts(
             there=folders,
             hosts=needs.hosts if needs else (),
             unopened=needs.unreachable if needs else (),
+            loopback=loopback,
             seen=displayed,
         ),
     )
@@ -187,11 +197,13 @@ def _collect_network_needs(
     command: ParsedCommand,
     displayed: tuple[DisplayedCommand, ...] | None,
     host: HostLookup | None,
+    *,
+    loopback: bool,
 ) -> NetworkNeeds | None:
     """The hosts that a command needs. None if all its effects are known, so that it needs no network."""
     if command.unparsed is None and not any(step.has_unknown_effect for step in command.steps):
         return None
-    needs = find_network_needs(command, displayed)
+    needs = find_network_needs(command, displayed, loopback=loopback)
     for remote in needs.remotes[:_MAX_REMOTES]:
         needs = add_remote_urls(needs, _list_urls(workspace, remote))
     if needs.registries:

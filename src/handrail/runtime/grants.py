@@ -12,7 +12,14 @@ import msgspec
 from handrail.policy.config import Grant
 from handrail.protocol.decisions import Facts, PathFact
 from handrail.protocol.errors import StoreError, ToolError
-from handrail.protocol.permissions import Answer, AnswerKind, OpenedFolder, PermissionRequest, Scope, StandingGrant
+from handrail.protocol.permissions import (
+    Answer,
+    AnswerKind,
+    OpenedFolder,
+    PermissionRequest,
+    Scope,
+    StandingGrant,
+)
 from handrail.settings import resolve_user_file
 from handrail.settings.model import ClientRoots
 from handrail.settings.paths import MANAGED_FILE, find_account_home
@@ -23,7 +30,7 @@ from handrail.workspace.workspace import Workspace
 
 MAX_CLIENT_ROOTS = 32
 """Folders of one client. Each is an open descriptor."""
-_SCOPES: dict[AnswerKind, Scope] = {"session": "session", "workspace": "workspace"}
+_SCOPES: dict[AnswerKind, Scope] = {"session": "session", "workspace": "workspace", "edits": "session"}
 _FOLDER_ANSWERS: tuple[AnswerKind, ...] = ("once", "session", "workspace", "deny")
 _SETTING_HINT = 'paths.client_roots = "read-only" (or "writable") in the user file'
 
@@ -60,7 +67,7 @@ class Grants:
         scope = _SCOPES.get(given.kind)
         if scope is None:
             return
-        for command in request.grants:
+        for command in (StandingGrant.EDITS,) if given.kind == "edits" else request.grants:
             # The id is the same for the same answer, and nobody can guess it.
             digest = hashlib.sha256(f"{request.id} {command}".encode()).hexdigest()[:12]
             grant = StandingGrant(

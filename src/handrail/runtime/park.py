@@ -11,6 +11,7 @@ from handrail.protocol.calls import Parked
 from handrail.protocol.errors import StoreError, ToolError
 from handrail.protocol.events import ToolCallPermissionRequired, ToolCallQuestionRequired
 from handrail.protocol.permissions import PermissionRequest, Question
+from handrail.runtime.auto_approval import approve_automatically
 from handrail.runtime.decide import DECIDING
 from handrail.runtime.execute import close_call, take_steps
 from handrail.runtime.pending_call import Approval, PendingCall, drop_preview, load_answer
@@ -35,11 +36,11 @@ from handrail.tools.tool import ApprovalNeededError
 
 def park_for_approval(session: Session, batch: list[PendingCall]) -> Parked | None:
     """Requests the approvals that a batch needs, then parks all of it. Nothing of the batch has run. None if no call
-    needs approval any more, because each of them failed in its preview."""
+    needs a person any more: each of them failed in its preview, or was approved by its preview or a grant."""
     for number, pending in enumerate(batch):
         if pending.needs_approval:
-            take_steps(session, pending, (partial(request_approval, earlier=batch[:number]),))
-    asking = [pending for pending in batch if pending.needs_approval]
+            take_steps(session, pending, (partial(request_approval, earlier=batch[:number]), approve_automatically))
+    asking = [pending for pending in batch if pending.needs_approval and pending.answer is None]
     return park(session, batch, asking) if asking else None
 
 
@@ -76,13 +77,16 @@ def park(session: Session, batch: Sequence[PendingCall], asking: Sequence[Pendin
     """Parks all calls of a batch that have no result, in one transaction with the requests about `asking`."""
     batch_id = batch[0].batch_id
     requests = tuple(pending.request for pending in asking if pending.request is not None)
+    answered = tuple(
+        (one.request, one.answer) for one in batch if one.request and one.answer and one.journal_state is None
+    )
     calls = tuple(_to_park(one, asks=one in asking) for one in batch if one.journal_state in {None, "started"})
     try:
         _save_surroundings(session, requests)
-        save_parked(session.journal, batch_id, calls, tuple(one.call.tool_call_id for one in batch), requests)
+        save_parked(session.journal, batch_id, calls, tuple(one.call.tool_call_id for one in batch), requests, answered)
     except Exception:  # not after an interrupt: the calls may be parked already
-        for pending in asking:
-            drop_preview(session, pending.preview_id)
+        for pending in batch:
+            drop_preview(session, pending.preview_id if pending in asking or pending.journal_state is None else None)
         raise
     finally:
         session.workspace.drop_cached()

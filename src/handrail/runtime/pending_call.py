@@ -13,7 +13,7 @@ from handrail.protocol.calls import ToolCall
 from handrail.protocol.changes import ChangeSet
 from handrail.protocol.decisions import Decision, Facts
 from handrail.protocol.errors import CODES, RETRYABLE, ErrorInfo, ToolError
-from handrail.protocol.events import ToolCallStart
+from handrail.protocol.events import KIND_NAMES, ToolCallPermissionGranted, ToolCallStart
 from handrail.protocol.events import Warning as WarningEvent
 from handrail.protocol.permissions import Answer, FileBinding, PermissionRequest
 from handrail.protocol.results import ToolResult
@@ -50,6 +50,10 @@ class Approval(Struct, frozen=True):
     """The files that the answer is valid for, as the earlier calls of the batch left them."""
     unmet_previews: frozenset[str] = frozenset()
     """Previews of earlier calls of the batch that its own builds on and that are not committed yet."""
+
+
+def build_approval(request: PermissionRequest, answer: Answer) -> Approval:
+    return Approval(request, answer, request.bound_files, frozenset(request.base_previews))
 
 
 class PendingCall(Struct, eq=False):
@@ -175,10 +179,11 @@ def load_call(journal: SessionJournal, offer: ToolSet, entry: CallEntry, budget:
     from handrail.store.inbox import find_last_request  # noqa: PLC0415  most calls need no approval
 
     request = find_last_request(journal.database, entry.id)
+    own = _find_auto_approval(journal, entry) if entry.decision.decision == "confirm" else None
     if request is not None and request.edited and request.command is not None:
         call = replace_command(call, request.command)  # a person edited the command
     pending = PendingCall(call, budget, entry.batch_id)
-    pending.approval = Approval(request) if request is not None else None
+    pending.approval = own or (Approval(request) if request is not None else None)
     pending.journal_state = entry.state
     # Whether the tool is still offered is checked before the call runs.
     pending.tool = offer.get_registered(call.name) or NO_TOOL
@@ -186,6 +191,14 @@ def load_call(journal: SessionJournal, offer: ToolSet, entry: CallEntry, budget:
     if not is_readable:
         pending.fail(ToolError("INTERNAL", "The journal's record of this call cannot be read. Nothing more was run."))
     return pending
+
+
+def _find_auto_approval(journal: SessionJournal, entry: CallEntry) -> Approval | None:
+    """The approval without a person. Unless the call was parked, only an event has it."""
+    for event in journal.list_events_of(entry.id, KIND_NAMES[ToolCallPermissionGranted]):
+        if isinstance(event, ToolCallPermissionGranted) and event.answer.by is not None:
+            return build_approval(event.permission_request, event.answer)
+    return None
 
 
 def build_call(event: ToolCallStart) -> ToolCall:
@@ -217,8 +230,7 @@ def load_answer(session: Session, pending: PendingCall) -> None:
 
     found = find_answer(session.journal.database, pending.call.tool_call_id)
     if found is not None:
-        request, answer = found
-        pending.approval = Approval(request, answer, request.bound_files, frozenset(request.base_previews))
+        pending.approval = build_approval(*found)
 
 
 # Stored previews

@@ -18,7 +18,13 @@ from handrail.protocol.changes import PREVIEW_GONE, Preview
 from handrail.protocol.decisions import CommandFact, DecisionPart, ForeignFact
 from handrail.protocol.errors import StoreError, ToolError, UsageError
 from handrail.protocol.events import ToolCallPermissionRequired, ToolCallStart
-from handrail.protocol.permissions import AnswerKind, FileBinding, PermissionRequest, classify_permissions
+from handrail.protocol.permissions import (
+    Answer,
+    AnswerKind,
+    FileBinding,
+    PermissionRequest,
+    classify_permissions,
+)
 from handrail.protocol.wire import encode
 from handrail.runtime.decide import DECIDING
 from handrail.runtime.execute import digest_environment, take_steps
@@ -60,7 +66,10 @@ def request_approval(session: Session, pending: PendingCall, earlier: Sequence[P
         if command is not None and (preview is None or preview.id is None):
             bound_files = bind_files(session, pending)
         request = build_request(session, pending, preview, bound_files)
-        request = _add_parts(request, judge_preview(session, pending, preview))
+        judged = judge_preview(session, pending, preview)
+        request = _add_parts(request, judged.parts)
+        if judged.edits:
+            request = replace(request, answers=_insert_edits(request.answers))
         encode(request)  # the preview of a custom tool may hold anything
     pending.approval = Approval(request)
 
@@ -135,6 +144,12 @@ def _list_answers(preview: Preview | None, *, can_grant: bool) -> tuple[AnswerKi
     grants: tuple[AnswerKind, ...] = ("session", "workspace") if can_grant else ()
     output: tuple[AnswerKind, ...] = ("output",) if tried is not None else ()
     return ("once", *grants, *output, "deny")
+
+
+def _insert_edits(answers: tuple[AnswerKind, ...]) -> tuple[AnswerKind, ...]:
+    """`edits` comes after the other approvals."""
+    approvals = sum(Answer(kind=kind).approves for kind in answers)
+    return (*answers[:approvals], "edits", *answers[approvals:])
 
 
 def _describe_call(pending: PendingCall) -> str:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from handrail.changes.model import OverlayChanges
+from handrail.changes.model import CommandPreview, OverlayChanges
 from handrail.changes.overlay.changes import read_preview_configs
 from handrail.changes.overlay.previews import load_preview
 from handrail.policy.parse import parse_command, parse_fact
@@ -21,12 +21,16 @@ from handrail.runtime.decide import judge_call_changes
 from handrail.runtime.execute import build_context
 from handrail.runtime.pending_call import PendingCall, drop_preview
 from handrail.runtime.session import Session
+from handrail.store.change_log import Step
 from handrail.tools.file_tool import FileTool, SimulatedFiles
 from handrail.tools.tool import CommandContext
+from handrail.workspace.facts import may_be_tracked
 
 _REFUSALS = frozenset({"POLICY_DENIED", "PERMISSION_DENIED", "OUTSIDE_WORKSPACE", "CANCELLED"})
 """Errors of the command in its preview, not of the preview. No approval is requested then."""
 _MAX_SUBJECT_CHARS = 80
+_MAX_EXIT_CODE = 128
+"""A higher one means that a signal ended the command."""
 _MAX_FILE_BYTES = 8 * 1024 * 1024
 
 
@@ -117,20 +121,58 @@ def _ignore_metadata(**_: object) -> None:
     """The call has not begun, so there are no events about it."""
 
 
-def judge_preview(session: Session, pending: PendingCall, preview: Preview | None) -> tuple[DecisionPart, ...]:
-    """The changes of a preview that need approval by themselves. All changes are judged, not only those that are shown.
-    ToolError if no approval can allow one: then none is requested."""
+class JudgedPreview(NamedTuple):
+    """What policy says of a preview. All changes are judged, not only those that are shown."""
+
+    parts: tuple[DecisionPart, ...] = ()
+    """The changes that need approval by themselves."""
+    edits: bool = False
+    """Whether the grant for plain edits covers the call."""
+
+
+def judge_preview(session: Session, pending: PendingCall, preview: Preview | None) -> JudgedPreview:
+    """ToolError if no approval can allow one of the changes: then none is requested."""
     if preview is None or preview.id is None:
-        return ()
-    examined = load_preview(session.recorder.history, preview.id).examined
-    configs = read_preview_configs(session.workspace, session.recorder.history, examined)
-    decision = judge_call_changes(session, pending, examined.changes, configs)
-    if decision.decision == "allow":
-        return ()
+        return JudgedPreview(edits=pending.decision.edits and pending.facts.command is None)
+    stored = load_preview(session.recorder.history, preview.id)
+    configs = read_preview_configs(session.workspace, session.recorder.history, stored.examined)
+    decision = judge_call_changes(session, pending, stored.examined.changes, configs)
     if decision.decision == "deny":
         raise build_change_refusal(decision, "It was dropped.", "what it would change")
+    edits = pending.decision.edits and decision.edits and _is_whole(stored) and not _has_tracked_credentials(session)
+    if pending.facts.command is not None and parse_fact(pending.facts.command).may_leave_processes:
+        edits = False
+    if decision.decision == "allow":
+        return JudgedPreview(edits=edits)
     pending.outcome_decision = None  # the request is about the command, and shows these parts beside it
-    return tuple(part for part in decision.parts or (decision.to_part(),) if part.decision == "confirm")
+    parts = decision.parts or (decision.to_part(),)
+    return JudgedPreview(tuple(part for part in parts if part.decision == "confirm"), edits)
+
+
+def _is_whole(preview: CommandPreview) -> bool:
+    """Whether the command ended by itself, was denied nothing that it tried, and changed something. All its changes can
+    be committed, and set no modes and no hard links."""
+    ran, examined = preview.ran, preview.examined
+    is_ended = ran.ending == "exit" and ran.exit_code is not None and ran.exit_code <= _MAX_EXIT_CODE
+    if not is_ended or ran.warnings or preview.blocked or examined.unkept or not examined.steps:
+        return False
+    has_links = any(placement.linked_to is not None for placement in examined.manners)
+    return not has_links and all(map(_has_plain_mode, examined.steps))
+
+
+def _has_plain_mode(step: Step) -> bool:
+    """Whether the mode stays. A new path is for its owner to write, and not for everybody."""
+    if step.before is not None or step.after is None or step.after.mode is None:
+        return step.before is None or step.after is None or step.before.mode == step.after.mode
+    return step.after.mode & 0o602 == 0o600
+
+
+def _has_tracked_credentials(session: Session) -> bool:
+    """Whether git tracks a credential here. Its content is also in git's objects, where a preview can read it."""
+    roots = session.workspace.roots
+    masked = session.commands.sensitive_paths.scan(roots)
+    credentials = (*masked.credentials, *masked.credential_folders)
+    return may_be_tracked(credentials, [root.path for root in roots])
 
 
 # Earlier calls of the batch: the preview of a command builds on their changes. A command has left them in its own

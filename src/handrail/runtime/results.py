@@ -11,8 +11,15 @@ from handrail.changes.recorder import UNDO_ID_SUFFIX
 from handrail.protocol.calls import ToolCall
 from handrail.protocol.changes import ChangeSet
 from handrail.protocol.errors import MEANING, ErrorInfo, StoreError, ToolError
-from handrail.protocol.events import ChangeEvent, ToolCallEnd, ToolCallError, ToolCallStart
-from handrail.protocol.permissions import PermissionRequest, Question
+from handrail.protocol.events import (
+    ChangeEvent,
+    ToolCallEnd,
+    ToolCallError,
+    ToolCallPermissionDenied,
+    ToolCallPermissionGranted,
+    ToolCallStart,
+)
+from handrail.protocol.permissions import Answer, PermissionRequest, Question
 from handrail.protocol.results import Artifacts, Meta, ToolResult
 from handrail.protocol.text import clip_text
 from handrail.protocol.wire import decode_json, encode
@@ -157,6 +164,14 @@ def build_event_fields(pending: PendingCall) -> dict[str, Any]:
     }
 
 
+def build_answer_event(request: PermissionRequest, answer: Answer) -> PendingEvent:
+    kind = ToolCallPermissionDenied if answer.kind == "deny" else ToolCallPermissionGranted
+    fields = {"tool_call_id": request.tool_call_id, "tool_call_name": request.called}
+    if request.tool_call_name is not None:
+        fields |= {"tool_name": request.tool_name, "server_name": request.server_name}
+    return kind, {**fields, "permission_request": request, "answer": answer}
+
+
 def build_audit_record(session_id: str, pending: PendingCall, result: ToolResult[Any]) -> AuditRecord:
     error, decision = result.error, pending.final_decision
     tool_name, server_name = _find_server_names(pending)
@@ -181,6 +196,7 @@ def build_audit_record(session_id: str, pending: PendingCall, result: ToolResult
         tool_name=tool_name,
         server_name=server_name,
         command=_redact_command(pending),
+        answered_by=(pending.answer and pending.answer.by) or msgspec.UNSET,
     )
 
 
@@ -216,6 +232,7 @@ def _build_success(session: Session, pending: PendingCall, output: Output) -> To
     if output.kept is not None and "output" not in stored:
         warnings = (*warnings, _NOT_STORED)
     undo = output.changes.number if output.changes is not None else None
+    by = pending.answer.by if pending.answer is not None else None
     return ToolResult(
         tool_call_id=pending.call.tool_call_id,
         name=pending.name,
@@ -226,7 +243,7 @@ def _build_success(session: Session, pending: PendingCall, output: Output) -> To
         content=content,
         data=output.data,
         error=pending.error,
-        meta=Meta(truncated=output.truncated or "output" in stored, undo=undo, **output.meta, **stored),
+        meta=Meta(truncated=output.truncated or "output" in stored, undo=undo, answered_by=by, **output.meta, **stored),
         artifacts=Artifacts(files_changed=output.files_changed, commands_run=output.commands_run)
         if output.files_changed or output.commands_run
         else _NO_ARTIFACTS,

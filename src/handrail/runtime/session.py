@@ -147,6 +147,7 @@ class Session(msgspec.Struct, kw_only=True, eq=False):
     batch_characters: int = 100_000
     repair: str | None = None
     preview_enabled: bool = True
+    keeps_empty_previews: bool = True
     lock_seconds: float = 5.0
     """How long a call waits for a file that another session has locked."""
     queue_seconds: float = 660.0
@@ -337,6 +338,7 @@ def _build_session(options: SessionOptions, resources: SessionResources) -> Sess
         batch_characters=settings.results.batch_characters,
         repair=options.repair,
         preview_enabled=settings.preview != "never",
+        keeps_empty_previews=settings.ask.empty_preview == "keep",
         foreign=_build_catalog(options, state.servers(root), journal) if options.sources else None,
         ends_background=options.ends_background,
     )

@@ -16,8 +16,9 @@ from handrail.sandbox.launch import Launch
 from handrail.sandbox.mounts import Mount, is_shown
 from handrail.sandbox.overlay.overlay import Overlay, require_programs, wrap_in_overlay
 from handrail.sandbox.profile import ResourceLimits, SandboxHost, SandboxProfile, collapse_hidden, drop_missing
-from handrail.sandbox.proxy.handover import build_handover_command
+from handrail.sandbox.proxy.handover import build_handover_command, find_proxy_host
 from handrail.sandbox.seccomp_rules import require_filter
+from handrail.sandbox.session_network import NEW_NETWORK, OWN_NETWORK_OPTION, wrap_in_network
 from handrail.sandbox.view import BaseView, build_base_view, build_view, find_interpreter
 from handrail.workspace.roots import is_inside
 
@@ -31,6 +32,8 @@ _KILOBYTE = 1024
 _MAX_KEPT_PROFILES = 32
 _MAX_HIDDEN_PATHS = 2_000
 """bubblewrap takes 9,000 arguments, three for each path."""
+_PREVIEW_VARIABLES = "PYTHONDONTWRITEBYTECODE=1 NPM_CONFIG_UPDATE_NOTIFIER=false"
+"""Python reads the caches that exist and writes none. npm does not look for a newer npm."""
 _SIGNALS_SET_BY_PYTHON = 1 << 12 | 1 << 24
 """SIGPIPE and SIGXFSZ. Python ignores them, and restores them in the programs it starts."""
 
@@ -83,8 +86,11 @@ class BubblewrapBackend:
         self._host = host
         self._cache: dict[SandboxProfile, tuple[BaseView, PreparedCommand]] = {}
 
-    def launch(self, profile: SandboxProfile, text: str, overlay: Overlay | None = None) -> Launch:
-        return launch_namespaced(self.prepare(collapse_hidden(drop_missing(profile))), text, overlay)
+    def launch(
+        self, profile: SandboxProfile, text: str, overlay: Overlay | None = None, network: int | None = None
+    ) -> Launch:
+        prepared = self.prepare(collapse_hidden(drop_missing(profile)))
+        return launch_namespaced(prepared, text, overlay, network, is_gated=profile.is_preview)
 
     def prepare(self, profile: SandboxProfile) -> PreparedCommand:
         base = build_base_view(self._host, profile.roots)
@@ -113,7 +119,7 @@ class BubblewrapBackend:
             arguments=_encode_arguments((*arguments, "--chdir", profile.cwd)),
             bash=find_bash(self._host.environ.get("PATH", ""), is_trusted),
             environment=base.add_ripgrep(environment),
-            filter=require_filter(profile.origin, 2),
+            filter=require_filter(profile.origin, 2, sockets=profile.sockets),
             setup="; ".join(_list_setup_commands(profile)),
         )
 
@@ -142,8 +148,17 @@ class BubblewrapBackend:
             ) from None
 
 
-def launch_namespaced(prepared: PreparedCommand, text: str, overlay: Overlay | None = None) -> Launch:
+def launch_namespaced(
+    prepared: PreparedCommand,
+    text: str,
+    overlay: Overlay | None = None,
+    network: int | None = None,
+    *,
+    is_gated: bool = False,
+) -> Launch:
+    """The launch of a prepared command. `network`: the network namespace to enter, or NEW_NETWORK. None: its own."""
     with DescriptorSet() as opened:
+        gated, gate = _open_gate(opened) if is_gated else ((), None)
         status, status_writer = opened.open_pipe()
         # Opened for reading too. Otherwise SIGPIPE would kill bubblewrap if handrail dies.
         status_end = opened.add(os.open(f"/proc/self/fd/{status_writer}", os.O_RDWR | os.O_CLOEXEC))
@@ -153,24 +168,37 @@ def launch_namespaced(prepared: PreparedCommand, text: str, overlay: Overlay | N
         rules = opened.open_memory_file(prepared.filter)
         # In a file: they name hidden paths, and every user can read the arguments of a process.
         own = _encode_arguments(("--json-status-fd", str(status_end), "--seccomp", str(rules)))
+        own += _encode_arguments(word for end in gated for word in ("--block-fd", str(end)))
         arguments = opened.open_memory_file(own + prepared.arguments)
         shell = (prepared.bash, "--noprofile", "--norc", "-c", text)
-        argv = (prepared.program, "--args", str(arguments), "--", *shell)
+        own_network = () if network is None else (OWN_NETWORK_OPTION,)
+        argv = (prepared.program, "--args", str(arguments), *own_network, "--", *shell)
         if overlay is not None:
             argv = wrap_in_overlay(argv, overlay, require_programs())
+        entered: tuple[int, ...] = ()
+        if network is not None:
+            entered = () if network == NEW_NETWORK else (opened.add(os.dup(network)),)
+            argv = wrap_in_network(argv, entered[0] if entered else network)
         launch = Launch(
             tier=2 if overlay is None else 3,
             argv=_reset_inherited_signals(argv),
             # First: by BASH_ENV process/tree.py recognizes the processes of bubblewrap.
             environment={"BASH_ENV": f"/proc/self/fd/{script}", **prepared.environment},
-            inherited=(status_end, lifeline_end, script, rules, arguments),
+            inherited=(status_end, lifeline_end, script, rules, arguments, *entered, *gated),
             status=status,
             lifeline=lifeline,
             own_processes=True,
+            gate=gate,
         )
         opened.hand_on()
         os.close(status_writer)
         return launch
+
+
+def _open_gate(opened: DescriptorSet) -> tuple[tuple[int, ...], int]:
+    """A pipe that the command waits for: the end that it reads, and our end."""
+    end, gate = opened.open_pipe()
+    return (end,), gate
 
 
 def _encode_arguments(words: Iterable[str]) -> bytes:
@@ -194,7 +222,10 @@ def _list_setup_commands(profile: SandboxProfile) -> Iterator[str]:
     if profile.proxy:
         if profile.is_read_only:
             raise ValueError("a command that only looks may open no socket, so no proxy either")
-        yield build_handover_command(find_interpreter())
+        host = find_proxy_host(profile.proxy, shared=profile.joined)
+        yield build_handover_command(find_interpreter(), host)
+    if profile.is_preview:
+        yield f"export {_PREVIEW_VARIABLES}"
     # Not in the environment of bubblewrap: a variable of the dynamic loader would work outside of the sandbox.
     for name, value in profile.variables:
         quoted = value.replace("'", "'\\''")

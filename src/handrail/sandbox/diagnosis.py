@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from functools import lru_cache
 from typing import NamedTuple
 
 import msgspec
@@ -108,6 +109,7 @@ TIER_0 = (
 )
 
 
+@lru_cache(maxsize=16)
 def build_report(
     tier: int, program: Bubblewrap | None, failures: tuple[Failure, ...], memory_bytes: int | None = None
 ) -> Report:

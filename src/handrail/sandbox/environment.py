@@ -15,7 +15,7 @@ from handrail.policy.network.allowlist import Allowlist
 from handrail.policy.secrets import find_withheld_reason, is_random_value, is_secret_value
 from handrail.protocol.errors import ToolError
 from handrail.sandbox.profile import SandboxHost, SandboxProfile
-from handrail.sandbox.proxy.handover import ADDRESS
+from handrail.sandbox.proxy.handover import PORT, find_proxy_host
 from handrail.settings.paths import is_located_in
 from handrail.workspace.roots import find_descriptor_path, is_inside
 
@@ -102,7 +102,7 @@ def build_environment(profile: SandboxProfile, host: SandboxHost, is_visible: Pa
         **dict(_choose_toolchains(host.environ, is_usable)),
         **{name: value for name, value in _list_variables(host) if not _find_objection(name, value)},
         **(build_git_variables(profile.git_settings) if profile.is_read_only else {}),
-        **(_build_proxy_variables(profile.listed) if profile.proxy else {}),
+        **(_build_proxy_variables(profile) if profile.proxy else {}),
     }
 
 
@@ -219,12 +219,13 @@ def _quote_git(name: str, value: str) -> str:
     return f"'{name}'='{value}'" if "=" in name else f"'{name}={value}'"
 
 
-def _build_proxy_variables(listed: Iterable[str]) -> dict[str, str]:
+def _build_proxy_variables(profile: SandboxProfile) -> dict[str, str]:
     """Variables that send programs to the proxy, except for loopback addresses that are not listed. A listed one is
     the machine's, and the command reaches its own only as `localhost`."""
-    direct = ",".join(Allowlist.from_entries(listed).private_loopback())
+    direct = ",".join(Allowlist.from_entries(profile.listed).private_loopback())
+    address = f"http://{find_proxy_host(profile.proxy, shared=profile.joined)}:{PORT}"
     return {
-        **dict.fromkeys(("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"), ADDRESS),
+        **dict.fromkeys(("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"), address),
         "no_proxy": direct,
         "NO_PROXY": direct,
         "NODE_USE_ENV_PROXY": "1",  # otherwise Node's own fetch ignores the others

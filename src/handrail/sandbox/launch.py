@@ -22,6 +22,7 @@ class Launch:
         status: int,
         lifeline: int,
         own_processes: bool,
+        gate: int | None = None,
     ) -> None:
         self.tier = tier
         self.argv = argv
@@ -33,11 +34,23 @@ class Launch:
         """The end of a pipe that nothing is written to. The command ends when it is closed, or this process dies."""
         self.own_processes = own_processes
         """Whether child-pid is the first process of a namespace. The kernel then ends all others with it."""
-        self._open = {*inherited, status, lifeline}
+        self._gate = gate
+        """The end of a pipe. The command begins when it is closed. None: it begins at once."""
+        self._open = {*inherited, status, lifeline, *(() if gate is None else (gate,))}
 
     def close_child_ends(self) -> None:
         """Close the inherited descriptors here. Call it after the start."""
         self._close(self.inherited)
+
+    @property
+    def is_gated(self) -> bool:
+        """Whether the command waits for `open_gate`."""
+        return self._gate in self._open
+
+    def open_gate(self) -> None:
+        """Let the command begin."""
+        if self._gate is not None:
+            self._close((self._gate,))
 
     def drop_lifeline(self) -> None:
         """Close the lifeline, which ends the command."""

@@ -94,6 +94,8 @@ class SandboxProfile(msgspec.Struct, frozen=True, kw_only=True):
     """Folders in the roots that an empty folder covers."""
     variables: tuple[tuple[str, str], ...] = ()
     """More variables, name and value, that the user configured for this program alone. They may be secrets."""
+    is_preview: bool = False
+    """Whether the command runs before its approval. Then the caches of Python are not written."""
     git_settings: tuple[tuple[str, str], ...] = ()
     """git settings of a read-only command, name and value. They disable the programs that the roots configure."""
     limits: ResourceLimits = ResourceLimits()
@@ -101,6 +103,11 @@ class SandboxProfile(msgspec.Struct, frozen=True, kw_only=True):
     """The unix socket of the proxy, which is the only network of the command. Empty: no network."""
     listed: tuple[str, ...] = ()
     """The hosts that the proxy allows, as written. A listed loopback address is the machine's, not the command's."""
+
+    sockets: bool = False
+    """Whether a read-only command may send requests to loopback addresses."""
+    joined: bool = False
+    """Whether it shares the network of the session's background processes. Otherwise it has its own."""
 
     @property
     def roots(self) -> tuple[str, ...]:

@@ -100,8 +100,13 @@ class CommandSandbox:
         """A new overlay for one launch, on the overlays `below`, the latest first. OSError if there is no room."""
         return self._overlays.create(roots, below)
 
-    def launch(self, profile: SandboxProfile, text: str, overlay: Overlay | None = None) -> Launch:
-        """A command that is ready to start, under its overlay if it has one."""
+    def launch(
+        self, profile: SandboxProfile, text: str, overlay: Overlay | None = None, network: int | None = None
+    ) -> Launch:
+        """A command that is ready to start, under its overlay if it has one.
+
+        `network`: the namespace of the session's network, or NEW_NETWORK. Below tier 2 it is ignored.
+        """
         check_text(text)
         choice = self._choose()
         if choice.tier < min(self._least, 2):
@@ -109,7 +114,7 @@ class CommandSandbox:
         if self._least >= OVERLAY_TIER and overlay is None and profile.writable and not profile.is_read_only:
             raise _refuse_missing_overlay(self._find_overlay_obstacle(profile.writable))
         if choice.program is not None:
-            return self._find_backend(choice.program).launch(profile, text, overlay)
+            return self._find_backend(choice.program).launch(profile, text, overlay, network)
         if overlay is not None:  # without tier 2 the command would change the files themselves
             raise _refuse_broken_overlay("the sandbox around it does not work any more")
         if profile.proxy:

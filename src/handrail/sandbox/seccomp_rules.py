@@ -32,40 +32,45 @@ class Owner(NamedTuple):
     group: int
 
 
-def build_filter(origin: CommandOrigin, tier: int) -> bytes:
-    """The compiled filter of a command. UnknownMachineError if the system calls of this architecture are unknown."""
-    return _compile_filter(origin, tier, Owner(os.geteuid(), os.getegid()))
+def build_filter(origin: CommandOrigin, tier: int, *, sockets: bool = False) -> bytes:
+    """The compiled filter of a command. UnknownMachineError if the system calls of this architecture are unknown.
+
+    `sockets`: whether a read-only command may open connections in its network namespace.
+    """
+    return _compile_filter(origin, tier, Owner(os.geteuid(), os.getegid()), sockets=sockets)
 
 
-def require_filter(origin: CommandOrigin, tier: int) -> bytes:
+def require_filter(origin: CommandOrigin, tier: int, *, sockets: bool = False) -> bytes:
     try:
-        return build_filter(origin, tier)
+        return build_filter(origin, tier, sockets=sockets)
     except UnknownMachineError as error:
         raise ToolError("SANDBOX_UNAVAILABLE", f"{error}. Nothing was run.") from None
 
 
 @lru_cache(maxsize=16)
-def _compile_filter(origin: CommandOrigin, tier: int, owner: Owner) -> bytes:
-    return build_filter_program(detect_machine(), build_outcomes(origin, tier, owner))
+def _compile_filter(origin: CommandOrigin, tier: int, owner: Owner, *, sockets: bool) -> bytes:
+    return build_filter_program(detect_machine(), build_outcomes(origin, tier, owner, sockets=sockets))
 
 
-def build_outcomes(origin: CommandOrigin, tier: int, owner: Owner) -> dict[str, Outcome]:
+def build_outcomes(origin: CommandOrigin, tier: int, owner: Owner, *, sockets: bool = False) -> dict[str, Outcome]:
     """The calls that are not simply allowed. Later, stricter rules replace earlier ones."""
     if tier < 1:
         raise ValueError(f"tier {tier} has no filter of system calls; tiers 1, 2 and 3 have")
     outcomes: dict[str, Outcome] = {}
-    for refused, tested in _list_rules(origin, tier, owner):
+    for refused, tested in _list_rules(origin, tier, owner, sockets=sockets):
         outcomes |= tested
         outcomes |= {name: refuse for group in refused for name, refuse in group.outcomes()}
     return outcomes
 
 
 def _list_rules(
-    origin: CommandOrigin, tier: int, owner: Owner
+    origin: CommandOrigin, tier: int, owner: Owner, *, sockets: bool
 ) -> Iterator[tuple[tuple[_CallGroup, ...], Mapping[str, Outcome]]]:
     has_namespaces = tier > 1
     yield _REFUSED_ALWAYS, _TESTED_ALWAYS
-    if origin == "proven" or not has_namespaces:
+    if origin == "proven" and has_namespaces and sockets:
+        yield _REFUSED_TO_CLIENTS, _TESTED_TO_CLIENTS
+    elif origin == "proven" or not has_namespaces:
         yield _REFUSED_WITHOUT_NETWORK, _TESTED_WITHOUT_NETWORK
     if not has_namespaces:
         yield _REFUSED_WITHOUT_NAMESPACES, _TESTED_WITHOUT_NAMESPACES
@@ -120,6 +125,10 @@ _REFUSED_WITHOUT_NETWORK = (
         EACCES,
         "socket connect bind listen accept accept4",
     ),
+)
+
+_REFUSED_TO_CLIENTS = (
+    _CallGroup("a command that only looks serves nobody; it sends requests", EACCES, "bind listen accept accept4"),
 )
 
 _REFUSED_WITHOUT_NAMESPACES = (
@@ -248,6 +257,14 @@ _TESTED_WITHOUT_NETWORK: Mapping[str, Outcome] = {
         _UNIX,
         then=_allow_only(1, _STREAM, _PACKETS, mask=_SOCKET_TYPE, otherwise=EPROTONOSUPPORT),
         otherwise=EAFNOSUPPORT,
+    ),
+}
+
+_TESTED_TO_CLIENTS: Mapping[str, Outcome] = {
+    **_TESTED_WITHOUT_NETWORK,
+    # Without unix sockets: a server may do more for a local client.
+    "socket": ChoiceOutcome(
+        0, EVERY_BIT, ((_INET, _INTERNET), (_INET6, _INTERNET), (_NETLINK, _ROUTES)), RefuseOutcome(EAFNOSUPPORT)
     ),
 }
 

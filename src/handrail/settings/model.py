@@ -48,6 +48,14 @@ _ModelName = Annotated[str, Meta(pattern=r"\A[!-~]{1,200}\Z")]
 """A provider and its name for a model: `anthropic:claude-…`. Only the provider knows whether it exists."""
 
 
+class _Ask(Section, frozen=True, kw_only=True):
+    empty_preview: Annotated[
+        Literal["keep", "ask"],
+        Field("What happens to a command that asks only by its mode, if its preview changed nothing."),
+        Field(merge=pick_first("ask", "keep")),
+    ] = "keep"
+
+
 class Tools(Section, frozen=True, kw_only=True):
     enable: Annotated[_ToolNames, Field("Tools offered besides those that are on by default.", intersect)] = ()
     disable: Annotated[
@@ -297,6 +305,7 @@ class Settings(Section, frozen=True, kw_only=True):
         Field("Whether a command that asks is tried in a copy first, to show what it would change."),
         Field(merge=pick_first("never", "when-asked")),
     ] = "when-asked"
+    ask: _Ask = _Ask()
     profile: Annotated[
         Literal["standard", "restricted"],
         Field("What a session is for; restricted: few commands, few folders, nothing asks."),

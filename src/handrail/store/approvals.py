@@ -56,9 +56,11 @@ def save_parked(
     calls: tuple[CallToPark, ...],
     call_ids: tuple[str, ...],
     requests: tuple[PermissionRequest, ...],
+    answered: tuple[tuple[PermissionRequest, Answer], ...] = (),
 ) -> None:
     """Stores calls of a batch as parked, with the requests about them. `call_ids` are all calls of the batch in their
-    order. Calls of the batch that this runner claimed are parked too. DuplicateCallError if a call has another runner.
+    order. Calls of the batch that this runner claimed are parked too. `answered` are requests that need no person.
+    DuplicateCallError if a call has another runner.
     """
 
     def update(first: int) -> None:
@@ -74,6 +76,8 @@ def save_parked(
         journal.database.execute(_INSERT_BATCH, (batch_id, " ".join(call_ids)))
         for request in requests:
             insert_request(journal.database, request)
+        for request, answer in answered:
+            insert_request(journal.database, request, answer)
 
     journal.write(tuple(event for call in calls for event in call.pending_events), update)
 

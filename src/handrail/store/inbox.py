@@ -39,9 +39,9 @@ class StoredRequest(NamedTuple):
     answered: bool
 
 
-def insert_request(database: Database, request: PermissionRequest) -> None:
-    row = (request.id, request.batch_id, request.tool_call_id, encode(request))
-    database.execute("INSERT INTO request VALUES (?, ?, ?, ?, NULL)", row)
+def insert_request(database: Database, request: PermissionRequest, answer: Answer | None = None) -> None:
+    row = (request.id, request.batch_id, request.tool_call_id, encode(request), encode(answer) if answer else None)
+    database.execute("INSERT INTO request VALUES (?, ?, ?, ?, ?)", row)
 
 
 def swap_request(database: Database, stored: StoredRequest, new: PermissionRequest) -> bool:

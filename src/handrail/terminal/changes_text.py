@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
-from handrail.policy.changeset import find_repository
+from handrail.policy.changeset import collect_moved_paths, find_repository, is_deletion
 from handrail.protocol.changes import PREVIEW_GONE, Action, Change, ChangeSet, PreviewRun
 from handrail.protocol.permissions import PermissionRequest
 from handrail.protocol.records import format_age
@@ -94,10 +94,33 @@ def render_changes(
 
 def summarize_changes(run: PreviewRun) -> str:
     """The number of files and deletions: `4 files, 1 deletion`."""
-    deleted = run.deleted - _count_renames(run)
+    deleted = _count_deletions(run)
     if deleted <= 0 or not run.files:
         return summarize_files(run)
-    return f"{summarize_files(run)}, {'1 deletion' if deleted == 1 else f'{deleted} deletions'}"
+    return f"{summarize_files(run)}, {_format_deletions(deleted)}"
+
+
+def describe_preview_question(run: PreviewRun) -> str:
+    """Asks whether to keep the changes of a preview, or to show its output if there is nothing to keep."""
+    if run.ending != "exit" or not (run.files or run.changes):
+        return f"Show the model this {'output' if run.lines or run.last_line else 'result'}?"
+    repositories = _count_repository_files(run)
+    listed = [change for change in _list_worth_showing(run) if not repositories or find_repository(change) is None]
+    files = run.files - _count_renames(run) - sum(repositories.values())
+    count, noun = (files, "file") if files else (len(listed), "folder")
+    deletes = bool(listed) and len(listed) >= count and all(change.action == "deleted" for change in listed)
+    deleted = 0 if deletes else _count_deletions(run)
+    changed = f"{format_these(count, 'change')} with {_format_deletions(deleted)}"
+    subjects = [changed if deleted else format_these(count, noun)] if count else []
+    if repositories:
+        changes = f"the changes in {', '.join(map(_quote_path, repositories))}"
+        subjects.append(f"keep {changes}" if deletes else changes)
+    return f"{'Delete' if deletes else 'Keep'} {' and '.join(subjects)}?"
+
+
+def format_these(count: int, noun: str) -> str:
+    """`this file`, `these 3 files`."""
+    return f"this {noun}" if count == 1 else f"these {count} {noun}s"
 
 
 def summarize_files(run: PreviewRun) -> str:
@@ -182,6 +205,19 @@ def _count_files(run: PreviewRun, files: int) -> str:
 
 def _count_folders(count: int) -> str:
     return f"{count} folder{'s' * (count != 1)}"
+
+
+def _count_deletions(run: PreviewRun) -> int:
+    """The deleted files, without git's own if all changes are listed."""
+    files = [change for change in run.changes if change.kind != "folder"]
+    if run.files > len(files):
+        return run.deleted
+    moved = collect_moved_paths(run.changes)
+    return sum(is_deletion(change, moved) and find_repository(change) is None for change in files)
+
+
+def _format_deletions(count: int) -> str:
+    return "1 deletion" if count == 1 else f"{count} deletions"
 
 
 def _count_renames(run: PreviewRun) -> int:

@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from handrail.policy.network.needs import render_host
@@ -24,7 +24,9 @@ from handrail.terminal.changes_text import (
     AGAIN,
     MAX_FILE_ROWS,
     describe_preview_age,
+    describe_preview_question,
     format_file_count,
+    format_these,
     has_preview_run,
     render_preview_run,
     summarize_files,
@@ -38,11 +40,13 @@ _GOES_ON = "Goes on after the call; not covered by undo."
 _WIDEST_COLUMNS = 200
 """The width for columns if there is no limit. Each cell is padded to the longest."""
 _VERDICTS = {"allow": "runs", "confirm": "asks", "deny": "never"}
-_KEYS: dict[AnswerKind, str] = {"once": "y", "session": "s", "workspace": "w", "output": "o", "deny": "n"}
+_KEYS: dict[AnswerKind, str] = {"once": "y", "session": "s", "workspace": "w", "edits": "a", "output": "o", "deny": "n"}
 _NUMBERS = {"y": "1", "s": "2", "n": "3"}
 _MIN_TWO_COLUMN_WIDTH = 96
 _NOT_NOW = " (not while it is out of date)"
 _LONGER = frozenset({"session", "workspace"})
+_ALLOW_EDITS = "allow plain edits in this session"
+_EDITS_ALLOWED = "plain edits in this session"
 _HOST_NAME = re.compile(r"[\w.-]+")
 _EAST_ASIAN = ("CJK", "HIRAGANA", "KATAKANA", "HANGUL", "BOPOMOFO", "IDEOGRAPHIC")
 """Scripts without letters that look like Latin ones."""
@@ -78,6 +82,44 @@ def render_title(request: PermissionRequest, number: int = 1, of: int = 1) -> st
 def describe_subject(request: PermissionRequest) -> str:
     """The command or the description, in one line."""
     return escape_exact_line(request.command) if request.command is not None else to_one_line(request.description)
+
+
+def describe_question(request: PermissionRequest) -> str:
+    """The effect of an approval, as a question."""
+    if request.kind == "external_directory":
+        return f"Open {_name_one(request.pattern[::2], 'folder', 'folder ')}?"
+    if request.fingerprint is not None:
+        return f"Call {to_one_line(request.tool_name)} of server {to_one_line(request.server_name)}?"
+    if request.process is not None:
+        return f"Send this input to {to_one_line(request.process)}?"
+    return _describe_path_question(request) if request.command is None else _describe_command_question(request)
+
+
+def _describe_command_question(request: PermissionRequest) -> str:
+    if request.preview is not None and request.preview.tried is not None:
+        return describe_preview_question(request.preview.tried)
+    hosts = _name_one(tuple(map(render_host, request.hosts)), "host") if request.hosts else ""
+    if request.background:
+        return f"Start this background process{' and open ' * bool(hosts)}{hosts}?"
+    return f"Open {hosts}?" if hosts else "Run this command?"
+
+
+def _describe_path_question(request: PermissionRequest) -> str:
+    paths = tuple(dict.fromkeys(request.paths))
+    if not paths or not any(name.startswith("fs.") for name in request.permissions):
+        return f"Call {to_one_line(format_tool_label(request.tool_name, request.server_name))}?"
+    asking = {part.rule for part in request.parts if part.decision == "confirm"} or {request.rule}
+    missing = {file.path for file in request.bound_files if file.hash is None}
+    if "fs.write" in request.permissions and asking != {"fs.delete"}:
+        verb = "Write" if missing.issuperset(paths) else "Change"
+    else:
+        verb = "Delete" if "fs.delete" in request.permissions else "Read"
+    return f"{verb} {_name_one(paths, 'file')}?"
+
+
+def _name_one(names: Sequence[str], noun: str, before: str = "") -> str:
+    """The only name, or the number of names."""
+    return f"{before}{escape_exact_line(names[0])}" if len(names) == 1 else format_these(len(names), noun)
 
 
 def render_request(
@@ -144,6 +186,7 @@ def describe_answers(request: PermissionRequest, *, with_reason: bool = True) ->
         "once": "keep this result" if keeps else "allow it, this once",
         "session": f"{verb}, and {grant} in this session",
         "workspace": f"{verb}, and {grant} in this workspace",
+        "edits": f"{verb}, and {_ALLOW_EDITS}",
         "output": "drop changes, show model output" if keeps else "drop its changes, show the model what it printed",
         "deny": f"{'drop' if keeps else 'deny'} it{reason}",
     }
@@ -165,12 +208,14 @@ def list_choices(request: PermissionRequest, possible: PromptState = _NO_RETRY) 
 def render_choices(
     request: PermissionRequest, *, width: int, plain: bool, possible: PromptState = _NO_RETRY
 ) -> list[str]:
-    """The keys that answer, and those that show more. In plain form one a line, with their numbers."""
+    """The question, the keys that answer it, and those that show more. In plain form one a line, with their numbers."""
     choices, others = list_choices(request, possible), _list_other_choices(request, possible)
+    question = () if possible.outdated else tuple(wrap(describe_question(request), width, "  "))
     if plain:
         lines = [f"{f'{one.number} or ' if one.number else ''}{one.key}: {one.words}" for one in (*choices, *others)]
-        return [row for line in lines for row in wrap(line, width, "  ")]
-    return [*_arrange(choices, width), *wrap(" · ".join(f"{one.key} {one.words}" for one in others), width, "  ")]
+        return [*question, *(row for line in lines for row in wrap(line, width, "  "))]
+    more = wrap(" · ".join(f"{one.key} {one.words}" for one in others), width, "  ")
+    return [*question, *_arrange(choices, width), *more]
 
 
 def is_kept(request: PermissionRequest, answer: Answer) -> bool:
@@ -189,6 +234,8 @@ def render_answer_line(request: PermissionRequest, answer: Answer, *, width: int
         done, how = "took only the output of", "; its changes are dropped"
     elif answer.kind in _LONGER and request.kind == "external_directory":
         done, how = "allowed", f", and opened {_format_folders(request)} to this {answer.kind}"
+    elif answer.kind == "edits":
+        done, how = "allowed", f", and {_EDITS_ALLOWED}"
     elif answer.kind in _LONGER:
         done, how = "allowed", f", and {_format_command_classes(request)} in this {answer.kind}"
     else:
@@ -208,6 +255,7 @@ def render_kept_line(
     facts = [summarize_files(run) if run is not None else format_file_count(0)]
     facts += [f"undo {result.meta.undo}"] if result is not None and result.meta.undo is not None else []
     facts += [f"{_format_command_classes(request)} in this {answer.kind}"] if answer.kind in _LONGER else []
+    facts += [_EDITS_ALLOWED] if answer.kind == "edits" else []
     facts += ["kept when all of its batch is answered"] if result is None else []
     how = "".join(f"{', ' if plain else ' · '}{fact}" for fact in facts)
     return _render_success(request, "kept" if result is not None else "said yes to", how, width, plain=plain)
@@ -310,7 +358,7 @@ def _render_diff(request: PermissionRequest, width: int | None, most: int | None
         yield from wrap(f"! What {to_one_line(request.server_name)} says of this tool is not what was approved:", width)
     else:
         effect = "Your files are untouched. Yes makes this change, and undo takes it back"
-        yield f"{describe_preview_age(request)} {effect}{'' if most == 0 else ':'}".lstrip()
+        yield from wrap(f"{describe_preview_age(request)} {effect}{'' if most == 0 else ':'}".lstrip(), width, "  ")
     if most == 0:
         return
     lines = preview.text.rstrip("\n").split("\n")
@@ -351,7 +399,7 @@ def _arrange(choices: list[PromptChoice], width: int) -> list[str]:
     """The choices in two columns if they fit."""
     lines = {one.key: f"{one.key} {one.words}" for one in choices}
     left = [lines[key] for key in "yno" if key in lines]
-    right = [lines[key] for key in "swe" if key in lines]
+    right = [lines[key] for key in "swae" if key in lines]
     side = max(map(measure_width, left)) + 3
     if width >= _MIN_TWO_COLUMN_WIDTH and right and side + max(map(measure_width, right)) <= width:
         rows = max(len(left), len(right))

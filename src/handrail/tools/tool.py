@@ -1,12 +1,12 @@
 """The contract of a tool."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
-from handrail.protocol.changes import Change, ChangeSet, Preview
+from handrail.protocol.changes import ChangeSet, Preview
 from handrail.protocol.decisions import Decision, Facts, ForeignFact
 from handrail.protocol.errors import ToolError
 from handrail.protocol.events import Event
@@ -80,7 +80,7 @@ class CommandContext(SourceContext, frozen=True, kw_only=True):
     """The stored preview that was approved."""
     earlier_changes: "tuple[OverlayChanges, ...]" = ()
     """What earlier calls of the batch would change, in their order. A preview runs on top of these changes."""
-    judge: Callable[[tuple[Change, ...], Mapping[str, str]], Decision]
+    judge: Callable[..., Decision]
     """Decides on changes that a command made in its overlay. Takes the text of each new `.git/config`."""
     needs_undo: Callable[[], Decision | None]
     """Decides on a command whose changes undo does not cover. None if it is allowed."""
@@ -120,6 +120,8 @@ class Touches(msgspec.Struct, frozen=True):
     reads: tuple[str, ...] = ()
     writes: tuple[str, ...] = ()
     deletes: tuple[str, ...] = ()
+    modes: frozenset[str] = frozenset()
+    """Those of `writes` that it makes executable, or no longer executable."""
     locate_error: Callable[[ToolError, str], ToolError] | None = None
     """Adds to an error of a path where the call names the path."""
     command: CommandUse | None = None

@@ -2,7 +2,7 @@
 
 import errno
 import os
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from contextlib import suppress
 from functools import lru_cache
 
@@ -24,6 +24,10 @@ _MAX_CONFIG_BYTES, _MIN_COUNTED_BYTES = 16 << 20, 4096
 _MAX_INDEX_BYTES = 256 << 20
 _NAME_LENGTH_BITS = 0x0FFF
 """The bits of an index entry's flags that hold the length of its name."""
+_SHORT_NAMES = b"DIRC\0\0\0\4"
+"""The start of an index of version 4."""
+_SPLIT_INDEX = b"link\0\0"
+"""The start of the extension that names the other half of a split index. The name of a file may look the same."""
 
 
 def build_path_fact(workspace: Workspace, path: str, access: Access) -> PathFact:
@@ -269,15 +273,17 @@ def _is_tracked(path: str, roots: tuple[str, ...]) -> bool:
         folder = os.path.dirname(folder)
         index = os.path.join(folder, ".git", "index")
         if (version := _read_version(index)) is not None:
-            return _holds_name(_read_index(index, version), os.fsencode(os.path.relpath(path, folder)))
+            return has_index_entry(_read_index(index, version), path, folder)
     return False
 
 
-def _holds_name(index: bytes, name: bytes) -> bool:
-    """Whether an index has an entry of this name or in this folder.
+def has_index_entry(index: bytes, path: str, folder: str) -> bool:
+    """Whether the index of the repository in `folder` has an entry for a path, or below it. Both paths are absolute.
 
-    The length of a name stands before it, a NUL behind it. Version 4 shortens names, so there some are not found.
+    The length of a name stands before it, a NUL behind it. A split index lacks most names.
     """
+    index = _expand_names(index) if index.startswith(_SHORT_NAMES) else index
+    name = os.fsencode(os.path.relpath(path, folder))
     at = index.find(name)
     while at >= 0:
         length = min(index.find(b"\0", at) - at, _NAME_LENGTH_BITS)
@@ -286,6 +292,49 @@ def _holds_name(index: bytes, name: bytes) -> bool:
             return True
         at = index.find(name, at + 1)
     return False
+
+
+@lru_cache(maxsize=4)
+def _expand_names(index: bytes) -> bytes:
+    """The names of an index of version 4, each with its length and a NUL. The file has how much of the last name goes,
+    and what follows."""
+    names: list[bytes] = []
+    name, at = b"", 12
+    while len(names) < int.from_bytes(index[8:12], "big") and at + 64 < len(index):
+        at += 64 if index[at + 60] & 0x40 else 62
+        dropped = index[at] & 0x7F
+        while index[at] & 0x80 and at + 1 < len(index):
+            at += 1
+            dropped = (dropped + 1 << 7) + (index[at] & 0x7F)
+        end = index.find(b"\0", at + 1)
+        name, at = name[: max(0, len(name) - dropped)] + index[at + 1 : end], end + 1
+        names.append(min(len(name), _NAME_LENGTH_BITS).to_bytes(2, "big") + name + b"\0")
+    return b"".join(names)
+
+
+def may_be_tracked(paths: Collection[str], roots: Collection[str]) -> bool:
+    """Whether git tracks one of these paths, or may do so although no index tells: it is split, or `.git` is a file."""
+    return bool(list_tracked(paths, roots)) or _has_unlisted_names(paths, roots)
+
+
+def _has_unlisted_names(paths: Collection[str], roots: Collection[str]) -> bool:
+    for path in paths:
+        folder = path
+        while folder not in roots and folder != "/":
+            folder = os.path.dirname(folder)
+            index = os.path.join(folder, ".git", "index")
+            if os.path.isfile(os.path.dirname(index)):
+                return True
+            if (version := _read_version(index)) is not None:
+                if _SPLIT_INDEX in _read_index(index, version) and _has_shared_index(os.path.dirname(index)):
+                    return True
+                break
+    return False
+
+
+def _has_shared_index(repository: str) -> bool:
+    """Whether a repository has the other half of a split index. A tracked file may be called `link` too."""
+    return any(name.startswith("sharedindex.") for name in os.listdir(repository))
 
 
 def _read_version(path: str) -> tuple[int, int, int] | None:

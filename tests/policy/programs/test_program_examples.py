@@ -5,7 +5,7 @@ from importlib import import_module
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.policy.programs.support import TABLES, command, list_example_faults, read
+from tests.policy.programs.support import TABLES, command, list_example_faults
 
 from handrail.policy.programs.classes import VERSIONS
 from handrail.policy.programs.registry import (
@@ -18,7 +18,7 @@ from handrail.policy.programs.registry import (
 from handrail.policy.programs.spec import ProgramClass, ProgramSpec
 from handrail.policy.shell.syntax import SimpleCommand, Word
 
-MODULES = ("data", "files", "git", "system", "text", "write")
+MODULES = ("data", "files", "git", "http", "system", "text", "write")
 LIST = ProgramSpec(name="list", flags="a", match=("list -a",), no_match=("list -b",))
 
 
@@ -111,4 +111,4 @@ def test_an_unknown_option_makes_a_proven_command_unproven(text: str, option: st
 def test_an_example_is_read_as_its_table_says() -> None:
     for table in TABLES:
         for text in table.match:
-            assert read(text).effect == table.effect, text
+            assert classify(command(text), loopback=True).effect == table.effect, text

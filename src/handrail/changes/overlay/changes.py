@@ -4,7 +4,7 @@ import contextlib
 import os
 import posixpath
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 from typing import NamedTuple, TypeGuard
 
@@ -39,6 +39,7 @@ from handrail.protocol.wire import escape_surrogates
 from handrail.sandbox.overlay.overlay import Overlay, OverlayMount, is_changed_since
 from handrail.store.change_log import Step
 from handrail.workspace.directory import list_hard_links
+from handrail.workspace.facts import has_index_entry, list_tracked
 from handrail.workspace.file_state import FileId, read_contents
 from handrail.workspace.resolve import READ_FILE, closing_descriptor
 from handrail.workspace.roots import is_inside
@@ -49,6 +50,7 @@ _MAX_NAMED_PATHS = 50
 _MAX_DIFFED_BYTES = 1 << 20
 _MAX_CONFIG_BYTES = 1 << 16
 _MAX_CONFIGS = 64
+_MAX_INDEX_BYTES = 64 << 20
 _UNCOUNTED = Diff("", 0, 0)
 _SPACES = dict.fromkeys(map(ord, " \t\n\r\f\v"))
 
@@ -331,6 +333,36 @@ def read_git_configs(workspace: Workspace, overlay: Overlay, examined: OverlayCh
     return texts
 
 
+def list_tracked_changes(workspace: Workspace, overlay: Overlay, examined: OverlayChanges) -> frozenset[str]:
+    """The changed paths that git tracks: in the index of before, or, if they did not exist, in that of the overlay."""
+    root = workspace.main.path
+    places = {change.path: os.path.join(root, os.fsdecode(step.path)) for step, change in _pair_changes(examined)}
+    before = list_tracked(places.values(), [root])
+    new = [places[change.path] for step, change in _pair_changes(examined) if step.before is None]
+    after = find_indexed(workspace, overlay, examined, new)
+    return frozenset(path for path, place in places.items() if place in before or place in after)
+
+
+def find_indexed(
+    workspace: Workspace, overlay: Overlay, examined: OverlayChanges, paths: Iterable[str]
+) -> frozenset[str]:
+    """Those of some absolute paths that are in an index which the command wrote."""
+    indexes: dict[str, bytes] = {}
+    for step, change in _pair_changes(examined):
+        if change.path.split("/")[-2:] == [".git", "index"] and step.after is not None:
+            mount, relative = resolve_overlay_path(workspace, step.path, overlay)
+            data = _read_upper(step.after, mount, relative) if step.after.size <= _MAX_INDEX_BYTES else None
+            place = os.path.join(workspace.main.path, os.fsdecode(step.path))
+            indexes[os.path.dirname(os.path.dirname(place))] = data or b""
+    return frozenset(
+        path for path in paths if any(has_index_entry(index, path, folder) for folder, index in indexes.items())
+    )
+
+
+def _pair_changes(examined: OverlayChanges) -> Iterator[tuple[Step, Change]]:
+    return zip(examined.steps, examined.changes, strict=True)
+
+
 def read_preview_configs(workspace: Workspace, history: History, examined: OverlayChanges) -> Mapping[str, str]:
     """The same for a stored preview, whose overlay is gone."""
     texts: dict[str, str] = {}
@@ -356,8 +388,7 @@ def read_new_configs(workspace: Workspace, steps: tuple[Step, ...]) -> dict[str,
 
 
 def _list_configs(examined: OverlayChanges) -> list[tuple[Step, str]]:
-    both = zip(examined.steps, examined.changes, strict=True)
-    return [(step, change.path) for step, change in both if _is_config(change.path)][:_MAX_CONFIGS]
+    return [(step, change.path) for step, change in _pair_changes(examined) if _is_config(change.path)][:_MAX_CONFIGS]
 
 
 def _is_config(path: str) -> bool:

@@ -46,6 +46,7 @@ from handrail.protocol.permissions import (
     InboxRequest,
     OpenedFolder,
     PermissionRequest,
+    StandingGrant,
 )
 from handrail.protocol.records import StoredGrant, format_age, shorten_ids
 from handrail.protocol.text import to_one_line, truncate
@@ -110,9 +111,9 @@ def _add_allow_arguments(parser: ArgumentParser) -> None:
     how = parser.add_mutually_exclusive_group()
     how.add_argument(
         "--scope",
-        choices=("once", "session", "workspace"),
+        choices=("once", "session", "workspace", "edits"),
         default="once",
-        help="also stop asking for its class of commands, where the request offers that (once)",
+        help="what to grant besides, if the request offers it (once)",
     )
     how.add_argument(
         "--output-only", action="store_true", help="what it printed, without what it changed, where it was tried"
@@ -253,7 +254,8 @@ def run_revoke(options: SimpleNamespace) -> int:
     if options.json:
         print_json(encode({"schema": SCHEMA, "revoked": build_grant_id(grant)}))
     else:
-        print_out(f"revoked: {to_one_line(describe_grant(grant))} asks again\n")
+        verb = "ask" if isinstance(granted, StandingGrant) and granted.command == StandingGrant.EDITS else "asks"
+        print_out(f"revoked: {to_one_line(describe_grant(grant))} {verb} again\n")
     return OK
 
 
@@ -333,7 +335,8 @@ def _build_grant_row(grant: StoredGrant, names: dict[str, str]) -> dict[str, Any
         return row | {"kind": "folder", "path": granted.path, "access": granted.access}
     if granted.command.startswith(MCP_PREFIX):
         return row | {"kind": "tool", "tool": granted.command}
-    return row | {"kind": "command", "command": granted.command}
+    kind = "edits" if granted.command == StandingGrant.EDITS else "command"
+    return row | {"kind": kind, "command": granted.command}
 
 
 def _render_inbox(

@@ -21,6 +21,7 @@ from handrail.protocol.permissions import (
     InboxRequest,
     OpenedFolder,
     PermissionRequest,
+    StandingGrant,
 )
 from handrail.protocol.records import StoredGrant, list_matching_ids, shorten_ids
 from handrail.protocol.results import ToolResult
@@ -32,7 +33,6 @@ from handrail.terminal.permission_prompt import RequestHooks
 from handrail.terminal.request_text import describe_subject
 
 SCHEMA = "handrail.approvals/1"
-_KEEPING = frozenset({"once", "session", "workspace"})
 
 
 # Lookup
@@ -155,10 +155,11 @@ def answer_request(
         if isinstance(outcome, Parked):
             return _print_rest(options, outcome)
         code = _print_results(options, waiting, outcome, rail)
-        if answer.kind in {"session", "workspace"} and not options.json:
+        if answer.kind in {"session", "workspace", "edits"} and not options.json:
             classes = ", ".join(f"`{one}`" for one in request.grants) or "this folder"
-            scope = f"no longer asks for {classes} in this {answer.kind}"
-            print_note(f"{scope}; handrail approvals lists it, revoke takes it back")
+            covered, scope = (StandingGrant.EDITS, "session") if answer.kind == "edits" else (classes, answer.kind)
+            what = f"no longer asks for {covered} in this {scope}"
+            print_note(f"{what}; handrail approvals lists it, revoke takes it back")
         return code
 
 
@@ -254,7 +255,7 @@ def _refuse_half(request: PermissionRequest, answer: Answer) -> None:
 
 def _refuse_outdated(rail: Handrail, request: PermissionRequest, answer: Answer) -> None:
     """Refuses an approval that would commit nothing, so that the request can still be retried."""
-    if answer.kind not in _KEEPING or request.preview_id is None:
+    if not answer.approves or request.preview_id is None:
         return
     if paths := rail.outdated(request):
         raise CommandFailed(

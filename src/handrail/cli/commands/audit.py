@@ -58,7 +58,7 @@ def _build_row(record: AuditRecord) -> tuple[str, ...]:
     return (
         format_time(record.time),
         record.label,
-        record.decision,
+        f"{record.decision} (by {record.answered_by})" if record.answered_by else record.decision,
         record.rule,
         "ok" if record.ok else record.error_code or "failed",
         f"{milliseconds:.1f} ms" if milliseconds < 1000 else f"{milliseconds / 1000:.1f} s",

@@ -116,6 +116,10 @@ def _print_success(result: ToolResult[Any]) -> None:
     print_out(result.content)
     if result.meta.truncated:
         print_note(f"{result.summary}; {_describe_rest(result)}")
+    if result.meta.answered_by is not None:
+        from handrail.cli.format import describe_unasked  # noqa: PLC0415  few calls need it
+
+        print_note(describe_unasked(result.meta.answered_by, changed=result.meta.undo is not None))
     if result.meta.undo is not None:
         print_note(f"to take it back: handrail undo {result.meta.undo}")
     if result.meta.sandbox is not None:

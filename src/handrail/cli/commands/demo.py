@@ -88,7 +88,7 @@ _TASK = "The tests of this shop fail. Find out why, fix the code, and make the p
 _RUN_TESTS = "python3 -B -m unittest -q"
 _SCRIPT = (
     ScriptedReply(text="I look around first.", calls=(("ls", {"path": "."}), ("read", {"path": "cart.py"}))),
-    ScriptedReply(text="Now the tests. Running code asks first.", calls=(("exec", {"command": _RUN_TESTS}),)),
+    ScriptedReply(text="Now the tests.", calls=(("exec", {"command": _RUN_TESTS}),)),
     ScriptedReply(
         text="Half a cent is rounded to the even number. Perhaps a setting says so?",
         calls=(("read", {"path": ".env"}),),
@@ -98,7 +98,8 @@ _SCRIPT = (
         calls=(("edit", {"path": "cart.py", "oldText": _BROKEN, "newText": _FIXED}),),
     ),
     ScriptedReply(
-        text="The tests once more, and the price list.", calls=(("exec", {"command": f"{_RUN_TESTS} && ./prices.sh"}),)
+        text="The tests once more, and the price list. This command changes files.",
+        calls=(("exec", {"command": f"{_RUN_TESTS} && ./prices.sh"}),),
     ),
     ScriptedReply(
         text="round() rounds half to even; cart.py now rounds half up. All tests pass, and prices.txt is new."
@@ -151,8 +152,7 @@ async def _play_turn(
         checks.check_turn(turn, results, len(approver.seen))
         for line in render_ending(turn, tally, time.monotonic() - begun, (), glyphs, here=""):
             print_note(line)
-    tiers = [one.meta.sandbox.tier for one in results if one.name == "exec" and one.meta.sandbox is not None]
-    if min(tiers, default=0) < OVERLAY_TIER:
+    if not _has_overlay(results):
         print_note("Commands have no throw-away copy on this machine, so they were not tried first: handrail doctor.")
     return results
 
@@ -222,7 +222,9 @@ class DemoChecks:
         self.expect("the turn is done", turn.reason == "done")
         self.expect("the tests failed before, and passed after", codes == [1, 0])
         self.expect("the credentials stayed closed", denied == ["POLICY_DENIED"])
-        self.expect("three calls asked", requests == 3)
+        unasked = [one.name for one in results if one.meta.answered_by == "preview"]
+        self.expect("three calls needed approval", requests + len(unasked) == 3)
+        self.expect("nobody was asked about the tests", unasked == ["exec"] * _has_overlay(results))
         self.expect("the changes can be taken back", undoable)
 
     def check_files(self, rail: Handrail, *, fixed: bool) -> None:
@@ -232,6 +234,11 @@ class DemoChecks:
         self.expect(f"cart.py is {'mended' if fixed else 'as it was'}", right)
         lists = (rail.read("prices.old").ok, rail.read("prices.txt").ok)
         self.expect(f"the price list is {'new' if fixed else 'as it was'}", lists == (not fixed, fixed))
+
+
+def _has_overlay(results: list[ToolResult[Any]]) -> bool:
+    tiers = [one.meta.sandbox.tier for one in results if one.name == "exec" and one.meta.sandbox is not None]
+    return min(tiers, default=0) >= OVERLAY_TIER
 
 
 def _get_exit_code(result: ToolResult[Any]) -> int | None:

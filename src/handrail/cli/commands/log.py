@@ -16,7 +16,7 @@ from handrail.cli.context import (
 )
 from handrail.cli.exits import FAILED, OK, CommandFailed
 from handrail.cli.files import OutFolder
-from handrail.cli.format import build_event_row, format_time
+from handrail.cli.format import build_event_row, describe_unasked, format_time
 from handrail.cli.output import print_json, print_json_pieces, print_note, print_out, render_table, warn
 from handrail.cli.parser import Command, add_json_option, add_workspace_option
 from handrail.cli.usage import parse_number
@@ -31,7 +31,12 @@ from handrail.state import build_export_path, open_journal
 
 _SCHEMA = "handrail.log/1"
 _VERDICTS = {"allow": "allowed", "confirm": "asked", "deny": "refused"}
-_ANSWERS: dict[AnswerKind, str] = {"once": "this once", "session": "for the session", "workspace": "for the workspace"}
+_ANSWERS: dict[AnswerKind, str] = {
+    "once": "this once",
+    "session": "for the session",
+    "workspace": "for the workspace",
+    "edits": "with plain edits in the session",
+}
 
 
 def run(options: SimpleNamespace) -> int:
@@ -258,7 +263,7 @@ def _build_line_data(history: LineHistory) -> dict[str, Any]:
         "call": call | {"messageId": start.message_id, "command": story.asked.command if story.asked else None},
         "decision": story.decision,
         "mode": story.mode,
-        "answer": {"kind": answer.kind, "time": story.answered} if answer is not None else None,
+        "answer": {"kind": answer.kind, "by": answer.by or "person", "time": story.answered} if answer else None,
         "prompt": {"messageId": prompt.message_id, "text": prompt.text} if prompt else None,
     }
 
@@ -315,7 +320,8 @@ def _describe_call(story: CallStory, summary: str) -> str:
 def _describe_decision(story: CallStory) -> str:
     if story.decision is None:
         return "not known"
-    verdict = "asked" if story.asked else _VERDICTS[story.decision.decision]
+    by = story.answer.by if story.answer is not None else None
+    verdict = "needed approval" if by else "asked" if story.asked else _VERDICTS[story.decision.decision]
     decided = story.asked or story.decision
     mode = f", mode {story.mode}" if story.mode else ""
     return f"{verdict}: {to_one_line(decided.reason)} (rule {decided.rule}{mode})"
@@ -324,6 +330,9 @@ def _describe_decision(story: CallStory) -> str:
 def _describe_answer(story: CallStory) -> str:
     if story.answer is None or story.answered is None:
         return "nobody had to be asked"
+    if story.answer.by is not None:
+        # Only a change has a line, so the preview changed something.
+        return f"{describe_unasked(story.answer.by, changed=True)}, {format_time(story.answered)}"
     preview = story.asked.preview if story.asked is not None else None
     done = "kept" if preview is not None and preview.tried is not None else "allowed"
     return f"{done} by a person, {_ANSWERS.get(story.answer.kind, story.answer.kind)}, {format_time(story.answered)}"

@@ -77,7 +77,7 @@ class Tally:
             case ToolCallEnd() | ToolCallError():
                 self._add_call(event.result)
             case ToolCallPermissionGranted():
-                self.kept += 1
+                self.kept += event.answer.by is None
             case ChangeEvent():
                 self._add_change(event)
             case Usage():

@@ -11,6 +11,7 @@ from typing import Any, cast
 import msgspec
 
 from handrail.cli.exits import CommandFailed
+from handrail.cli.format import describe_unasked
 from handrail.cli.output import warn, write_out
 from handrail.models.base import CallPiece, StreamPiece
 from handrail.protocol.changes import ChangeSet
@@ -180,6 +181,8 @@ class RunView:
             return  # the view showed the display itself
         if not self._quiet:
             self._line(render_call_line(result, args, self._glyphs, label, change))
+            if result.meta.answered_by is not None:
+                self._line(f"    {describe_unasked(result.meta.answered_by, changed=result.meta.undo is not None)}")
         for text in result.warnings:
             self._line(f"{self._glyphs.asks} {to_one_line(text)}")
         self._await_model()

@@ -31,6 +31,7 @@ _FORMS = (
 _PARTS = re.compile(r"(?P<host>\[[^\[\]]*\]|[^:\[\]]+)(?::(?P<ports>[^:]*))?")
 _BITS = re.compile(r"0|[1-9][0-9]{0,2}")
 _LOOPBACK = (IPv4Address("127.0.0.1"), IPv6Address("::1"))
+_LOOPBACK_BLOCKS = (IPv4Network("127.0.0.0/8"), IPv4Network("0.0.0.0/32"), IPv6Network("::1/128"))
 
 
 class Allowlist:
@@ -66,6 +67,12 @@ class Allowlist:
     def holds(self, entry: "HostPattern") -> bool:
         """Whether one of these entries lists everything that an entry lists."""
         return any(listed.holds(entry) for listed in self.entries)
+
+    @property
+    def lists_loopback(self) -> bool:
+        """Whether an entry lists a loopback address. Then these addresses are this machine's."""
+        blocks = [entry.block for entry in self.entries if entry.block is not None]
+        return any(listed.overlaps(block) for listed in blocks for block in _LOOPBACK_BLOCKS)
 
     def private_loopback(self) -> tuple[str, ...]:
         """Loopback hosts that no entry lists. They belong to the sandbox, not to this machine."""

@@ -194,8 +194,22 @@ _URL = re.compile(
     r"(?:(?:git|hg|bzr|svn|sparse|registry)\+)?([A-Za-z][A-Za-z0-9.-]*)(?:\+(ssh))?://([^/?#\\]*)"
 )
 _AUTHORITY = re.compile(r"(\[[^\]]*\]|[^:]*)(?::([0-9]*))?")
+_PLAIN_URL = re.compile(r"(?:https?://)?([A-Za-z0-9.:\[\]-]+)(?:/[!-\[\]-~]*)?")
+"""Without a user, and with no backslash. Programs disagree about where their host ends."""
+_UNSPECIFIED = IPv4Address("0.0.0.0")  # noqa: S104  nothing is bound to it
 _SSH_ADDRESS = re.compile(r"(?:[\w.+-]+@)?(\[[0-9A-Fa-f:]+\]|[A-Za-z0-9][A-Za-z0-9.-]*):(?![/\\]{2})")
 """`git@example.org:shop.git`. With a slash before the colon it is a path."""
+
+
+def is_loopback_address(address: Address) -> bool:
+    """Whether connections to it stay in the network of the program: 127.0.0.0/8, 0.0.0.0 and ::1."""
+    return address.is_loopback or address == _UNSPECIFIED
+
+
+def is_loopback_url(word: str) -> bool:
+    """Whether every program reads a word as an http address of a loopback host: `localhost:8000/index.html`."""
+    match = _PLAIN_URL.fullmatch(word)
+    return match is not None and _mention_host(match[1], _PROXIED_PORTS["http"]).is_loopback
 
 
 class HostMention(NamedTuple):
@@ -205,6 +219,8 @@ class HostMention(NamedTuple):
     """`example.org:443`."""
     unreachable: str = ""
     """`example.org:22 by ssh, which no proxy carries`."""
+    is_loopback: bool = False
+    """Whether it is `localhost` or a loopback address: in a sandbox the session's own network."""
 
 
 def parse_url_mention(word: str) -> HostMention | None:
@@ -234,10 +250,9 @@ def _mention_host(authority: str, port: int) -> HostMention:
     if isinstance(target, InvalidHost):
         return HostMention(unreachable=target.reason)
     if target.address is None and target.labels[-1] == "localhost":
-        return HostMention(
-            unreachable=f"{target.spelled} is the sandbox's own; this machine would be 127.0.0.1:{target.port}"
-        )
-    return HostMention(target.spelled)
+        own = f"{target.spelled} is the sandbox's own; this machine would be 127.0.0.1:{target.port}"
+        return HostMention(unreachable=own, is_loopback=True)
+    return HostMention(target.spelled, is_loopback=target.address is not None and is_loopback_address(target.address))
 
 
 def _refuse_scheme(authority: str, scheme: str) -> HostMention:

@@ -137,17 +137,32 @@ class NetworkNeeds(msgspec.Struct, frozen=True):
     """Remotes of repositories, whose URLs the caller looks up."""
     registries: tuple[str, ...] = ()
     """Clients whose configured registries the caller looks up: `pip`"""
+    loopback: bool = False
+    """Whether it names a loopback host, and these are no hosts to open."""
 
 
-def find_network_needs(command: ParsedCommand, displayed: tuple[DisplayedCommand, ...] | None = None) -> NetworkNeeds:
-    """The needs of a command. `displayed`: the commands that the display parser found in it."""
+def find_network_needs(
+    command: ParsedCommand, displayed: tuple[DisplayedCommand, ...] | None = None, *, loopback: bool = False
+) -> NetworkNeeds:
+    """The needs of a command. `displayed`: the commands that the display parser found in it.
+
+    `loopback`: whether loopback hosts are the session's own network.
+    """
     read = [(words, folder, True) for words, folder in _list_steps(command)]
     read += [(words, folder, False) for words, folder in _list_seen(displayed or (), command.cwd)]
     reach = [one for words, folder, literal in read for one in _find_reach(words, folder, literal=literal)]
     remotes = tuple(dict.fromkeys(one for one in reach if isinstance(one, Remote)))
     registries = tuple(dict.fromkeys(one for one in reach if isinstance(one, str)))
     mentions = [one for one in reach if isinstance(one, HostMention)]
-    return _add_mentions(NetworkNeeds(remotes=remotes, registries=registries), mentions)
+    own = [one for one in mentions if loopback and one.is_loopback]
+    needs = NetworkNeeds(remotes=remotes, registries=registries, loopback=bool(own))
+    return _add_mentions(needs, [one for one in mentions if one not in own])
+
+
+def reaches_only_loopback(words: Words) -> bool:
+    """Whether loopback hosts are all that a command reaches, by its words."""
+    reach = list(_find_reach(words, None, literal=True))
+    return bool(reach) and all(isinstance(one, HostMention) and one.is_loopback for one in reach)
 
 
 def add_remote_urls(needs: NetworkNeeds, urls: Iterable[str]) -> NetworkNeeds:
@@ -173,7 +188,7 @@ def _add_mentions(needs: NetworkNeeds, mentions: list[HostMention]) -> NetworkNe
     unreachable = tuple(dict.fromkeys([*needs.unreachable, *(one.unreachable for one in mentions if one.unreachable)]))
     if len(hosts) > MAX_HOSTS:
         unreachable = (f"{len(hosts) - MAX_HOSTS} hosts more than the {MAX_HOSTS} that a yes can open", *unreachable)
-    return NetworkNeeds(hosts[:MAX_HOSTS], unreachable[:_MAX_UNREACHABLE], needs.remotes, needs.registries)
+    return msgspec.structs.replace(needs, hosts=hosts[:MAX_HOSTS], unreachable=unreachable[:_MAX_UNREACHABLE])
 
 
 def _list_steps(command: ParsedCommand) -> Iterator[tuple[Words, str | None]]:

@@ -20,6 +20,7 @@ _MODULES = {
     "data": "jq yq od hexdump hd xxd strings nm readelf objdump size zipinfo gzip unzip zcat",
     "files": "ls dir vdir stat du df tree file realpath readlink basename dirname find grep egrep fgrep rg fd fdfind",
     "git": "git",
+    "http": "curl wget",
     "system": "echo printf test [ true false : exit pwd type command help umask ulimit which sleep expr bc factor "
     "date cal ncal env printenv id whoami logname arch groups users uname hostname uptime nproc getconf "
     "locale ps pgrep free lscpu tty who w bash sh node npm pip pip3",
@@ -30,6 +31,9 @@ _MODULES = {
 }
 _SYSTEM_FOLDERS = ("/bin/", "/usr/bin/")
 _SUB_COMMAND = re.compile(r"[a-z][a-z-]*\Z")
+LOOPBACK_RULE = "exec.loopback"
+"""The rule of commands that reach nothing but loopback hosts."""
+_READS_LOOPBACK = "only reads from the session's own network"
 _EFFECTS: dict[Effect, tuple[str, str]] = {
     "proven": ("exec.read-only", "only reads"),
     "write": ("exec.write", "writes the files that it names"),
@@ -55,21 +59,24 @@ _Name = tuple[str, ...]
 _Entry = TypeVar("_Entry", ProgramSpec, ProgramClass)
 
 
-def classify(command: SimpleCommand) -> Classification:
-    """The effect of a command by its words, without its redirections. An unknown command is unproven."""
-    if command.words[0].text in PROVEN_STARTERS and (proven := _prove_starter(command)) is not None:
+def classify(command: SimpleCommand, *, loopback: bool = False) -> Classification:
+    """The effect of a command by its words, without its redirections. An unknown command is unproven.
+
+    `loopback`: whether loopback hosts are the session's own network.
+    """
+    if command.words[0].text in PROVEN_STARTERS and (proven := _prove_starter(command, loopback=loopback)) is not None:
         return proven
     words, name, match = _look_up(command)
     if "/" in name:
         return _build_unproven("exec.script", f"{name} is a program given by its path", words[1:])
     if match is None:  # it may be an interpreter or a wrapper, so no grant can cover it
         return _build_unproven("exec.unknown", f"handrail does not know what {name} does", words[1:])
-    return _classify_known(name, words, match)
+    return _classify_known(name, words, match, loopback=loopback)
 
 
-def classify_words(words: tuple[str, ...]) -> Classification:
+def classify_words(words: tuple[str, ...], *, loopback: bool = False) -> Classification:
     """As `classify`, for words in which nothing is left to expand."""
-    return classify(SimpleCommand(tuple(map(Word, words))))
+    return classify(SimpleCommand(tuple(map(Word, words))), loopback=loopback)
 
 
 def add_guard_options(command: SimpleCommand) -> SimpleCommand:
@@ -91,12 +98,12 @@ def skip_timeout(words: tuple[str, ...]) -> tuple[str, ...]:
     return words[2:] if words[0] == "timeout" and len(words) > 2 and _DURATION.fullmatch(words[1]) else words
 
 
-def _prove_starter(command: SimpleCommand) -> Classification | None:
+def _prove_starter(command: SimpleCommand, *, loopback: bool) -> Classification | None:
     """The effect of a command that starts another, if both only read. None for others."""
     if command.words[0].text == "find":
         return _prove_find(command)
     started = _split_starter(command)
-    proven = started and classify(started)
+    proven = started and classify(started, loopback=loopback)
     return proven if proven and proven.effect == "proven" else None
 
 
@@ -272,14 +279,15 @@ def _strip_system_folder(name: str) -> str:
     return name
 
 
-def _classify_known(name: str, words: tuple[Word, ...], match: ProgramMatch) -> Classification:
+def _classify_known(name: str, words: tuple[Word, ...], match: ProgramMatch, *, loopback: bool) -> Classification:
     fault = None
     typed = " ".join([name, *[word.text for word in words[1 : match.length]]])
-    if table := match.table:
+    table = match.table
+    if table and (loopback or not table.only_loopback):
         uses = parse_path_uses(table, words[match.length :])
         if not isinstance(uses, str):
             return _build_accepted(table, typed, uses)
-        fault = _name_typed_program(uses, table, typed)
+        fault = None if table.only_loopback else _name_typed_program(uses, table, typed)
     if match.group:
         # The table gives the better reason, unless it describes only a part of the program: an interpreter stays one.
         return _classify_group(match, match.group, words, fault if match.group_length >= match.length else None)
@@ -297,7 +305,7 @@ def _name_typed_program(fault: str, table: ProgramSpec, typed: str) -> str:
 
 
 def _build_accepted(table: ProgramSpec, typed: str, uses: tuple[PathUse, ...]) -> Classification:
-    rule, does = _EFFECTS[table.effect]
+    rule, does = (LOOPBACK_RULE, _READS_LOOPBACK) if table.only_loopback else _EFFECTS[table.effect]
     grant = "" if table.effect == "proven" or not table.grantable else _cut_grant(typed)
     return Classification(table.effect, rule, f"{typed} {does}", uses, grant)
 

@@ -93,6 +93,8 @@ class ProgramSpec(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the program ends even if it reads an endless device (/dev/zero)."""
     guards: str = ""
     """Options added to a proven command that keep its program from starting others."""
+    only_loopback: bool = False
+    """Whether the table holds only if loopback hosts are the session's own network."""
     effect: Effect = "proven"
     reject: Callable[[ParsedArgs], str | None] | None = None
     """Why a command that the rest of the table accepts needs approval."""

@@ -12,6 +12,7 @@ A word consists of signs that mean themselves, signs that are quoted, and globs.
 - `$` at the end of a word, or between double quotes before the last of them, a blank, `|` or `)`: it names nothing.
 - `~` and `#` behind a letter: they are active at the start of a word, and `~` also behind `=` and `:`.
 - `[` without a later `]`, and `]` without an earlier `[`: no globs.
+- `"$(cat <<'EOF' …)"` as a whole word: `cat` prints the lines up to EOF, in which a quoted delimiter expands nothing.
 - `time` before a pipeline, and variables before a program that only affect how it displays text.
 """
 
@@ -77,6 +78,11 @@ _WORD = f"(?:{'|'.join(_PIECES.values())}){{1,{MAX_WORD_PARTS}}}"
 _END = r"(?=[ \t\n;|&<>]|\Z)"
 _WHOLE_WORD = rf"(?![0-9]++[<>]){_WORD}{_END}"
 _TO_FILE = "[12]?>>?|&>>?|<"
+_HERE_TEXT = (
+    r""""\$\(cat[ ]<<'(?P<tag>[A-Za-z_][A-Za-z0-9_]*)'\n"""
+    rf"""(?P<lines>(?:(?!(?P=tag)\n)[^\n{_CONTROL}]*\n)*)(?P=tag)\n[ \t\n]*\)\""""
+)
+"""Constant text in a word: `"$(cat <<'EOF'`, its lines, `EOF`, `)"`."""
 _TOKEN = re.compile(
     rf"""[ \t]*+(?:
       ({_PLAIN_SIGNS})(?=[ \t\n;|&]|\Z)
@@ -84,10 +90,12 @@ _TOKEN = re.compile(
     | (&&|\|\||\|(?!&)|;(?![;&])|\n)[ \t\n]*+
     | (2>&1|1?>&2){_END}
     | ({_TO_FILE})[ \t]*+({_WHOLE_WORD})
+    | ({_HERE_TEXT}){_END}
     | (.))""",
     re.VERBOSE | re.DOTALL,
 )
-_PLAIN, _MIXED, _JOIN, _COPY, _OPERATOR, _TARGET, _OTHER = range(1, 8)
+_PLAIN, _MIXED, _JOIN, _COPY, _OPERATOR, _TARGET, _HERE = range(1, 8)
+_OTHER = 10  # behind the two groups in _HERE
 _TOKEN_START = re.compile(rf"(?:(?:{_TO_FILE})[ \t]*+)?(?:{_WORD})?")
 _WORD_PART = re.compile(_WORD)
 _OPEN_QUOTE = re.compile(f"(?:'{_INSIDE_SINGLE}|\"{_INSIDE_DOUBLE})?")
@@ -151,6 +159,8 @@ class _ScriptReader:
                 words.append(Word(match[_PLAIN]))
             elif kind == _MIXED:
                 words.append(self.read_word(match, _MIXED))
+            elif kind == _HERE:
+                words.append(Word(match["lines"].rstrip("\n")))  # as a substitution does
             elif kind == _JOIN:
                 self.join, self.at = match[_JOIN], match.end()
                 break

@@ -36,16 +36,22 @@ def list_listening_ports(record: KeeperRecord) -> tuple[int, ...]:
     """Sorted. Empty: none, or they cannot be seen from here."""
     if not is_alive(record.program) or not is_alive(record.first):
         return ()
-    first = record.first.number
-    if record.own_processes and _has_own_network(first):
-        proxy = {PORT} if record.proxy is not None else set[int]()
-        tables = [table for table in _COUNTS if _has_sockets(first, table)]
-        return tuple(sorted({port for port, _ in _list_listeners(first, tables)} - proxy))
-    tree = [process for process in list_descendants(record.program.number) if not process.dead]
-    sockets = {inode for process in tree for inode in _list_sockets(process)}
-    if not sockets:
+    first, program = record.first.number, record.program.number
+    is_confined = record.own_processes and _has_own_network(first)
+    tables = [table for table in _COUNTS if not is_confined or _has_sockets(first, table)]
+    # Beside it in its network: the machine's programs, or the session's other process sessions.
+    is_alone = is_confined and not _has_own_network(program)
+    own = _list_tree_sockets(program) if tables and not is_alone else frozenset[bytes]()
+    if not is_alone and not own:
         return ()
-    return tuple(sorted({port for port, inode in _list_listeners(first, _COUNTS) if inode in sockets}))
+    proxy = {PORT} if record.proxy is not None else set[int]()
+    return tuple(sorted({port for port, inode in _list_listeners(first, tables) if is_alone or inode in own} - proxy))
+
+
+def _list_tree_sockets(program: int) -> frozenset[bytes]:
+    """The inodes of all sockets of a program and its descendants."""
+    tree = [process for process in list_descendants(program) if not process.dead]
+    return frozenset(inode for process in tree for inode in _list_sockets(process))
 
 
 def _has_own_network(process: int) -> bool:
@@ -77,6 +83,24 @@ def _list_sockets(process: ProcessStat) -> Iterator[bytes]:
                 target = os.readlink(f"/proc/{process.number}/fd/{name}")
                 if target.startswith("socket:["):
                     yield target[8:-1].encode()
+
+
+def open_shared_network(record: KeeperRecord) -> int | None:
+    """A descriptor of the network that a running process session shares with others. None: it shares none.
+
+    Its program stays outside of the sandbox. Only handrail itself can have put it into another network than this one.
+    """
+    program = record.program
+    if not record.own_processes or not is_alive(program) or not _has_own_network(program.number):
+        return None
+    try:
+        namespace = os.open(f"/proc/{program.number}/ns/net", os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return None
+    if is_alive(program):  # so its number was not reused before
+        return namespace
+    os.close(namespace)
+    return None
 
 
 class NamespaceConnector:

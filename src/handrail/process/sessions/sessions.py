@@ -2,11 +2,12 @@
 
 import base64
 import contextlib
+import fcntl
 import json
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 
@@ -23,7 +24,7 @@ from handrail.process.sessions.keeper_client import (
     force_stop,
     start_keeper,
 )
-from handrail.process.sessions.ports import list_listening_ports
+from handrail.process.sessions.ports import list_listening_ports, open_shared_network
 from handrail.process.sessions.store import (
     ProcessLog,
     read_end,
@@ -38,6 +39,7 @@ from handrail.sandbox.launch import Launch
 from handrail.sandbox.profile import ResourceLimits
 from handrail.sandbox.proxy.handover import list_socket_folders
 from handrail.sandbox.proxy.proxy import Attempt
+from handrail.sandbox.session_network import NEW_NETWORK
 
 _ANSWER_SECONDS = 15.0
 _STOP_SECONDS = 12.0
@@ -115,6 +117,32 @@ class ProcessSessions:
             message = f"{prefix[:40]!r} is the beginning of more than one id: {names}."
             raise ToolError("PROCESS_NOT_FOUND", f"{message} Give more of it.")
         raise ToolError("PROCESS_NOT_FOUND", f"There is no process session {prefix[:40]!r} in this session: list them.")
+
+    @contextlib.contextmanager
+    def open_network(self) -> Generator[int | None]:
+        """The network that running sessions share. None: none runs. A session in use is not idle."""
+        running = [one for one in reversed(self.list_sessions()) if one.running]
+        records = filter(None, (read_record(one.folder) for one in running))
+        network = next((found for record in records if (found := open_shared_network(record)) is not None), None)
+        try:
+            for one in running if network is not None else ():
+                one.log.mark_asked()
+            yield network
+        finally:
+            if network is not None:
+                os.close(network)
+
+    @contextlib.contextmanager
+    def claim_network(self) -> Generator[int]:
+        """The network for a new session, or NEW_NETWORK. In this block no other session is started."""
+        os.makedirs(self._folder, mode=0o700, exist_ok=True)
+        lock = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            with self.open_network() as network:
+                yield NEW_NETWORK if network is None else network
+        finally:
+            os.close(lock)
 
     def end_all(self, reason: str) -> None:
         """End all running sessions at the same time. One that cannot be ended does not stop the others."""

@@ -7,24 +7,24 @@ socket that is made inside, and sent to the proxy before the command begins, let
 import os
 import socket
 from typing import NamedTuple
+from zlib import crc32
 
 from handrail.sandbox.proxy.sockets import READABLE, Deadline, Poller
 
 PLACE = "/dev/handrail-proxy"
 """The proxy's unix socket in the sandbox, in a read-only folder."""
 PORT = 3128
-"""The port on the sandbox's own 127.0.0.1."""
-ADDRESS = f"http://127.0.0.1:{PORT}"
+"""The port on a loopback address of the command's network."""
 
 _EXIT_NOT_BEGUN = 125
 # It imports _socket alone: `socket` takes as long to load as Python itself.
-_HAND_OVER = f"""
+_HAND_OVER = """
 import _socket, sys
 listener = _socket.socket(_socket.AF_INET, _socket.SOCK_STREAM)
-listener.bind(("127.0.0.1", {PORT}))
+listener.bind(("{host}", {port}))
 listener.listen(128)
 way = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
-way.connect("{PLACE}")
+way.connect("{place}")
 number = listener.fileno().to_bytes(4, sys.byteorder)
 way.sendmsg([b"listen"], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, number)])
 sys.exit(way.recv(1) != b"+")
@@ -38,11 +38,20 @@ NAME = "proxy.sock"
 _FOLDER_PREFIX = "network-"
 
 
-def build_handover_command(python: str) -> str:
-    """The shell code that hands the port over, before the command begins."""
+def find_proxy_host(path: str, *, shared: bool) -> str:
+    """The loopback address for the proxy with this unix socket. In a shared network each proxy has its own."""
+    if not shared:
+        return "127.0.0.1"
+    number = crc32(os.fsencode(path))
+    return f"127.{number >> 16 & 0x7F | 0x80}.{number >> 8 & 0xFF}.{number & 0x7F | 0x40}"
+
+
+def build_handover_command(python: str, host: str) -> str:
+    """The shell code that hands the port on a loopback address over to the proxy, before the command begins."""
     program = python.replace("'", "'\\''")
+    hand_over = _HAND_OVER.format(host=host, port=PORT, place=PLACE)
     failed = f"echo 'handrail: the proxy was not reached, so nothing was run' >&2; exit {_EXIT_NOT_BEGUN}"
-    return f"'{program}' -I -S -c '{_HAND_OVER}' </dev/null >/dev/null 2>&1 || {{ {failed}; }}"
+    return f"'{program}' -I -S -c '{hand_over}' </dev/null >/dev/null 2>&1 || {{ {failed}; }}"
 
 
 class FirstMessage(NamedTuple):

@@ -40,7 +40,7 @@ _LIMITS: dict[Ending, tuple[str, ...]] = {"timeout": ("time",), **{ending: (endi
 
 def execute_detached(run: CommandRun) -> Output:
     """Runs a command that may go on after its call, on the real tree or in an overlay."""
-    profile, proxy = run.profile, None
+    profile, proxy = replace(run.profile, joined=run.shares_network), None
     if run.hosts:
         proxy = ProxyPlan(build_socket_folder(run.background.folder), run.hosts)
         profile = replace(profile, proxy=os.path.join(proxy.folder, NAME), listed=run.hosts)
@@ -90,7 +90,7 @@ class DetachedRun:
 
     def execute(self) -> FinishedRun | ProcessSession:
         """The finished run, or the process session that goes on. After an error nothing is left."""
-        process = self._start(prepare_launch(self._run, self._profile, self._overlay))
+        process = self._start()
         try:
             if self._run.arguments.yield_ms is not None:
                 return self._wait(process, self._run.arguments.yield_ms / 1000)
@@ -100,7 +100,14 @@ class DetachedRun:
             raise
         return process
 
-    def _start(self, launch: Launch) -> ProcessSession:
+    def _start(self) -> ProcessSession:
+        run = self._run
+        if not run.shares_network:
+            return self._start_launch(prepare_launch(run, self._profile, self._overlay))
+        with run.background.sessions.claim_network() as network:
+            return self._start_launch(prepare_launch(run, self._profile, self._overlay, network))
+
+    def _start_launch(self, launch: Launch) -> ProcessSession:
         run, background = self._run, self._run.background
         try:
             background.make_room()
@@ -214,7 +221,8 @@ def _build_handover_output(run: CommandRun, process: ProcessSession, sandbox: Sa
     state = "It goes on" if record.state == "running" else "It has ended by now"
     changes = _CHANGES.get(sandbox.undo, "; what it changes is not covered by undo")
     more = f" {new.waiting:,} bytes more are there already." if new.waiting and waited else ""
-    how = f'process {{"action": "poll", "sessionId": "{process.id}"}} gives what it prints next; kill ends it.'
+    ports = "Other commands reach its ports on localhost" if sandbox.joined else "Other commands do not reach its ports"
+    how = f'process {{"action": "poll", "sessionId": "{process.id}"}} gives what it prints next; kill ends it. {ports}.'
     return Output(
         summary=f"goes on as {process.id}",
         content=f"{text}[{state} as the process session {process.id}{changes}.{more} Next: {how}]\n",

@@ -61,7 +61,7 @@ def execute(run: CommandRun) -> Output:
 
         return execute_detached(run)
     if run.is_proven:
-        return build_real_tree_output(run, run_command(run, run.profile))
+        return build_real_tree_output(run, run_command(run, run.profile, joins=True))
     if run.fact.has_overlay:
         return _load_overlay().execute_in_overlay(run)
     from handrail.tools.exec.snapshot import execute_with_snapshot  # noqa: PLC0415  most machines have overlays

@@ -3,13 +3,14 @@
 import os
 import re
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
+from functools import partial
 
 from msgspec.structs import replace
 
 from handrail.changes.model import CommandPreview, OverlayChanges
-from handrail.changes.overlay.changes import add_diffs, examine, read_git_configs
+from handrail.changes.overlay.changes import add_diffs, examine, find_indexed, list_tracked_changes, read_git_configs
 from handrail.changes.overlay.commit import commit
 from handrail.changes.overlay.previews import (
     count_preview_bytes,
@@ -21,6 +22,7 @@ from handrail.changes.overlay.previews import (
 )
 from handrail.changes.recorder import Recorder
 from handrail.policy.changeset import collect_moved_paths, is_deletion, rank_by_harm, sort_by_harm
+from handrail.policy.network.needs import find_network_needs
 from handrail.policy.verdict import build_change_refusal
 from handrail.process.output import clean_output
 from handrail.process.usage import count_bytes_below
@@ -34,6 +36,7 @@ from handrail.tools.exec.result import (
     build_overlay_sandbox_used,
     build_room_error,
     build_storage_error,
+    is_refused,
 )
 from handrail.tools.exec.run import (
     CommandRun,
@@ -45,11 +48,13 @@ from handrail.tools.exec.run import (
     summarize_command,
 )
 from handrail.tools.tool import ApprovalNeededError, CommandContext, Output
+from handrail.workspace.facts import may_be_tracked
 from handrail.workspace.roots import check_roots
 from handrail.workspace.workspace import Workspace
 
 _DROPPED = "Nothing of the command was kept."
 _MIXED = "it uses git, which tracks a credential here, and other programs of it could print that"
+_TRIED_NETWORK = "blocked: it tried a connection, and has no network here"
 _MAX_SHOWN_CHARS = 60_000
 """Characters of a preview that a person is shown. The stored preview has all of it."""
 _MAX_SHOWN_CHANGES = 200
@@ -64,7 +69,7 @@ def execute_in_overlay(run: CommandRun) -> Output:
     """
     with open_overlay(run) as overlay:
         profile = watch_disk(run, run.profile, overlay)
-        finished = run_command(run, profile, overlay=overlay, hosts=run.hosts)
+        finished = run_command(run, profile, overlay=overlay, hosts=run.hosts, joins=True)
         return judge_and_commit(run, build_preview(run, finished, overlay), overlay)
 
 
@@ -79,7 +84,10 @@ def _judge_and_commit(run: CommandRun, preview: CommandPreview, overlay: Overlay
     if preview.ran.ending != "exit":
         return ChangeOutcome()
     context, examined = run.context, preview.examined
-    decision = context.judge(examined.changes, read_git_configs(context.workspace, overlay, examined))
+    configs = read_git_configs(context.workspace, overlay, examined)
+    decision = context.judge(
+        examined.changes, configs, partial(list_tracked_changes, context.workspace, overlay, examined)
+    )
     if decision.decision == "allow":
         return commit_preview(context, run.recorder, preview, overlay)
     if decision.decision == "deny":
@@ -158,14 +166,15 @@ def preview_command(run: CommandRun) -> Preview:
         return Preview(kind="none", text="needs the network" if run.fact.hosts else "no overlay here")
     if run.command.git_use == "among others" and _list_tracked_credentials(run):
         return Preview(kind="none", text=_MIXED)
+    _refuse_without_processes(run, find_network_needs(run.command, run.fact.seen, loopback=True).loopback)
 
-    profile, history = run.profile, run.recorder.history
+    profile, history = replace(run.profile, is_preview=True), run.recorder.history
     room, limit = history.preview_allowance()
     preview_id = ""
     try:
         with _stack_earlier_changes(run) as below, open_overlay(run, below) as overlay:
             finished = run_command(run, watch_disk(run, profile, overlay, room), overlay=overlay)
-            preview = build_preview(run, finished, overlay)
+            preview = _note_access(run, build_preview(run, finished, overlay), finished.profile)
             if run.context.earlier_changes:
                 preview = set_expected_changes(preview, run.context.earlier_changes)
             with discard_output_on_error(preview.ran):
@@ -173,12 +182,35 @@ def preview_command(run: CommandRun) -> Preview:
                     raise build_room_error(room, limit)
                 if preview.ran.ending == "cancelled":
                     raise ToolError("CANCELLED", "The call was cancelled while it was tried. Nothing was changed.")
+                _refuse_without_processes(run, is_refused(preview.ran))
             preview_id = _store_preview(run, preview, overlay)
             return to_permission_preview(preview, preview_id)
     except BaseException:
         if preview_id:
             delete_preview(history, preview_id)  # no request will name it
         raise
+
+
+def _note_access(run: CommandRun, preview: CommandPreview, profile: SandboxProfile) -> CommandPreview:
+    """Adds whether the command tried a connection, and whether all credentials were hidden from it."""
+    blocked = (*preview.blocked, *([_TRIED_NETWORK] if preview.ran.tried_network else []))
+    roots = run.context.workspace.roots
+    masked = run.environment.sensitive_paths.scan(roots)
+    credentials = (*masked.credentials, *masked.credential_folders)
+    is_sealed = (
+        preview.ran.tried_network is False
+        and set(masked.credentials) <= {*profile.hidden_files}
+        and not may_be_tracked(credentials, [root.path for root in roots])
+    )
+    return replace(preview, blocked=blocked, sealed=is_sealed)
+
+
+def _refuse_without_processes(run: CommandRun, is_needed: bool) -> None:
+    """ToolError if a preview would miss a background process. Only approved commands share the network of these."""
+    with run.open_shared_network() if is_needed else nullcontext() as network:
+        if network is not None:
+            text = "It needs a background process of this session, and a preview reaches none."
+            raise ToolError("UNAVAILABLE", f"{text} Once approved, it runs with access to them.")
 
 
 @contextmanager
@@ -278,7 +310,7 @@ def build_preview(run: CommandRun, finished: FinishedRun, overlay: Overlay) -> C
     with discard_output_on_error(result):
         if result.ending == "exit":
             examined = examine_overlay(workspace, overlay)
-            _refuse_misled_git(run, examined, finished.profile)
+            _refuse_misled_git(run, examined, finished.profile, overlay)
         else:
             examined = OverlayChanges(started=overlay.started)
         used = build_overlay_sandbox_used(run, finished.profile, finished.reached)
@@ -296,8 +328,11 @@ def examine_overlay(workspace: Workspace, overlay: Overlay) -> OverlayChanges:
     return examined
 
 
-def _refuse_misled_git(run: CommandRun, examined: OverlayChanges, profile: SandboxProfile) -> None:
-    """CONFLICT if git wrote to a repository that tracks a hidden credential: it may have committed the empty file."""
+def _refuse_misled_git(run: CommandRun, examined: OverlayChanges, profile: SandboxProfile, overlay: Overlay) -> None:
+    """CONFLICT if git wrote to a repository that tracks a hidden credential: it may have committed the empty file.
+
+    POLICY_DENIED if git began to track a hidden credential. Later git commands would see its content, and commit it.
+    """
     matches = (_GIT_WRITES.match(change.path) for change in examined.changes)
     root = run.context.workspace.main.path
     repositories = {os.path.join(root, match[1]) for match in matches if match is not None}
@@ -310,6 +345,11 @@ def _refuse_misled_git(run: CommandRun, examined: OverlayChanges, profile: Sandb
         )
         advice = "Nothing was kept. Call git in the command itself (`git status; …`): then the file is not hidden."
         raise ToolError("CONFLICT", f"{message} {advice}")
+    if added := sorted(find_indexed(run.context.workspace, overlay, examined, profile.hidden_files)):
+        names = ", ".join(os.path.relpath(path, root) for path in added[:3])
+        message = f"The command made git track credentials that were hidden from it as empty files: {names}."
+        advice = "Nothing was kept. Name the files to add, or list the credentials in .gitignore first."
+        raise ToolError("POLICY_DENIED", f"{message} {advice}")
 
 
 def _list_tracked_credentials(run: CommandRun) -> frozenset[str]:

@@ -34,7 +34,7 @@ _NO_NETWORK = re.compile(
 )
 """What programs print that have found no network."""
 _CONNECTION_REFUSED = re.compile("onnection refused|ECONNREFUSED|ailed to connect")
-"""What programs print about an address of this machine: in the sandbox nothing listens there."""
+"""What programs print about an address at which nothing listens."""
 
 
 class ChangeOutcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -172,9 +172,15 @@ def _explain_missing_network(run: CommandRun, sandbox: SandboxUsed, output: str)
         return ""  # the blocked hosts are in the result
     hosts = run.fact.hosts if not run.is_proven else ()
     if not (_NO_NETWORK.search(output) or (hosts and _CONNECTION_REFUSED.search(output))):
-        return ""
+        is_refused = run.fact.loopback and _CONNECTION_REFUSED.search(output)
+        return "localhost is the network of this session, not of this machine" if is_refused else ""
     until = f" until network.allow in the settings lists {', '.join(hosts[:3])}" if hosts else ""
     return f"commands have no network here, so trying again does not help{until}"
+
+
+def is_refused(result: CommandResult) -> bool:
+    """Whether a command seems to have failed because nothing listened on a loopback address."""
+    return bool(result.exit_code) and _CONNECTION_REFUSED.search(clean_output(result.output.head)) is not None
 
 
 def _list_hints(result: CommandResult, sandbox: SandboxUsed) -> tuple[str, ...]:
@@ -412,6 +418,7 @@ def _build_sandbox_used(run: CommandRun, profile: SandboxProfile) -> SandboxUsed
         tier=min(report.tier, 2),
         net="listed" if profile.proxy else "none" if is_confined else "open",
         hosts=profile.listed,
+        joined=profile.joined,
         undo="none",
         hidden=len(profile.hidden_files) + len(profile.hidden_folders) if is_confined else 0,
         gaps=report.gaps,

@@ -175,6 +175,24 @@ class CommandRun(msgspec.Struct, frozen=True, dict=True, kw_only=True):
         return tuple(dict.fromkeys((*listed, *approved)))
 
     @cached_property
+    def shares_network(self) -> bool:
+        """Whether the command may share the network of the session's background processes.
+
+        They could use its proxy. So it has its own network if a person opened hosts to it that settings do not list.
+        """
+        limits, listed = self.context.limits, self.environment.allowed_hosts
+        if self.fact.tier < 2 or limits.restricted or limits.offline or not set(self.hosts).issubset(listed):
+            return False
+        return not self.is_proven or self.command.reads_loopback
+
+    @contextmanager
+    def open_shared_network(self) -> Generator[int | None]:
+        """The network of the session's running background processes. None if the command does not share one."""
+        is_shared = self.shares_network and os.path.isdir(self.background.folder)
+        with self.background.sessions.open_network() if is_shared else contextlib.nullcontext() as network:
+            yield network
+
+    @cached_property
     def profile(self) -> SandboxProfile:
         """What the command may see and do, without its network."""
         context, proven = self.context, self.is_proven
@@ -195,6 +213,7 @@ class CommandRun(msgspec.Struct, frozen=True, dict=True, kw_only=True):
             hidden_folders=hidden_folders,
             git_settings=_build_git_settings(self.command, masked.configs) if proven else (),
             limits=self.limits,
+            sockets=proven and self.command.reads_loopback,
         )
 
 
@@ -210,15 +229,25 @@ class FinishedRun(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def run_command(
-    run: CommandRun, profile: SandboxProfile, *, overlay: Overlay | None = None, hosts: tuple[str, ...] = ()
+    run: CommandRun,
+    profile: SandboxProfile,
+    *,
+    overlay: Overlay | None = None,
+    hosts: tuple[str, ...] = (),
+    joins: bool = False,
 ) -> FinishedRun:
-    """Runs the command, in its overlay if it has one. ToolError if it cannot start as it must."""
-    if not hosts:
-        return build_finished_run(_run_launch(run, profile, overlay), profile)
-    log = ConnectionLog(run.context)
-    with _open_network(profile, hosts, log, run.environment.spill_folder) as open_profile:
-        result = _run_launch(run, open_profile, overlay)
-    return build_finished_run(result, open_profile, log)
+    """Runs the command, in its overlay if it has one. ToolError if it cannot start as it must.
+
+    `joins`: whether it shares the network of running background processes, if it may. A preview does not.
+    """
+    with run.open_shared_network() if joins else contextlib.nullcontext() as network:
+        profile = replace(profile, joined=network is not None)
+        if not hosts:
+            return build_finished_run(_run_launch(run, profile, overlay, network), profile)
+        log = ConnectionLog(run.context)
+        with _open_network(profile, hosts, log, run.environment.spill_folder) as open_profile:
+            result = _run_launch(run, open_profile, overlay, network)
+        return build_finished_run(result, open_profile, log)
 
 
 def build_finished_run(result: CommandResult, profile: SandboxProfile, log: ConnectionLog | None = None) -> FinishedRun:
@@ -228,11 +257,13 @@ def build_finished_run(result: CommandResult, profile: SandboxProfile, log: Conn
     return FinishedRun(result=result, profile=profile, blocked=log.blocked_messages, reached=log.reached)
 
 
-def _run_launch(run: CommandRun, profile: SandboxProfile, overlay: Overlay | None) -> CommandResult:
+def _run_launch(
+    run: CommandRun, profile: SandboxProfile, overlay: Overlay | None, network: int | None
+) -> CommandResult:
     context = run.context
     folder = run.environment.spill_folder  # before the launch, which has to be run once it is there
     result = run_launch(
-        prepare_launch(run, profile, overlay),
+        prepare_launch(run, profile, overlay, network),
         limits=profile.limits,
         cancelled=context.cancelled,
         on_output=build_updates(context).feed,
@@ -243,9 +274,11 @@ def _run_launch(run: CommandRun, profile: SandboxProfile, overlay: Overlay | Non
     return result
 
 
-def prepare_launch(run: CommandRun, profile: SandboxProfile, overlay: Overlay | None = None) -> Launch:
+def prepare_launch(
+    run: CommandRun, profile: SandboxProfile, overlay: Overlay | None = None, network: int | None = None
+) -> Launch:
     """The launch of the command, in no weaker a sandbox than the one it was decided for."""
-    launch = run.environment.sandbox.launch(profile, run.command.bash_text, overlay)
+    launch = run.environment.sandbox.launch(profile, run.command.bash_text, overlay, network)
     if launch.tier < min(run.fact.tier, 2):
         launch.close()
         raise build_weaker_sandbox_error()

@@ -130,7 +130,7 @@ def execute_with_snapshot(run: CommandRun) -> Output:
         profile = replace(run.profile, read_only_paths=(*run.profile.read_only_paths, *read_only))
         number = run.recorder.begin_command(run.context.tool_call_id, summarize_command(run.context))
         try:
-            finished = run_command(run, profile, hosts=run.hosts)
+            finished = run_command(run, profile, hosts=run.hosts, joins=True)
         except BaseException:
             with suppress(StoreError, ToolError, OSError):
                 _undo_interrupted(run, number, watch.finish())
