@@ -37,6 +37,7 @@ def test_every_setting_can_be_set_in_the_user_file(tmp_path: Path) -> None:
     profile = "restricted"
     read.images = false
     ask.empty_preview = "ask"
+    ask.expire = "12 h"
     [results]
     characters = 1000
     batch_characters = 2_000
@@ -106,6 +107,7 @@ def test_every_setting_can_be_set_in_the_user_file(tmp_path: Path) -> None:
         "model": "anthropic:a",
         "preview": "never",
         "ask.empty_preview": "ask",
+        "ask.expire": "12 h",
         "profile": "restricted",
         "tools.enable": ("todo",),
         "tools.disable": ("exec",),

@@ -28,6 +28,7 @@ def test_the_defaults_are_the_documented_ones() -> None:
         "model": None,
         "preview": "when-asked",
         "ask.empty_preview": "keep",
+        "ask.expire": "7d",
         "profile": "standard",
         "tools.enable": (),
         "tools.disable": (),

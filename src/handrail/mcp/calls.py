@@ -208,9 +208,12 @@ class ClientCalls:
         return None
 
     def _is_useful(self, found: ToolResult[Any] | UnansweredCall) -> bool:
-        """A result counts for a day. A request counts if the command would get the same variables here."""
+        """A result counts for a day, unless its request expired. A request counts if the command would get the same
+        variables here."""
         if isinstance(found, UnansweredCall):
             return not any(self.rail.would_differ(request.environment) for request in found.requests)
+        if self.deferred.has_expired(found.tool_call_id):
+            return False
         ended = self.deferred.find_end_time(found.tool_call_id)
         return ended is not None and datetime.now(UTC) - ended < KEPT_FOR
 
