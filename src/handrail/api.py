@@ -132,6 +132,8 @@ class Handrail(TypedTools):
             raise
         self._loosest_mode: Mode = find_managed_mode(loaded)
         self._paths = loaded.settings.paths
+        self.permission_wait = parse_seconds(loaded.settings.mcp.permission_wait)
+        """Seconds that a call of an MCP client without forms waits for an answer from elsewhere."""
         self._on_permission, self._unattended = on_permission, unattended
         try:
             self._settle(loaded)

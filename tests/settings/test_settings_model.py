@@ -62,6 +62,7 @@ def test_the_defaults_are_the_documented_ones() -> None:
         "sandbox.environment": (),
         "network.allow": (),
         "mcp.wait": "5s",
+        "mcp.permission_wait": "10s",
         "limits.exec": "120s",
         "limits.output": "4 MB",
         "limits.memory": "4 GB",

@@ -232,12 +232,14 @@ class NetworkSettings(Section, frozen=True, kw_only=True):
 
 
 _WAIT = "How long a session waits for other MCP servers to start before it goes on without them."
+_PERMISSION_WAIT = "How long a call of an MCP client without forms waits for an answer from elsewhere."
 
 
 class _Mcp(Section, frozen=True, kw_only=True):
-    """Other MCP servers. Their tables are in `LoadedSettings.servers`."""
+    """MCP in both directions. The tables of other servers are in `LoadedSettings.servers`."""
 
     wait: Annotated[Time, declare_time(_WAIT, "100 ms", "10 min", '"5s"')] = "5s"
+    permission_wait: Annotated[Time, declare_time(_PERMISSION_WAIT, "100 ms", "10 min", '"45s"')] = "10s"
 
 
 _EXEC = "How long a command may take whose call names no time."
