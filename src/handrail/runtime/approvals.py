@@ -208,6 +208,11 @@ def _check_answer(request: PermissionRequest, answer: Answer) -> None:
     if answer.kind not in request.answers:
         can = " or ".join(request.answers)
         raise UsageError(f"this request can be answered with {can}, not with {render_value(answer.kind)}")
+    if other := [name for name in answer.grants if name not in request.grants]:
+        offered = " or ".join(map(render_value, request.grants)) or "nothing"
+        raise UsageError(f"this request offers to grant {offered}, not {render_value(other[0])}")
+    if answer.grants and answer.kind not in {"session", "workspace"}:
+        raise UsageError(f"the answer {answer.kind} grants no class of commands; say session or workspace")
     if answer.kind != "deny" and (answer.revision or 0) != request.revision:
         reason = f"the request {request.id} was tried again since, and shows something else now"
         raise UsageError(f"{reason}. Look at it, then answer what it shows: revision={request.revision}")

@@ -134,6 +134,14 @@ def _add_allow_arguments(parser: ArgumentParser) -> None:
     how.add_argument(
         "--output-only", action="store_true", help="what it printed, without what it changed, where it was tried"
     )
+    parser.add_argument(
+        "--grant",
+        metavar="CLASS",
+        action="append",
+        default=[],
+        type=parse_nonempty_text,
+        help="with --scope session or workspace: only this, of what the request offers",
+    )
     _add_place_arguments(parser)
 
 
@@ -141,7 +149,7 @@ def run_allow(options: SimpleNamespace) -> int:
     """Approves a request, and runs it if it was answered before and not run."""
     waiting = resolve_request(options)
     kind: AnswerKind = "output" if options.output_only else options.scope
-    return answer_request(options, waiting, waiting.answer or Answer(kind=kind))
+    return answer_request(options, waiting, waiting.answer or Answer(kind=kind, grants=tuple(options.grant)))
 
 
 def _add_deny_arguments(parser: ArgumentParser) -> None:
@@ -302,7 +310,10 @@ COMMANDS = {
     "approvals allow": Command(
         run_allow,
         _add_allow_arguments,
-        ("handrail approvals allow 8f2 --scope session", "handrail approvals allow 8f2 --output-only"),
+        (
+            "handrail approvals allow 8f2 --scope session --grant 'ruff format'",
+            "handrail approvals allow 8f2 --output-only",
+        ),
         {
             FAILED: "nothing waits under this id, or the result is an error",
             WAITING: "more of its batch waits",
