@@ -37,6 +37,7 @@ from handrail.runtime.results import build_pending_result
 from handrail.runtime.session import Resolver, Session, SessionOptions, fork_session, load_project_tools, open_session
 from handrail.settings import LoadedSettings, Settings, load, resolve_state_folder
 from handrail.settings.load import build_policy_config, check_tools, find_managed_mode, pick_stricter_mode
+from handrail.settings.units import parse_seconds
 from handrail.store.conversation_state import read_last_todo
 from handrail.store.runner import list_dead_runners
 from handrail.store.state_dir import StateFolder, make_id
@@ -46,7 +47,7 @@ from handrail.tools.typed_tools import TypedTools
 if TYPE_CHECKING:
     from handrail.process.sessions.sessions import ProcessSession
     from handrail.protocol.changes import ChangeRecord, LineOrigin, StoredDiff
-    from handrail.protocol.permissions import Question, Reply
+    from handrail.protocol.permissions import InboxRequest, Question, Reply
     from handrail.protocol.records import Memory, ProcessRecord, SkillEntry, TodoItem
     from handrail.runtime.approvals import Approver, OnPermission, SettledReply
     from handrail.runtime.conversation import Conversation
@@ -131,6 +132,8 @@ class Handrail(TypedTools):
             raise
         self._loosest_mode: Mode = find_managed_mode(loaded)
         self._paths = loaded.settings.paths
+        self.permission_wait = parse_seconds(loaded.settings.mcp.permission_wait)
+        """Seconds that a call of an MCP client without forms waits for an answer from elsewhere."""
         self._on_permission, self._unattended = on_permission, unattended
         try:
             self._settle(loaded)
@@ -642,6 +645,7 @@ class Handrail(TypedTools):
             from handrail.state import StoredState  # noqa: PLC0415  once a day
 
             StoredState(self._state.path).sweep(int(loaded.settings.store.keep.removesuffix("d")))
+            expire_requests(self._state, None, loaded.settings)
 
     def _find_approver(self) -> "Approver | None":
         """The function of the program, else the person at the terminal."""
@@ -657,6 +661,16 @@ class Handrail(TypedTools):
         from handrail.runtime.deferred_commit import commit_deferred  # noqa: PLC0415  few commands outlive their calls
 
         commit_deferred(self._session, process)
+
+
+def expire_requests(state: StateFolder, workspace: str | None, settings: Settings) -> int:
+    """Denies the old requests of a workspace, or of all, that no process waits for. Returns their number."""
+    return _load_approvals().expire_requests(state, workspace, parse_seconds(settings.ask.expire))
+
+
+def deny_stored_request(waiting: "InboxRequest", answer: Answer) -> bool:
+    """Denies a request without opening its session. False if it was answered before."""
+    return _load_approvals().deny_stored_request(waiting, answer)
 
 
 def _load_approvals():  # the type is that of the module

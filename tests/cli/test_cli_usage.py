@@ -154,7 +154,7 @@ def what_waits(run, name: str) -> list[str]:
     if name == "approvals revoke":
         run("approvals", "allow", waiting["id"], "--scope", "session")
         return [run("approvals", "--json").json["granted"][0]["id"]]
-    return [] if name == "approvals" else [waiting["id"]]
+    return [] if name in {"approvals", "approvals clear"} else [waiting["id"]]
 
 
 def test_version_names_the_version(capsys: pytest.CaptureFixture[str]) -> None:

@@ -23,6 +23,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "approvals reply": ("approvals", "Reply to a question of the model; its session goes on with that."),
     "approvals show": ("approvals", "Show a request with its preview; changes nothing."),
     "approvals retry": ("approvals", "Try the command of a request again in a copy, or another one in its place."),
+    "approvals clear": ("approvals", "Deny all requests that wait, or the old ones. Nothing runs."),
     "approvals revoke": ("approvals", "Take back what you granted: a class of commands, or an opened folder."),
     "tools": ("tools", "List the tools that are offered."),
     "skills": ("skills", "List the skills that are found here, and what they leave of the tools."),

@@ -5,11 +5,12 @@ from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 from handrail.policy.changeset import collect_moved_paths, find_repository, is_deletion
-from handrail.protocol.changes import PREVIEW_GONE, Action, Change, ChangeSet, PreviewRun
+from handrail.protocol.changes import PREVIEW_GONE, Action, Change, ChangeSet, Preview, PreviewRun
 from handrail.protocol.permissions import PermissionRequest
 from handrail.protocol.records import format_age
 from handrail.protocol.results import OVERLAY_TIER
 from handrail.protocol.text import (
+    escape_control,
     escape_exact_line,
     measure_width,
     pad,
@@ -90,6 +91,18 @@ def render_changes(
         heading.insert(0, count)
     gits = [f"{_INDENT}{_quote_path(folder)}: {describe_git_files(count)}" for folder, count in repositories.items()]
     return [f"Would change {' and '.join(heading)}:", *rows, *_count_hidden(listed[shown:], total - shown), *gits]
+
+
+def render_diff_lines(preview: Preview, width: int | None, most: int | None) -> Iterator[str]:
+    """The first lines of a diff, and how many more there are."""
+    lines = preview.text.rstrip("\n").split("\n")
+    shown = lines if most is None else lines[:most]
+    for line in shown:
+        yield from wrap(escape_control(line.expandtabs(8)), width, "  ") if line else [""]
+    if len(lines) > len(shown):
+        yield f"… {len(lines) - len(shown)} more lines of it"
+    elif preview.truncated:
+        yield "… the preview is cut here"
 
 
 def summarize_changes(run: PreviewRun) -> str:

@@ -28,6 +28,7 @@ from handrail.terminal.changes_text import (
     format_file_count,
     format_these,
     has_preview_run,
+    render_diff_lines,
     render_preview_run,
     summarize_files,
 )
@@ -181,7 +182,7 @@ def describe_answers(request: PermissionRequest, *, with_reason: bool = True) ->
     if request.kind == "external_directory":
         grant = f"open {_format_folders(request)}"
     else:
-        grant = f"stop asking for {_format_command_classes(request)}"
+        grant = f"stop asking for {_format_classes(request.grants)}"
     words: dict[AnswerKind, str] = {
         "once": "keep this result" if keeps else "allow it, this once",
         "session": f"{verb}, and {grant} in this session",
@@ -237,7 +238,7 @@ def render_answer_line(request: PermissionRequest, answer: Answer, *, width: int
     elif answer.kind == "edits":
         done, how = "allowed", f", and {_EDITS_ALLOWED}"
     elif answer.kind in _LONGER:
-        done, how = "allowed", f", and {_format_command_classes(request)} in this {answer.kind}"
+        done, how = "allowed", f", and {_format_classes(answer.grants or request.grants)} in this {answer.kind}"
     else:
         done, how = "allowed", " once"
     return _render_success(request, done, how, width, plain=plain)
@@ -254,7 +255,8 @@ def render_kept_line(
     run = request.preview.tried if request.preview is not None else None
     facts = [summarize_files(run) if run is not None else format_file_count(0)]
     facts += [f"undo {result.meta.undo}"] if result is not None and result.meta.undo is not None else []
-    facts += [f"{_format_command_classes(request)} in this {answer.kind}"] if answer.kind in _LONGER else []
+    granted = _format_classes(answer.grants or request.grants)
+    facts += [f"{granted} in this {answer.kind}"] if answer.kind in _LONGER else []
     facts += [_EDITS_ALLOWED] if answer.kind == "edits" else []
     facts += ["kept when all of its batch is answered"] if result is None else []
     how = "".join(f"{', ' if plain else ' · '}{fact}" for fact in facts)
@@ -275,9 +277,9 @@ def _format_folders(request: PermissionRequest) -> str:
     return ", ".join(map(escape_exact_line, request.pattern[::2]))
 
 
-def _format_command_classes(request: PermissionRequest) -> str:
+def _format_classes(grants: Sequence[str]) -> str:
     """The classes of commands that a standing approval covers."""
-    return ", ".join(f"`{escape_exact_line(name)}`" for name in request.grants)
+    return ", ".join(f"`{escape_exact_line(name)}`" for name in grants)
 
 
 # The parts of a request.
@@ -359,16 +361,8 @@ def _render_diff(request: PermissionRequest, width: int | None, most: int | None
     else:
         effect = "Your files are untouched. Yes makes this change, and undo takes it back"
         yield from wrap(f"{describe_preview_age(request)} {effect}{'' if most == 0 else ':'}".lstrip(), width, "  ")
-    if most == 0:
-        return
-    lines = preview.text.rstrip("\n").split("\n")
-    shown = lines if most is None else lines[:most]
-    for line in shown:
-        yield from wrap(escape_control(line.expandtabs(8)), width, "  ") if line else [""]
-    if len(lines) > len(shown):
-        yield f"… {len(lines) - len(shown)} more lines of it"
-    elif preview.truncated:
-        yield "… the preview is cut here"
+    if most != 0:
+        yield from render_diff_lines(preview, width, most)
 
 
 # The keys.

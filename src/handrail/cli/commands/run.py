@@ -267,7 +267,7 @@ class _RunApprover:
     async def ask(self, subject: PermissionRequest | Question, number: int, total: int) -> ApproverReply:
         self._view.end()
         try:
-            with _interruptible():
+            with raise_on_signal():
                 if isinstance(subject, Question):
                     return ApproverReply(subject, self._terminal.ask_question(subject))
                 return self._terminal.ask(subject, number, total)
@@ -288,7 +288,7 @@ class _RunApprover:
 
 
 @contextmanager
-def _interruptible() -> Generator[None]:
+def raise_on_signal() -> Generator[None]:
     """Lets SIGINT and SIGTERM end the prompt, which restores the terminal first."""
 
     def leave(_: int, __: FrameType | None) -> None:
