@@ -28,7 +28,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "skills": ("skills", "List the skills that are found here, and what they leave of the tools."),
     "skills show": ("skills", "Show how a skill is understood: its tools, its rules, what it says; changes nothing."),
     "schema": ("tools", "Print the JSON Schema of everything on the wire."),
-    "log": ("log", "Show what happened in a session, the last events last."),
+    "log": ("log", "Show the transcript of a session: prompts, answers, calls."),
     "log export": ("log", "Copy the events of a session to JSONL files, one a day."),
     "sessions": ("sessions", "List stored sessions with their state and size."),
     "sessions remove": ("sessions", "Remove a session with its journal, files and stored outputs."),

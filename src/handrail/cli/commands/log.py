@@ -1,10 +1,11 @@
-"""handrail log: the events of a session, its changes, or the story of a line."""
+"""`handrail log`: the history of a session."""
 
 import os
 import shlex
 from argparse import ArgumentParser
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import groupby
+from itertools import groupby, islice
 from types import SimpleNamespace
 from typing import Any, NamedTuple, cast
 
@@ -19,10 +20,11 @@ from handrail.cli.files import OutFolder
 from handrail.cli.format import build_event_row, describe_unasked, format_time
 from handrail.cli.output import print_json, print_json_pieces, print_note, print_out, render_table, warn
 from handrail.cli.parser import Command, add_json_option, add_workspace_option
-from handrail.cli.usage import parse_number
+from handrail.cli.transcript import Entry, Passage, TranscriptBuilder, contains_text, render_transcript
+from handrail.cli.usage import parse_number, parse_past_time
 from handrail.protocol.changes import LineOrigin
 from handrail.protocol.errors import ToolError
-from handrail.protocol.events import AnyEvent, BrokenEvent, Event
+from handrail.protocol.events import AnyEvent, BrokenEvent, Event, ToolEvent
 from handrail.protocol.permissions import AnswerKind
 from handrail.protocol.records import CallStory, SessionInfo
 from handrail.protocol.text import render_value, to_one_line, truncate
@@ -40,13 +42,55 @@ _ANSWERS: dict[AnswerKind, str] = {
 
 
 def run(options: SimpleNamespace) -> int:
+    if options.sessions or options.changes or options.line is not None:
+        _refuse_filters(options)
     if options.sessions:
         return _print_sessions(options)
     if options.changes:
         from handrail.cli.commands.changes import print_changes  # noqa: PLC0415  it opens a session
 
         return print_changes(options)
-    return _print_events(options) if options.line is None else _print_line(options)
+    if options.line is not None:
+        return _print_line(options)
+    return _print_events(options) if options.events else _print_transcript(options)
+
+
+def _refuse_filters(options: SimpleNamespace) -> None:
+    """Other lists have no filters, and an ignored filter would mislead."""
+    if any(value is not None for value in (options.since, options.tool, options.grep)):
+        raise CommandFailed("--since, --tool and --grep filter the transcript and --events only.")
+
+
+# Transcript
+
+
+def _print_transcript(options: SimpleNamespace) -> int:
+    folder = _find_session_folder(options)
+    with open_journal(folder) as journal:
+        last, transcript = journal.last_seq(), TranscriptBuilder(journal.events())
+    found = [entry for entry in transcript.list_entries() if _is_wanted(entry, options)]
+    after = options.after or 0
+    rest = [entry for entry in found if entry.seq > after]
+    shown = rest[-options.limit :] if options.after is None else rest[: options.limit]
+    if options.json:
+        body = {"schema": "handrail.transcript/1", "session": os.path.basename(folder), "lastSeq": last}
+        print_json(encode(body | {"entries": shown, "broken": transcript.broken}))
+        return OK
+    print_out(render_transcript(shown))
+    _warn_of_broken(transcript.broken)
+    if not shown:
+        print_note(_describe_nothing(options, last))
+    elif len(shown) < len(rest):
+        _print_window_note(options, len(shown), len(rest), shown[-1].seq)
+    return OK
+
+
+def _is_wanted(entry: Entry, options: SimpleNamespace) -> bool:
+    if options.since is not None and entry.time < options.since:
+        return False
+    if options.tool is not None and (isinstance(entry, Passage) or options.tool not in {entry.tool, entry.label}):
+        return False
+    return options.grep is None or contains_text(entry, options.grep)
 
 
 # Events
@@ -56,8 +100,7 @@ def _print_events(options: SimpleNamespace) -> int:
     folder = _find_session_folder(options)
     with open_journal(folder) as journal:
         last = journal.last_seq()
-        after = max(0, last - options.limit) if options.after is None else options.after
-        events = (event for _, event in zip(range(options.limit), journal.events(after), strict=False))
+        events = _select_events(options, journal.events, last)
         if options.json:
             body = {"schema": _SCHEMA, "session": os.path.basename(folder), "lastSeq": last}
             print_json_pieces(_encode_events(body, events))
@@ -65,8 +108,36 @@ def _print_events(options: SimpleNamespace) -> int:
         found = list(events)
     if found:
         print_out(render_table([("seq", "time", "kind", "what"), *map(build_event_row, found)]))
-    _print_event_notes(options, found, last)
+    _warn_of_broken([event for event in found if isinstance(event, BrokenEvent)])
+    if not found:
+        print_note(_describe_nothing(options, last))
+    elif options.since is options.tool is options.grep is None:
+        left = last - (options.after or 0)
+        if len(found) < left:
+            _print_window_note(options, len(found), left, found[-1].seq)
     return OK
+
+
+def _select_events(
+    options: SimpleNamespace, read: Callable[[int], Iterator[AnyEvent | BrokenEvent]], last: int
+) -> Iterable[AnyEvent | BrokenEvent]:
+    """The events that pass the filters: the last ones, or the first ones after a number."""
+    if options.since is options.tool is options.grep is None:
+        return islice(read(max(0, last - options.limit) if options.after is None else options.after), options.limit)
+    passed = (event for event in read(options.after or 0) if _passes(event, options))
+    return deque(passed, maxlen=options.limit) if options.after is None else islice(passed, options.limit)
+
+
+def _passes(event: AnyEvent | BrokenEvent, options: SimpleNamespace) -> bool:
+    """A broken event passes: nobody knows what it is about."""
+    if isinstance(event, BrokenEvent):
+        return True
+    if options.since is not None and event.time < options.since:
+        return False
+    names = {event.tool_call_name, event.label} if isinstance(event, ToolEvent) else set[str]()
+    if options.tool is not None and options.tool not in names:
+        return False
+    return options.grep is None or options.grep.casefold() in encode(event).decode().casefold()
 
 
 def _encode_events(body: Mapping[str, object], found: Iterable[Event | BrokenEvent]) -> Iterator[bytes]:
@@ -94,16 +165,27 @@ def _find_session_folder(options: SimpleNamespace) -> str:
     return os.path.join(open_state_folder().home(workspace), found[0].id)
 
 
-def _print_event_notes(options: SimpleNamespace, found: list[AnyEvent | BrokenEvent], last: int) -> None:
-    for event in (event for event in found if isinstance(event, BrokenEvent)):
+def _warn_of_broken(broken: list[BrokenEvent]) -> None:
+    for event in broken:
         warn(f"event {event.seq} cannot be read: {event.problem}")
-    which = f"--session {shlex.quote(options.session)} " if options.session is not None else ""
-    if not found:
-        print_note(f"no event after {options.after or 0}; the last is {last}")
-    elif found[-1].seq < last:
-        print_note(f"{last - found[-1].seq} more: handrail log {which}--after {found[-1].seq}")
-    elif found[0].seq > 1 and options.after is None:
-        print_note(f"the last {len(found)} of {last}; from the beginning: handrail log {which}--after 0")
+
+
+def _describe_nothing(options: SimpleNamespace, last: int) -> str:
+    if options.since is options.tool is options.grep is None:
+        return f"no event after {options.after or 0}; the last is {last}"
+    return "nothing in this session matches"
+
+
+def _print_window_note(options: SimpleNamespace, shown: int, total: int, seq: int) -> None:
+    """Names the command that shows the rest."""
+    since = options.since and options.since.isoformat(timespec="seconds")
+    given = [("session", options.session), ("since", since), ("tool", options.tool), ("grep", options.grep)]
+    words = ["handrail", "log", *(word for name, value in given if value is not None for word in (f"--{name}", value))]
+    words += ["--events"] if options.events else []
+    if options.after is None:
+        print_note(f"the last {shown} of {total}; from the beginning: {shlex.join(words)} --after 0")
+    else:
+        print_note(f"{total - shown} more: {shlex.join(words)} --after {seq}")
 
 
 def _print_sessions(options: SimpleNamespace) -> int:
@@ -355,8 +437,14 @@ def _add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--after", metavar="SEQ", type=parse_number(0), help="what came after this number, oldest first"
     )
-    parser.add_argument("--limit", metavar="N", type=parse_number(1), default=100, help="at most so many events (100)")
+    parser.add_argument("--limit", metavar="N", type=parse_number(1), default=100, help="at most so many entries (100)")
+    parser.add_argument(
+        "--since", metavar="TIME", type=parse_past_time, help="only later entries: 2h, 7d or 2026-07-01T09:30"
+    )
+    parser.add_argument("--tool", metavar="NAME", help="only calls of this tool")
+    parser.add_argument("--grep", metavar="TEXT", help="only entries with this text, in upper or lower case")
     other = parser.add_mutually_exclusive_group()
+    other.add_argument("--events", action="store_true", help="show every event instead of the transcript")
     other.add_argument("--sessions", action="store_true", help="list the sessions of the workspace instead")
     other.add_argument("--changes", action="store_true", help="list the workspace's changes instead, the latest first")
     other.add_argument(
@@ -379,7 +467,7 @@ COMMANDS = {
     "log": Command(
         run,
         _add_arguments,
-        ("handrail log --changes", "handrail log --line src/a.py:41"),
+        ("handrail log --since 2h", "handrail log --line src/a.py:41"),
         {FAILED: "there is no such session, file or line"},
     ),
     "log export": Command(
