@@ -94,6 +94,12 @@ NEEDED = {
     "mcp": ["--config", "codex"],
     "replay": ("cli",),
     "log export": ["cli"],
+    "exec": ["--", "echo", "hello"],
+    "read": ["a.txt"],
+    "edit": ["a.txt", "hello", "bye", "--mode", "auto"],
+    "write": ["new.txt", "--mode", "auto"],
+    "grep": ["hello"],
+    "find": ["*.txt"],
     "skills show": ["tidy"],
     "policy explain": ["--tool", "read", "--args", '{"path": "a.txt"}'],
     "sessions remove": ["cli"],
@@ -130,7 +136,7 @@ def test_every_command_runs_as_a_process_of_its_own(name: str, run, workspace: P
     needed = [*NEEDED.get(name, ()), *(what_waits(run, name) if name.startswith("approvals") else ())]
     needed += [*(what_is_noted(run, name) if name.startswith("memory") else ())]
     said = HELLO if name == "acp" else b""
-    done = run(*name.split(), *needed, "-q", stdin=said) if name != "call" else first
+    done = run(*name.split(), "-q", *needed, stdin=said) if name != "call" else first
     assert (done.code, done.err) == (3 if name == "approvals retry" else 0, "")
     assert done.out
     if name.startswith("processes"):

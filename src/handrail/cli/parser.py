@@ -17,6 +17,13 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "mcp": ("mcp", "Be the tools of another program's agent: an MCP server over stdin and stdout."),
     "acp": ("acp", "Be the agent of an editor that speaks the Agent Client Protocol, over stdin and stdout."),
     "call": ("call", "Run one tool call and print its result."),
+    "exec": ("shortcuts", "Run a command in the sandbox; exits with its code."),
+    "read": ("shortcuts", "Read a file, or a page of it."),
+    "edit": ("shortcuts", "Replace a text in a file."),
+    "write": ("shortcuts", "Write stdin to a file."),
+    "grep": ("shortcuts", "Search files for a regular expression."),
+    "find": ("shortcuts", "List files whose names match a glob."),
+    "ls": ("shortcuts", "List a folder."),
     "approvals": ("approvals", "List what waits for your yes or your reply, and what you granted."),
     "approvals allow": ("approvals", "Say yes to a request: keep what was tried, or run it, and print the result."),
     "approvals deny": ("approvals", "Say no to a request, and why."),
@@ -67,7 +74,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
 """The module in `handrail.cli.commands` of each command, with its line of help. The dictionary `COMMANDS` of the module
 has the rest. A module is imported when one of its commands runs, or when its help is printed."""
 
-_TOOLS = ("read", "write", "edit", "find", "grep", "ls", "exec", "process", "apply_patch", "multi_edit", "delete")
+_TOOLS = ("process", "apply_patch", "multi_edit", "delete")
+"""Built-in tools without a command of their name."""
 
 
 class Command(NamedTuple):
