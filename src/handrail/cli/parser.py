@@ -74,6 +74,19 @@ COMMANDS: dict[str, tuple[str, str]] = {
 """The module in `handrail.cli.commands` of each command, with its line of help. The dictionary `COMMANDS` of the module
 has the rest. A module is imported when one of its commands runs, or when its help is printed."""
 
+_GROUPS = {
+    "Use": "run demo exec read edit write grep find ls call mcp acp",
+    "Review": "approvals log diff undo redo sessions replay processes memory audit",
+    "Set up": "config trust doctor",
+    "Inspect": "tools skills schema policy help version",
+}
+"""The first words of the commands, as `handrail --help` lists them."""
+_WORDS = {
+    "policy": "Explain, test and replay what the policy decides.",
+    "help": "Explain a command, or list all of them.",
+    "version": "Print the version.",
+}
+"""Help for first words that are no commands in the table: `main` answers some of them."""
 _TOOLS = ("process", "apply_patch", "multi_edit", "delete")
 """Built-in tools without a command of their name."""
 
@@ -111,6 +124,14 @@ def split_command(words: list[str]) -> tuple[str, list[str]]:
     raise CommandFailed(f"there is no {kind} {quote_text(first)}.{_suggest_command(first)} See: handrail --help")
 
 
+def list_groups() -> dict[str, dict[str, str]]:
+    """The first words of the commands with their lines of help, by the title of their group."""
+    return {
+        title: {word: COMMANDS[word][1] if word in COMMANDS else _WORDS[word] for word in words.split()}
+        for title, words in _GROUPS.items()
+    }
+
+
 def is_group(word: str) -> bool:
     """Whether a word begins several commands and is no command itself."""
     return word not in COMMANDS and bool(list_subcommands(word))
@@ -134,6 +155,7 @@ class _PlainParser:
             self._defaults[target] = False if action == "store_true" else default
         else:
             self._positional.append(target)
+            self._is_plain &= "choices" not in rest
 
     def add_mutually_exclusive_group(self) -> "_PlainParser":
         self._is_plain = False
@@ -210,16 +232,17 @@ def _is_misnamed(name: str, words: list[str]) -> bool:
     return bool(list_subcommands(name)) and bool(words) and not words[0].startswith("-")
 
 
-def list_subcommands(name: str) -> list[str]:
-    """The commands whose first word is this."""
-    return [other for other in COMMANDS if other.startswith(f"{name} ")]
+def list_subcommands(name: str) -> dict[str, str]:
+    """The commands whose first word is this, with their lines of help."""
+    return {other: text for other, (_, text) in COMMANDS.items() if other.startswith(f"{name} ")}
 
 
 def _suggest_command(word: str) -> str:
     if word in _TOOLS:
         return f" {word} is a tool: handrail call {word} '{{…}}' (handrail tools --json has its arguments)."
-    first_words = dict.fromkeys(name.partition(" ")[0] for name in COMMANDS)
-    near = find_near(word.lower(), [*COMMANDS, *first_words])
+    seconds = {name.partition(" ")[2]: name for name in reversed(COMMANDS) if " " in name}
+    near = seconds.get(word) or find_near(word.lower(), " ".join(_GROUPS.values()).split())
+    near = near or seconds.get(find_near(word.lower(), [*seconds]) or "")
     return f" Did you mean {near}?" if near else ""
 
 

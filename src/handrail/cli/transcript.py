@@ -7,38 +7,15 @@ from typing import Any, Literal
 import msgspec
 
 from handrail.cli.format import describe_event, describe_subject
+from handrail.protocol import events
 from handrail.protocol.changes import ChangeSet
 from handrail.protocol.errors import ErrorInfo
-from handrail.protocol.events import (
-    BrokenEvent,
-    ChangeEvent,
-    Display,
-    End,
-    Error,
-    Event,
-    Mode,
-    Network,
-    Notice,
-    Process,
-    Text,
-    ToolCallEnd,
-    ToolCallError,
-    ToolCallPermissionDenied,
-    ToolCallPermissionGranted,
-    ToolCallPermissionRequired,
-    ToolCallQuestionRequired,
-    ToolCallStart,
-    ToolEvent,
-    User,
-    Warning,  # noqa: A004
-    get_event_kind,
-)
 from handrail.protocol.results import ToolResult
 from handrail.protocol.text import pad, to_one_line, truncate
 from handrail.protocol.wire import Time, Wire
 
 CallDecision = Literal["allowed", "asked", "not asked", "refused"]
-_NOTED = (Display, Error, Mode, Network, Notice, Process, Warning)
+_NOTED = (events.Display, events.Error, events.Mode, events.Network, events.Notice, events.Process, events.Warning)
 _REFUSALS = frozenset({"POLICY_DENIED", "PERMISSION_DENIED"})
 _UNDECIDED = frozenset({"UNKNOWN_TOOL", "INVALID_ARGUMENT", "UNSUPPORTED_VERSION"})
 _MAX_SUBJECT_CHARS = 60
@@ -55,7 +32,6 @@ class Passage(Wire, frozen=True, kw_only=True, omit_defaults=False):
     time: Time
     text: str
     event: str
-    """The kind of its events."""
 
     @property
     def label(self) -> str:
@@ -67,22 +43,18 @@ class CallRow(Wire, frozen=True, kw_only=True, omit_defaults=False):
 
     kind: Literal["call"] = "call"
     seq: int
-    """The number of its first event."""
     time: Time
     tool_call_id: str
     tool: str
-    """The name in the call."""
     label: str
     """The tool for people: `read`, `create_issue (github)`."""
     subject: str
-    """The command, path or pattern."""
     decision: CallDecision | None = None
     """Null: it has not been decided, or the call was invalid."""
     outcome: str = "not finished"
     ok: bool | None = None
     """Null: it has not ended."""
     files: tuple[str, ...] = ()
-    """The paths that it changed."""
     undo: int | None = None
     """The number of its change."""
     duration_ms: float | None = None
@@ -95,17 +67,17 @@ Entry = Passage | CallRow
 class TranscriptBuilder:
     """Collects the entries from events, which come in order."""
 
-    def __init__(self, events: Iterable[Event | BrokenEvent]) -> None:
+    def __init__(self, stored: Iterable[events.Event | events.BrokenEvent]) -> None:
         self._entries: dict[int, Entry] = {}
         """By the number of the first event."""
         self._calls: dict[str, int] = {}
         self._answers: dict[str, tuple[int, list[str]]] = {}
         """The number and the pieces of each answer, by the id of its message."""
-        self.broken: list[BrokenEvent] = []
-        for event in events:
-            if isinstance(event, BrokenEvent):
+        self.broken: list[events.BrokenEvent] = []
+        for event in stored:
+            if isinstance(event, events.BrokenEvent):
                 self.broken.append(event)
-            elif isinstance(event, ToolEvent):
+            elif isinstance(event, events.ToolEvent):
                 self._add_call_event(event)
             else:
                 self._add_event(event)
@@ -115,38 +87,38 @@ class TranscriptBuilder:
             self._entries[seq] = msgspec.structs.replace(self._entries[seq], text="".join(pieces))
         return list(self._entries.values())
 
-    def _add_event(self, event: Event) -> None:
+    def _add_event(self, event: events.Event) -> None:
         match event:
-            case User():
+            case events.User():
                 self._add_passage("prompt", event, event.text)
-            case Text() if event.message_id in self._answers:
+            case events.Text() if event.message_id in self._answers:
                 self._answers[event.message_id][1].append(event.text)
-            case Text():
+            case events.Text():
                 self._answers[event.message_id] = event.seq, [event.text]
                 self._add_passage("answer", event, "")
-            case End() if event.reason != "done":
+            case events.End() if event.reason != "done":
                 self._add_passage("note", event, f"the turn ended: {event.reason}")
-            case Warning() if event.tool_call_id is not None:
+            case events.Warning() if event.tool_call_id is not None:
                 pass  # the row of the call has it
             case _ if isinstance(event, _NOTED):
                 self._add_passage("note", event, describe_event(event))
             case _:
                 pass
 
-    def _add_passage(self, kind: Literal["prompt", "answer", "note"], event: Event, text: str) -> None:
+    def _add_passage(self, kind: Literal["prompt", "answer", "note"], event: events.Event, text: str) -> None:
         self._entries[event.seq] = Passage(
-            kind=kind, seq=event.seq, time=event.time, text=text, event=get_event_kind(event)
+            kind=kind, seq=event.seq, time=event.time, text=text, event=events.get_event_kind(event)
         )
 
-    def _add_call_event(self, event: ToolEvent) -> None:
+    def _add_call_event(self, event: events.ToolEvent) -> None:
         seq = self._calls.setdefault(event.tool_call_id, event.seq)
         row = self._entries.get(seq) or _begin_row(event)
         if isinstance(row, CallRow):
             self._entries[seq] = msgspec.structs.replace(row, **_read_facts(event, row))
 
 
-def _begin_row(event: ToolEvent) -> CallRow:
-    args = event.args if isinstance(event, ToolCallStart) else None
+def _begin_row(event: events.ToolEvent) -> CallRow:
+    args = event.args if isinstance(event, events.ToolCallStart) else None
     return CallRow(
         seq=event.seq,
         time=event.time,
@@ -157,23 +129,23 @@ def _begin_row(event: ToolEvent) -> CallRow:
     )
 
 
-def _read_facts(event: ToolEvent, row: CallRow) -> dict[str, Any]:
+def _read_facts(event: events.ToolEvent, row: CallRow) -> dict[str, Any]:
     """The fields of a row that an event settles."""
     facts: dict[str, Any] = {}
     match event:
-        case ToolCallPermissionRequired():
+        case events.ToolCallPermissionRequired():
             facts = {"decision": "asked", "outcome": "waiting for approval"}
-        case ToolCallPermissionGranted():
+        case events.ToolCallPermissionGranted():
             subject = event.permission_request.command or row.subject  # a person may have edited the command
             decision = "asked" if event.answer.by is None else "not asked"
             facts = {"decision": decision, "outcome": "not finished", "subject": subject}
-        case ToolCallPermissionDenied():
+        case events.ToolCallPermissionDenied():
             facts = {"decision": "refused"}
-        case ToolCallQuestionRequired():
+        case events.ToolCallQuestionRequired():
             facts = {"outcome": f"waiting for a reply: {event.question}"}
-        case ChangeEvent():
+        case events.ChangeEvent():
             facts = _read_change(event.change)
-        case ToolCallEnd() | ToolCallError():
+        case events.ToolCallEnd() | events.ToolCallError():
             facts = _read_result(event.result, row)
         case _:
             pass
