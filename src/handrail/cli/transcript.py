@@ -205,10 +205,13 @@ def render_transcript(entries: list[Entry]) -> str:
     return "".join(f"{line.rstrip()}\n" for line in lines)
 
 
-def contains_text(entry: Entry, text: str) -> bool:
-    """Whether an entry has a text, in upper or lower case."""
-    parts = (entry.text,) if isinstance(entry, Passage) else (entry.label, entry.subject, entry.outcome, *entry.files)
-    return any(text.casefold() in part.casefold() for part in parts)
+def join_text(entry: Entry) -> str:
+    """Everything that a person reads of an entry."""
+    return (
+        entry.text
+        if isinstance(entry, Passage)
+        else "\n".join((entry.label, entry.subject, entry.outcome, *entry.files))
+    )
 
 
 def _render_row(row: CallRow, width: int) -> str:

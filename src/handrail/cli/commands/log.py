@@ -4,7 +4,7 @@ import os
 import shlex
 from argparse import ArgumentParser
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby, islice
 from types import SimpleNamespace
 from typing import Any, NamedTuple, cast
@@ -20,7 +20,7 @@ from handrail.cli.files import OutFolder
 from handrail.cli.format import build_event_row, describe_unasked, format_time
 from handrail.cli.output import print_json, print_json_pieces, print_note, print_out, render_table, warn
 from handrail.cli.parser import Command, add_json_option, add_workspace_option
-from handrail.cli.transcript import Entry, Passage, TranscriptBuilder, contains_text, render_transcript
+from handrail.cli.transcript import CallRow, Entry, Passage, TranscriptBuilder, join_text, render_transcript
 from handrail.cli.usage import parse_number, parse_past_time
 from handrail.protocol.changes import LineOrigin
 from handrail.protocol.errors import ToolError
@@ -31,6 +31,7 @@ from handrail.protocol.text import render_value, to_one_line, truncate
 from handrail.protocol.wire import encode, escape_surrogates
 from handrail.state import build_export_path, open_journal
 
+_Listed = Entry | AnyEvent | BrokenEvent
 _SCHEMA = "handrail.log/1"
 _VERDICTS = {"allow": "allowed", "confirm": "asked", "deny": "refused"}
 _ANSWERS: dict[AnswerKind, str] = {
@@ -42,8 +43,8 @@ _ANSWERS: dict[AnswerKind, str] = {
 
 
 def run(options: SimpleNamespace) -> int:
-    if options.sessions or options.changes or options.line is not None:
-        _refuse_filters(options)
+    if (options.sessions or options.changes or options.line is not None) and _has_filter(options):
+        raise CommandFailed("--since, --tool and --grep filter the transcript and --events only.")
     if options.sessions:
         return _print_sessions(options)
     if options.changes:
@@ -55,42 +56,37 @@ def run(options: SimpleNamespace) -> int:
     return _print_events(options) if options.events else _print_transcript(options)
 
 
-def _refuse_filters(options: SimpleNamespace) -> None:
-    """Other lists have no filters, and an ignored filter would mislead."""
-    if any(value is not None for value in (options.since, options.tool, options.grep)):
-        raise CommandFailed("--since, --tool and --grep filter the transcript and --events only.")
+def _has_filter(options: SimpleNamespace) -> bool:
+    return any(value is not None for value in (options.since, options.tool, options.grep))
 
 
-# Transcript
+def _is_wanted(item: _Listed, options: SimpleNamespace) -> bool:
+    """Whether an entry or an event passes the filters. A broken event does: nobody knows what it is about."""
+    if isinstance(item, BrokenEvent):
+        return True
+    called = item.tool_call_name if isinstance(item, ToolEvent) else item.tool if isinstance(item, CallRow) else None
+    names = {called, item.label} if isinstance(item, ToolEvent | CallRow) else {called}
+    if (options.tool and options.tool not in names) or (options.since and item.time < options.since):
+        return False
+    text = join_text(item) if isinstance(item, Passage | CallRow) else encode(item).decode()
+    return options.grep is None or options.grep.casefold() in text.casefold()
 
 
 def _print_transcript(options: SimpleNamespace) -> int:
     folder = _find_session_folder(options)
     with open_journal(folder) as journal:
         last, transcript = journal.last_seq(), TranscriptBuilder(journal.events())
-    found = [entry for entry in transcript.list_entries() if _is_wanted(entry, options)]
     after = options.after or 0
-    rest = [entry for entry in found if entry.seq > after]
-    shown = rest[-options.limit :] if options.after is None else rest[: options.limit]
+    found = [entry for entry in transcript.list_entries() if entry.seq > after and _is_wanted(entry, options)]
+    shown = found[-options.limit :] if options.after is None else found[: options.limit]
     if options.json:
         body = {"schema": "handrail.transcript/1", "session": os.path.basename(folder), "lastSeq": last}
         print_json(encode(body | {"entries": shown, "broken": transcript.broken}))
         return OK
     print_out(render_transcript(shown))
     _warn_of_broken(transcript.broken)
-    if not shown:
-        print_note(_describe_nothing(options, last))
-    elif len(shown) < len(rest):
-        _print_window_note(options, len(shown), len(rest), shown[-1].seq)
+    _print_window_note(options, shown, len(found), last)
     return OK
-
-
-def _is_wanted(entry: Entry, options: SimpleNamespace) -> bool:
-    if options.since is not None and entry.time < options.since:
-        return False
-    if options.tool is not None and (isinstance(entry, Passage) or options.tool not in {entry.tool, entry.label}):
-        return False
-    return options.grep is None or contains_text(entry, options.grep)
 
 
 # Events
@@ -108,13 +104,8 @@ def _print_events(options: SimpleNamespace) -> int:
         found = list(events)
     if found:
         print_out(render_table([("seq", "time", "kind", "what"), *map(build_event_row, found)]))
-    _warn_of_broken([event for event in found if isinstance(event, BrokenEvent)])
-    if not found:
-        print_note(_describe_nothing(options, last))
-    elif options.since is options.tool is options.grep is None:
-        left = last - (options.after or 0)
-        if len(found) < left:
-            _print_window_note(options, len(found), left, found[-1].seq)
+    _warn_of_broken(found)
+    _print_window_note(options, found, len(found) if _has_filter(options) else last - (options.after or 0), last)
     return OK
 
 
@@ -122,22 +113,10 @@ def _select_events(
     options: SimpleNamespace, read: Callable[[int], Iterator[AnyEvent | BrokenEvent]], last: int
 ) -> Iterable[AnyEvent | BrokenEvent]:
     """The events that pass the filters: the last ones, or the first ones after a number."""
-    if options.since is options.tool is options.grep is None:
+    if not _has_filter(options):
         return islice(read(max(0, last - options.limit) if options.after is None else options.after), options.limit)
-    passed = (event for event in read(options.after or 0) if _passes(event, options))
+    passed = (event for event in read(options.after or 0) if _is_wanted(event, options))
     return deque(passed, maxlen=options.limit) if options.after is None else islice(passed, options.limit)
-
-
-def _passes(event: AnyEvent | BrokenEvent, options: SimpleNamespace) -> bool:
-    """A broken event passes: nobody knows what it is about."""
-    if isinstance(event, BrokenEvent):
-        return True
-    if options.since is not None and event.time < options.since:
-        return False
-    names = {event.tool_call_name, event.label} if isinstance(event, ToolEvent) else set[str]()
-    if options.tool is not None and options.tool not in names:
-        return False
-    return options.grep is None or options.grep.casefold() in encode(event).decode().casefold()
 
 
 def _encode_events(body: Mapping[str, object], found: Iterable[Event | BrokenEvent]) -> Iterator[bytes]:
@@ -165,27 +144,25 @@ def _find_session_folder(options: SimpleNamespace) -> str:
     return os.path.join(open_state_folder().home(workspace), found[0].id)
 
 
-def _warn_of_broken(broken: list[BrokenEvent]) -> None:
-    for event in broken:
-        warn(f"event {event.seq} cannot be read: {event.problem}")
+def _warn_of_broken(found: Iterable[_Listed]) -> None:
+    for event in found:
+        if isinstance(event, BrokenEvent):
+            warn(f"event {event.seq} cannot be read: {event.problem}")
 
 
-def _describe_nothing(options: SimpleNamespace, last: int) -> str:
-    if options.since is options.tool is options.grep is None:
-        return f"no event after {options.after or 0}; the last is {last}"
-    return "nothing in this session matches"
-
-
-def _print_window_note(options: SimpleNamespace, shown: int, total: int, seq: int) -> None:
-    """Names the command that shows the rest."""
+def _print_window_note(options: SimpleNamespace, shown: Sequence[_Listed], total: int, last: int) -> None:
+    """Says that nothing was found, or names the command that shows the rest of `total`."""
     since = options.since and options.since.isoformat(timespec="seconds")
     given = [("session", options.session), ("since", since), ("tool", options.tool), ("grep", options.grep)]
     words = ["handrail", "log", *(word for name, value in given if value is not None for word in (f"--{name}", value))]
     words += ["--events"] if options.events else []
-    if options.after is None:
-        print_note(f"the last {shown} of {total}; from the beginning: {shlex.join(words)} --after 0")
-    else:
-        print_note(f"{total - shown} more: {shlex.join(words)} --after {seq}")
+    if not shown:
+        nothing = f"no event after {options.after or 0}; the last is {last}"
+        print_note("nothing in this session matches" if _has_filter(options) else nothing)
+    elif len(shown) < total and options.after is None:
+        print_note(f"the last {len(shown)} of {total}; from the beginning: {shlex.join(words)} --after 0")
+    elif len(shown) < total:
+        print_note(f"{total - len(shown)} more: {shlex.join(words)} --after {shown[-1].seq}")
 
 
 def _print_sessions(options: SimpleNamespace) -> int:
