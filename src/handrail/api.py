@@ -33,6 +33,7 @@ from handrail.protocol.wire import encode
 from handrail.runtime.batch import run_batch
 from handrail.runtime.execute import digest_environment
 from handrail.runtime.grants import set_client_roots
+from handrail.runtime.registry import build_tool_set
 from handrail.runtime.results import build_pending_result
 from handrail.runtime.session import Resolver, Session, SessionOptions, fork_session, load_project_tools, open_session
 from handrail.settings import LoadedSettings, Settings, load, resolve_state_folder
@@ -59,6 +60,14 @@ if TYPE_CHECKING:
 CLOSED = "this Handrail is closed"
 Parameters = ParamSpec("Parameters")
 Returned = TypeVar("Returned")
+
+
+def load_builtin_spec(name: str) -> ToolSpec:
+    """The description of a built-in tool, without a session. UsageError if there is none of this name."""
+    tool = build_tool_set(Settings()).get_registered(name)
+    if tool is None:
+        raise UsageError(f"there is no built-in tool {render_value(name)}")
+    return tool.spec
 
 
 class Handrail(TypedTools):

@@ -6,6 +6,8 @@ USAGE = 2
 WAITING = 3
 INFRASTRUCTURE = 4
 LIMIT = 5
+NOT_RUN = 125
+"""A command that was to give its own exit code did not run. `docker run` and `env` have the same number."""
 INTERRUPTED = 130
 
 

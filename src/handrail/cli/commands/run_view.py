@@ -6,12 +6,12 @@ import sys
 from collections.abc import Callable
 from threading import Lock, Timer
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 
 from handrail.cli.exits import CommandFailed
-from handrail.cli.format import describe_unasked
+from handrail.cli.format import describe_subject, describe_unasked
 from handrail.cli.output import warn, write_out
 from handrail.models.base import CallPiece, StreamPiece
 from handrail.protocol.changes import ChangeSet
@@ -315,7 +315,7 @@ def render_display(event: Display, glyphs: Glyphs) -> list[str]:
     lines = [f"{glyphs.says} {signs.get(event.level, glyphs.running)} {to_one_line(title + first)}"]
     lines += [f"{glyphs.says}   {to_one_line(line)}" for line in more[:_MAX_DISPLAY_LINES]]
     left = len(more) - _MAX_DISPLAY_LINES
-    whole = f"handrail log --session {event.session_id} --after {event.seq - 1} --limit 1 --json"
+    whole = f"handrail log --session {event.session_id} --events --after {event.seq - 1} --limit 1 --json"
     return [*lines, f"  … {left} more lines: {whole}"] if left > 0 else lines
 
 
@@ -346,28 +346,4 @@ def _render_event(event: Event, glyphs: Glyphs, verbose: int) -> list[str]:
 
 
 def _render_call(name: str, args: object) -> str:
-    return f"{to_one_line(name):<5} {to_one_line(_describe_subject(name, args))}".rstrip()
-
-
-def _describe_subject(name: str, args: object) -> str:
-    """The subject of a call, from its arguments."""
-    given: dict[str, Any] = cast("dict[str, Any]", args) if isinstance(args, dict) else {}
-
-    def text(key: str) -> str:
-        return value if isinstance(value := given.get(key), str) else ""
-
-    where = f" in {text('path')}" if text("path") not in {"", "."} else ""
-    match name:
-        case "grep":
-            return f'"{text("pattern")}"{where}'
-        case "find":
-            return f"{text('pattern')}{where}"
-        case "exec":
-            return text("command")
-        case "process":
-            return f"{text('action')} {text('sessionId')}".strip()
-        case "ls":
-            return text("path") or "."
-        case _:
-            values = (text(key) for key in ("path", "name", "question", "title", "command", "pattern"))
-            return next(filter(None, values), "")
+    return f"{to_one_line(name):<5} {to_one_line(describe_subject(name, args))}".rstrip()
