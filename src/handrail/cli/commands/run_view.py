@@ -12,7 +12,7 @@ import msgspec
 
 from handrail.cli.exits import CommandFailed
 from handrail.cli.format import describe_unasked
-from handrail.cli.output import warn, write_out
+from handrail.cli.output import warn_painted, write_out
 from handrail.models.base import CallPiece, StreamPiece
 from handrail.protocol.changes import ChangeSet
 from handrail.protocol.errors import ErrorInfo
@@ -33,12 +33,21 @@ from handrail.protocol.events import (
     Warning,  # noqa: A004
 )
 from handrail.protocol.results import ToolResult
-from handrail.protocol.text import pad, to_one_line, truncate
+from handrail.protocol.text import escape_control, pad, to_one_line, truncate
+from handrail.terminal.style import Paint, Style, choose_paint, paint_nothing
 
 _PATIENCE_SECONDS = 1.0
 """After which a person at a terminal sees what takes so long."""
 _REFUSED = frozenset({"POLICY_DENIED", "PERMISSION_DENIED", "OUTSIDE_WORKSPACE", "CANCELLED"})
 _MAX_DISPLAY_LINES = 8
+_STYLES: dict[str, Style] = {
+    "ok": "ok",
+    "running": "running",
+    "asks": "refused",
+    "failed": "failed",
+    "denied": "refused",
+    "info": "dim",
+}
 _COLUMN = 66
 """Where the outcome of a call begins, if there is room."""
 
@@ -60,6 +69,26 @@ class Glyphs(msgspec.Struct, frozen=True):
     plain: bool = False
     width: int = 100
     """The columns of a line."""
+    paint: Paint = paint_nothing
+
+    def sign(self, name: str) -> str:
+        """The sign at the start of a line, painted."""
+        return self.paint(getattr(self, name), _STYLES[name])
+
+
+_WORDS = Glyphs(
+    ok="ok",
+    running="..",
+    asks="ASK",
+    failed="ERR",
+    denied="DENY",
+    info="-",
+    says="SAYS",
+    between=", ",
+    minus="-",
+    to=" to ",
+    plain=True,
+)
 
 
 def build_glyphs(options: SimpleNamespace) -> Glyphs:
@@ -69,9 +98,8 @@ def build_glyphs(options: SimpleNamespace) -> Glyphs:
     except OSError:
         width = 100
     if not options.plain and os.environ.get("TERM") != "dumb" and _can_encode("✓●✗⊘·»−→"):
-        return Glyphs(width=width)
-    words = {"ok": "ok", "running": "..", "asks": "ASK", "failed": "ERR", "denied": "DENY", "info": "-", "says": "SAYS"}
-    return Glyphs(**words, between=", ", minus="-", to=" to ", plain=True, width=width)
+        return Glyphs(width=width, paint=choose_paint(sys.stderr, os.environ))
+    return msgspec.structs.replace(_WORDS, width=width)
 
 
 def _can_encode(signs: str) -> bool:
@@ -116,7 +144,9 @@ class RunView:
         """Shows that the model writes a long call."""
         if isinstance(piece, CallPiece):
             with self._lock:
-                self._wait(lambda: f"{self._glyphs.running} {to_one_line(piece.name)} … the model writes the call")
+                self._wait(
+                    lambda: f"{self._glyphs.sign('running')} {to_one_line(piece.name)} … the model writes the call"
+                )
 
     def preload(self, event: Event) -> None:
         """Remembers the arguments of a call from before this process."""
@@ -130,7 +160,7 @@ class RunView:
     def print_line(self, text: str) -> None:
         with self._lock:
             self._stop_waiting()
-            self._line(text)
+            self._line(escape_control(text))
 
     def end(self) -> None:
         """Ends the line of the model."""
@@ -184,15 +214,16 @@ class RunView:
             if result.meta.answered_by is not None:
                 self._line(f"    {describe_unasked(result.meta.answered_by, changed=result.meta.undo is not None)}")
         for text in result.warnings:
-            self._line(f"{self._glyphs.asks} {to_one_line(text)}")
+            self._line(f"{self._glyphs.sign('asks')} {to_one_line(text)}")
         self._await_model()
 
     def _line(self, text: str) -> None:
+        """Writes a line that is escaped already."""
         if self._thoughts:
             thought, self._thoughts = self._thoughts, ""
             self._line(f"  {to_one_line(thought)}")
         self._end_words()
-        warn(text)
+        warn_painted(text)
 
     def _end_words(self) -> None:
         if self._midline:
@@ -200,7 +231,7 @@ class RunView:
             write_out("\n")
 
     def _await_model(self) -> None:
-        self._wait(lambda: f"{self._glyphs.running} waiting for {self._model} … Ctrl-C stops it")
+        self._wait(lambda: f"{self._glyphs.sign('running')} waiting for {to_one_line(self._model)} … Ctrl-C stops it")
 
     def _wait(self, render: Callable[[], str]) -> None:
         """Shows a line after a second, unless something else is shown before."""
@@ -258,16 +289,20 @@ def render_call_line(
     name = label or result.name
     error = result.error
     if error is not None:
-        sign = glyphs.denied if error.code in _REFUSED else glyphs.failed
-        return truncate(f"{sign} {_render_call(name, args)}: {_explain_error(error)}", glyphs.width * 2)
+        sign = "denied" if error.code in _REFUSED else "failed"
+        line = truncate(f"{_render_call(name, args)}: {_explain_error(error)}", glyphs.width * 2 - 2)
+        return f"{glyphs.sign(sign)} {line}"
     facts = [truncate(_describe_outcome(result, change, glyphs), 60)]
     if result.meta.undo is not None:
         facts.append(f"undo {result.meta.undo}")
     facts.append(format_rounded_seconds(result.duration_ms / 1e3))
-    outcome = glyphs.between.join(fact for fact in facts if fact)
+    facts = [fact for fact in facts if fact]
+    outcome = glyphs.between.join(facts)
+    painted = glyphs.between.join([facts[0], *(glyphs.paint(fact, "dim") for fact in facts[1:])])
     room = max(24, glyphs.width - len(outcome) - 4)
-    subject = truncate(f"{glyphs.ok} {_render_call(name, args)}", room)
-    return f"{pad(subject, min(_COLUMN, room))}  {outcome}"
+    indent = len(glyphs.ok) + 1
+    subject = truncate(_render_call(name, args), room - indent)
+    return f"{glyphs.sign('ok')} {pad(subject, min(_COLUMN, room) - indent)}  {painted}"
 
 
 def _describe_outcome(result: ToolResult[Any], change: ChangeSet | None, glyphs: Glyphs) -> str:
@@ -298,13 +333,13 @@ def _explain_error(error: ErrorInfo) -> str:
     """The rule of a refusal with its reason, else the message for the model."""
     match error.details:
         case {"rule": str(rule), "reason": str(reason)}:
-            return f"{to_one_line(reason)} ({rule})"
+            return f"{to_one_line(reason)} ({to_one_line(rule)})"
         case _:
             return to_one_line(error.message)
 
 
 def render_running_line(name: str, args: object, glyphs: Glyphs) -> str:
-    return truncate(f"{glyphs.running} {_render_call(name, args)} …", glyphs.width)
+    return f"{glyphs.sign('running')} {truncate(f'{_render_call(name, args)} …', glyphs.width - 2)}"
 
 
 def render_display(event: Display, glyphs: Glyphs) -> list[str]:
@@ -333,14 +368,16 @@ def _render_event(event: Event, glyphs: Glyphs, verbose: int) -> list[str]:
         case Display():
             return render_display(event, glyphs)
         case Notice():
-            return [f"{glyphs.info} {to_one_line(event.text)}"]
+            return [f"{glyphs.sign('info')} {to_one_line(event.text)}"]
         case Warning() if event.tool_call_id is None or verbose:
-            return [f"{glyphs.asks} {to_one_line(event.text)}"]
+            return [f"{glyphs.sign('asks')} {to_one_line(event.text)}"]
         case Network() if not event.allowed:
-            return [f"{glyphs.denied} {event.host}:{event.port} was not reached: {to_one_line(event.reason)}"]
+            host = to_one_line(event.host)
+            return [f"{glyphs.sign('denied')} {host}:{event.port} was not reached: {to_one_line(event.reason)}"]
         case Process() if event.state == "ended":
             end = event.reason or (f"exit {event.exit_code}" if event.exit_code is not None else event.signal)
-            return [f"{glyphs.info} {event.process} has ended ({end}): {to_one_line(event.command)}"]
+            ended = to_one_line(f"{event.process} has ended ({end}): {event.command}")
+            return [f"{glyphs.sign('info')} {ended}"]
         case _:
             return []
 
