@@ -108,6 +108,13 @@ class Screen:
         if not self.plain:
             self._put("\r\x1b[K")
 
+    def draw_rows(self, rows: list[str], over: int) -> None:
+        """Draw rows over so many earlier ones. The cursor is in the last row, before and after."""
+        up = f"\x1b[{over - 1}A" if over > 1 else ""
+        shown = "\n".join(f"{row}\x1b[K" for row in rows)
+        self._put(f"\r{up}{shown}\x1b[J")
+        self._stream.flush()
+
     def draw_page(self, lines: list[str]) -> None:
         """Fill the alternate screen of the terminal."""
         if not self._has_page:

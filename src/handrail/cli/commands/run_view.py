@@ -1,10 +1,11 @@
 """The view of a running turn: the words of the model on stdout, a line for everything else on stderr."""
 
+import io
 import os
 import re
 import sys
-from collections.abc import Callable
-from threading import Lock, Timer
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -14,6 +15,7 @@ from handrail.cli.exits import CommandFailed
 from handrail.cli.format import describe_unasked
 from handrail.cli.output import warn_painted, write_out
 from handrail.models.base import CallPiece, StreamPiece
+from handrail.protocol.calls import ToolCall
 from handrail.protocol.changes import ChangeSet
 from handrail.protocol.errors import ErrorInfo
 from handrail.protocol.events import (
@@ -22,22 +24,30 @@ from handrail.protocol.events import (
     Event,
     Network,
     Notice,
+    PermissionEvent,
     Process,
     Reasoning,
     Text,
     ToolCallEnd,
     ToolCallError,
+    ToolCallQuestionRequired,
     ToolCallRunning,
     ToolCallStart,
+    ToolCallUpdate,
+    ToolEvent,
     User,
     Warning,  # noqa: A004
 )
 from handrail.protocol.results import ToolResult
 from handrail.protocol.text import escape_control, pad, to_one_line, truncate
+from handrail.terminal.live_view import LiveView, RunningCalls
+from handrail.terminal.screen import Screen
 from handrail.terminal.style import Paint, Style, choose_paint, paint_nothing
 
 _PATIENCE_SECONDS = 1.0
 """After which a person at a terminal sees what takes so long."""
+_CALL_PATIENCE_SECONDS = 0.3
+"""The same for a call on a terminal that can erase it."""
 _REFUSED = frozenset({"POLICY_DENIED", "PERMISSION_DENIED", "OUTSIDE_WORKSPACE", "CANCELLED"})
 _MAX_DISPLAY_LINES = 8
 _STYLES: dict[str, Style] = {
@@ -116,25 +126,26 @@ class RunView:
     def __init__(self, options: SimpleNamespace, glyphs: Glyphs, model: str) -> None:
         self._glyphs, self._model = glyphs, model
         self._quiet, self._verbose = bool(options.quiet), int(options.verbose)
-        self._shows_waits = not options.quiet and sys.stderr is not None and sys.stderr.isatty()
-        self._lock = Lock()
+        is_shown = not options.quiet and sys.stderr is not None and sys.stderr.isatty()
+        self._live = LiveView(Screen(sys.stderr or io.StringIO(), os.environ, plain=glyphs.plain), shown=is_shown)
+        self._running = RunningCalls(glyphs.paint)
+        self._render_running = self._with_words_ended(self._running.render)
         self._message = ""
         self._midline = False
         # On a terminal, the words of the model stand among the lines of handrail.
         shares_terminal = sys.stdout is not None and sys.stdout.isatty() and not glyphs.plain
         self._guard = SpoofGuard(glyphs) if shares_terminal else None
         self._thoughts = ""
+        self._is_lent = False
         self._arguments: dict[str, object] = {}
         self._changes: dict[str, ChangeSet] = {}
-        self._timer: Timer | None = None
         self.failure: CommandFailed | None = None
         """Why the view cannot write any more."""
 
     def show(self, event: Event) -> None:
         if isinstance(event, Reasoning) and not self._verbose:
             return  # the person still waits
-        with self._lock:
-            self._stop_waiting()
+        with self._live.lock:
             try:
                 self._show(event)
             except CommandFailed as failure:  # a listener must not raise, and the turn can go on
@@ -143,7 +154,7 @@ class RunView:
     def show_model_activity(self, piece: StreamPiece) -> None:
         """Shows that the model writes a long call."""
         if isinstance(piece, CallPiece):
-            with self._lock:
+            with self._live.lock:
                 self._wait(
                     lambda: f"{self._glyphs.sign('running')} {to_one_line(piece.name)} … the model writes the call"
                 )
@@ -158,15 +169,43 @@ class RunView:
         self._arguments.setdefault(tool_call_id, args)
 
     def print_line(self, text: str) -> None:
-        with self._lock:
-            self._stop_waiting()
+        with self._live.lock:
             self._line(escape_control(text))
 
+    def show_preview(self, call: ToolCall, output: str) -> None:
+        """Shows that a call is previewed, and its new output."""
+        with self._live.lock:
+            self._begin_call(call.tool_call_id, call.name, call.args)
+            self._running.add_output(call.tool_call_id, output)
+
     def end(self) -> None:
-        """Ends the line of the model."""
-        with self._lock:
-            self._stop_waiting()
+        """Ends the line of the model, and the live view."""
+        with self._live.lock:
+            self._live.stop()
             self._end_words()
+
+    @contextmanager
+    def lend(self) -> Generator[None]:
+        """Shows no live view while a prompt has the terminal."""
+        self.end()
+        self._is_lent = True
+        try:
+            yield
+        finally:
+            self._is_lent = False
+
+    @contextmanager
+    def above(self) -> Generator[None]:
+        """Lets others write lines."""
+        with self._live.lock:
+            self._live.clear()
+            self._end_words()
+            yield
+
+    @property
+    def erasure(self) -> bytes:
+        """Erases the live view, without a lock."""
+        return self._live.erasure
 
     def _show(self, event: Event) -> None:
         match event:
@@ -176,22 +215,43 @@ class RunView:
                 self._write_thoughts(event.text)
             case User():
                 self._await_model()
-            case ToolCallStart():
-                self._arguments[event.tool_call_id] = event.args
-            case ToolCallRunning():
-                args = self._arguments.get(event.tool_call_id)
-                self._wait(lambda: render_running_line(event.label, args, self._glyphs))
-            case ChangeEvent():
-                self._changes[event.tool_call_id] = event.change
             case ToolCallEnd() | ToolCallError():
                 self._show_result(event.result, event.label)
+            case ToolEvent():
+                self._track_call(event)
             case _ if not self._quiet or isinstance(event, Warning):
                 for text in _render_event(event, self._glyphs, self._verbose):
                     self._line(text)
             case _:
                 pass
 
+    def _track_call(self, event: ToolEvent) -> None:
+        match event:
+            case ToolCallStart():
+                self._arguments[event.tool_call_id] = event.args
+                self._begin_call(event.tool_call_id, event.label, event.args)
+            case ToolCallRunning():
+                self._begin_call(event.tool_call_id, event.label, self._arguments.get(event.tool_call_id))
+            case ToolCallUpdate():
+                self._running.add_output(event.tool_call_id, event.output or "")
+            case PermissionEvent() | ToolCallQuestionRequired():
+                self._running.end(event.tool_call_id)  # it waits for a person
+            case ChangeEvent():
+                self._changes[event.tool_call_id] = event.change
+            case _:
+                pass
+
+    def _begin_call(self, call_id: str, name: str, args: object) -> None:
+        self._running.begin(call_id, render_running_line(name, args, self._glyphs))
+        self._show_running()
+
+    def _show_running(self) -> None:
+        patience = _PATIENCE_SECONDS if self._glyphs.plain else _CALL_PATIENCE_SECONDS
+        if not self._is_lent:
+            self._live.start(self._render_running, patience)
+
     def _write_words(self, event: Text) -> None:
+        self._live.stop()
         if event.message_id != self._message:
             self._end_words()
             self._message = event.message_id
@@ -207,6 +267,7 @@ class RunView:
     def _show_result(self, result: ToolResult[Any], label: str) -> None:
         args = self._arguments.pop(result.tool_call_id, None)
         change = self._changes.pop(result.tool_call_id, None)
+        self._running.end(result.tool_call_id)
         if result.name == "display" and result.ok:
             return  # the view showed the display itself
         if not self._quiet:
@@ -215,13 +276,17 @@ class RunView:
                 self._line(f"    {describe_unasked(result.meta.answered_by, changed=result.meta.undo is not None)}")
         for text in result.warnings:
             self._line(f"{self._glyphs.sign('asks')} {to_one_line(text)}")
-        self._await_model()
+        if self._running:
+            self._show_running()
+        else:
+            self._await_model()
 
     def _line(self, text: str) -> None:
         """Writes a line that is escaped already."""
         if self._thoughts:
             thought, self._thoughts = self._thoughts, ""
             self._line(f"  {to_one_line(thought)}")
+        self._live.clear()
         self._end_words()
         warn_painted(text)
 
@@ -235,24 +300,14 @@ class RunView:
 
     def _wait(self, render: Callable[[], str]) -> None:
         """Shows a line after a second, unless something else is shown before."""
-        if not self._shows_waits:
-            return
-        self._stop_waiting()
-        timer = Timer(_PATIENCE_SECONDS, lambda: self._show_wait(timer, render))
-        timer.daemon = True
-        self._timer = timer
-        timer.start()
+        self._live.start(self._with_words_ended(lambda: [render()]), _PATIENCE_SECONDS)
 
-    def _show_wait(self, timer: Timer, render: Callable[[], str]) -> None:
-        with self._lock:
-            if self._timer is timer:  # otherwise it ended too late to be stopped
-                self._timer = None
-                self._line(render())
+    def _with_words_ended(self, render: Callable[[], list[str]]) -> Callable[[], list[str]]:
+        def end_words() -> list[str]:
+            self._end_words()
+            return render()
 
-    def _stop_waiting(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        return end_words
 
 
 class SpoofGuard:
