@@ -500,6 +500,10 @@ class Handrail(TypedTools):
         """
         return self._enter(self._session.journal.subscribe, listener, kinds)
 
+    def subscribe_to_previews(self, listener: Callable[[ToolCall, str], None]) -> None:
+        """Calls the listener with a call whose preview begins, and then with new output of it. No event has these."""
+        self._enter(self._session.preview_listeners.append, listener)
+
     @property
     def conversation(self) -> "Conversation":
         """The transcript of this session, for the code that runs the loop."""

@@ -250,7 +250,7 @@ def test_the_terminal_is_as_it_was_afterwards(ask: Ask, key: bytes) -> None:
     assert termios.tcgetattr(asked.terminal.device) == asked.terminal.modes
 
 
-@pytest.mark.parametrize("how", [{"term": "dumb"}, {"term": ""}, {"plain": True}, {"environ": {"NO_COLOR": "1"}}])
+@pytest.mark.parametrize("how", [{"term": "dumb"}, {"term": ""}, {"plain": True}])
 def test_in_plain_form_nothing_steers_the_terminal_and_choices_have_numbers(ask: Ask, how) -> None:
     asked = ask(GRANTABLE, **how)
     asked.terminal.sees("\n1 or y: allow it, this once\n")

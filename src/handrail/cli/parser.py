@@ -207,7 +207,7 @@ def add_mode_option(parser: "ArgumentParser") -> None:
 
 
 def add_plain_option(parser: "ArgumentParser") -> None:
-    parser.add_argument("--plain", action="store_true", help="ask without frames, one line a choice (as with NO_COLOR)")
+    parser.add_argument("--plain", action="store_true", help="no frames, no colour, one line a choice")
 
 
 def add_workspace_option(

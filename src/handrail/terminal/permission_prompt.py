@@ -83,7 +83,8 @@ class TerminalApprover:
             results = outcome.results if isinstance(outcome, Done) else ()
             result = next((one for one in results if one.tool_call_id == request.tool_call_id), None)
             width = screen.size()[0] - 1
-            screen.write([render_kept_line(request, answer, result, width=width, plain=screen.plain)])
+            line = render_kept_line(request, answer, result, width=width, plain=screen.plain, paint=screen.paint)
+            screen.write([line])
 
     def _open_screen(self) -> Screen:
         return Screen(sys.stderr, os.environ, plain=self._plain)
@@ -195,7 +196,7 @@ class _RequestDialog:
         self._offered = {key: choice for choice in choices for key in (choice.key, choice.number) if key}
         self.hidden = False
         paths = tuple(map(screen.to_encodable, outdated))
-        lines = render_request(self._shown, width=screen.width, outdated=paths, plain=screen.plain)
+        lines = render_request(self._shown, width=screen.width, outdated=paths, plain=screen.plain, paint=screen.paint)
         screen.clear_status()
         screen.mark()
         self._scroll.begin(screen.framed_lines(self._heading, [*lines, "", *self._render_choices()]))
@@ -220,8 +221,9 @@ class _RequestDialog:
         """Erase the request. If the answer commits a preview, `report` writes the outcome later."""
         self._screen.erase()
         if not is_kept(self._request, answer):
-            width = self._screen.size()[0] - 1
-            self._screen.write([render_answer_line(self._shown, answer, width=width, plain=self._screen.plain)])
+            screen, width = self._screen, self._screen.size()[0] - 1
+            line = render_answer_line(self._shown, answer, width=width, plain=screen.plain, paint=screen.paint)
+            screen.write([line])
         return answer
 
     def _handle(self, key: KeyPress) -> Answer | None:
@@ -315,7 +317,7 @@ class _RequestDialog:
         elif letter == "x" and scroll.seen:
             self._show_below(render_reasons(self._shown, self._screen.size()[0] - 1))
         elif letter == "d" and preview is not None and (has_run or count_hidden_lines(self._shown)):
-            self._open(build_diff_pages(preview, plain=self._screen.plain))
+            self._open(build_diff_pages(preview, plain=self._screen.plain, paint=self._screen.paint))
         elif letter == "v" and preview is not None and has_run:
             self._open([build_output_page(preview)])
         elif letter == "q" and scroll.seen and scroll.has_more:

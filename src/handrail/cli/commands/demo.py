@@ -221,7 +221,7 @@ class AutoApprover:
         self.seen.append(subject)
         answer = Answer(kind="once")
         screen = Screen(sys.stderr, os.environ, plain=self._plain)
-        lines = render_request(subject, width=screen.width, plain=screen.plain)
+        lines = render_request(subject, width=screen.width, plain=screen.plain, paint=screen.paint)
         keys = render_choices(subject, width=screen.width, plain=screen.plain, possible=PromptState(retry=True))
         screen.write(screen.framed_lines(render_title(subject), [*lines, "", *keys]))
         screen.write(["y   (you would press this; in the demo the script does)"])
