@@ -96,6 +96,7 @@ NEEDED = {
     "mcp": ["--config", "codex"],
     "replay": ("cli",),
     "log export": ["cli"],
+    "completion": ["bash"],
     "exec": ["--", "echo", "hello"],
     "read": ["a.txt"],
     "edit": ["a.txt", "hello", "bye", "--mode", "auto"],

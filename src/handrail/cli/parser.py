@@ -67,6 +67,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     ),
     "doctor": ("doctor", "Check what handrail needs here; changes nothing."),
     "config": ("config", "Show every setting and rule, and where it comes from."),
+    "completion": ("completion", "Print a script that completes commands in a shell."),
     "trust": (
         "trust",
         "Let a project loosen the settings (handrail.toml) and bring servers (.mcp.json), exactly as they are now.",
@@ -78,7 +79,7 @@ has the rest. A module is imported when one of its commands runs, or when its he
 _GROUPS = {
     "Use": "run demo exec read edit write grep find ls call mcp acp",
     "Review": "approvals log diff undo redo sessions replay processes memory audit",
-    "Set up": "config trust doctor",
+    "Set up": "config trust doctor completion",
     "Inspect": "tools skills schema policy help version",
 }
 """The first words of the commands, as `handrail --help` lists them."""
@@ -87,9 +88,8 @@ _WORDS = {
     "help": "Explain a command, or list all of them.",
     "version": "Print the version.",
 }
-"""Help for first words that are no commands in the table: `main` answers some of them."""
+"""Help for first words that are not in the table."""
 _TOOLS = ("process", "apply_patch", "multi_edit", "delete")
-"""Built-in tools without a command of their name."""
 
 
 class Command(NamedTuple):

@@ -11,12 +11,12 @@ from handrail.cli.exits import CommandFailed
 from handrail.cli.output import print_note
 
 _MAX_LINE_BYTES = 64 * 1024 * 1024
-_AWAITED = "waiting for the arguments as JSON; end with Ctrl-D"
 
 
 def read_json_argument(text: str) -> Any:
     """Decodes the arguments of a tool. `-` reads them from stdin."""
-    data = _read_stdin("the arguments", _AWAITED) if text == "-" else os.fsencode(text)
+    awaited = "waiting for the arguments as JSON; end with Ctrl-D"
+    data = _read_stdin("the arguments", awaited) if text == "-" else os.fsencode(text)
     if not data.strip():
         raise CommandFailed("the arguments are empty; without any, pass {}. Nothing was run.")
     try:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from itertools import groupby
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import msgspec
 
@@ -28,7 +28,6 @@ class Passage(Wire, frozen=True, kw_only=True, omit_defaults=False):
 
     kind: Literal["prompt", "answer", "note"]
     seq: int
-    """The number of its first event."""
     time: Time
     text: str
     event: str
@@ -50,13 +49,11 @@ class CallRow(Wire, frozen=True, kw_only=True, omit_defaults=False):
     """The tool for people: `read`, `create_issue (github)`."""
     subject: str
     decision: CallDecision | None = None
-    """Null: it has not been decided, or the call was invalid."""
+    """Null: it has not been decided, or the call was invalid. `ok` is null until it has ended."""
     outcome: str = "not finished"
     ok: bool | None = None
-    """Null: it has not ended."""
     files: tuple[str, ...] = ()
     undo: int | None = None
-    """The number of its change."""
     duration_ms: float | None = None
     warnings: tuple[str, ...] = ()
 
@@ -118,14 +115,13 @@ class TranscriptBuilder:
 
 
 def _begin_row(event: events.ToolEvent) -> CallRow:
-    args = event.args if isinstance(event, events.ToolCallStart) else None
     return CallRow(
         seq=event.seq,
         time=event.time,
         tool_call_id=event.tool_call_id,
         tool=event.tool_call_name,
         label=event.label,
-        subject=describe_subject(event.tool_call_name, args),
+        subject=describe_subject(event.tool_call_name, getattr(event, "args", None)),
     )
 
 
@@ -165,22 +161,19 @@ def _read_result(result: ToolResult[Any], row: CallRow) -> dict[str, Any]:
     error = result.error
     if error is not None:
         return facts | {"decision": _decide_failed(error, row), "outcome": f"{error.code}: {error.message}"}
-    by = {"decision": row.decision or "allowed"}
-    match result.data:
-        case {"exitCode": int(code)} if row.files:
-            return facts | by | {"outcome": f"exit code {code}, {row.outcome}"}
-        case _:
-            return facts | by | ({} if row.files else {"outcome": result.summary})
+    code = _to_dict(result.data).get("exitCode") if row.files else None
+    outcome = f"exit code {code}, {row.outcome}" if code is not None else row.outcome if row.files else result.summary
+    return facts | {"decision": row.decision or "allowed", "outcome": outcome}
 
 
 def _decide_failed(error: ErrorInfo, row: CallRow) -> CallDecision | None:
-    match error.details:
-        case {"rule": str()}:
-            return "refused"
-        case _ if error.code in _REFUSALS:
-            return "refused"
-        case _:
-            return None if error.code in _UNDECIDED else row.decision or "allowed"
+    if error.code in _REFUSALS or "rule" in _to_dict(error.details):
+        return "refused"
+    return None if error.code in _UNDECIDED else row.decision or "allowed"
+
+
+def _to_dict(value: object) -> dict[str, Any]:
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
 # Text
@@ -218,8 +211,8 @@ def _render_row(row: CallRow, width: int) -> str:
     names = [to_one_line(path) for path in row.files[:_MAX_FILES]]
     more = [f"{len(row.files) - _MAX_FILES} more"] if len(row.files) > _MAX_FILES else []
     facts = [_clip(row.outcome, _MAX_OUTCOME_CHARS), ", ".join([*names, *more])]
-    facts += [f"undo {row.undo}"] if row.undo is not None else []
-    facts += [f"{row.duration_ms / 1000:.2f} s"] if row.duration_ms is not None else []
+    facts += [f"undo {row.undo}" if row.undo is not None else ""]
+    facts += [f"{row.duration_ms / 1000:.2f} s" if row.duration_ms is not None else ""]
     shown = pad(_clip(row.subject, _MAX_SUBJECT_CHARS), width)
     return f"{shown}  {row.decision or '–':<9}  {'; '.join(filter(None, facts))}"
 

@@ -72,6 +72,12 @@ def render_overview(group: str = "") -> str:
     )
 
 
+def list_option_names(name: str) -> list[str]:
+    """The long options of a command."""
+    parser = _build_parser(name, load_command(name))
+    return [option for option in parser._option_string_actions if option.startswith("--")]  # noqa: SLF001
+
+
 def parse_number(least: int, most: int | None = None) -> Callable[[str], int]:
     """Builds the type of an argument that is a whole number."""
 

@@ -65,8 +65,8 @@ class LoadedSettings(msgspec.Struct, frozen=True, kw_only=True):
     settings: Settings
     sources: dict[str, str]
     """The source of every dotted key."""
-    lines: Mapping[str, int] = {}
-    """The line in its source of every dotted key that a file sets, as far as it is known."""
+    lines: Mapping[str, int | None] = {}
+    """The line of a dotted key in the file that is its source, as far as it is known."""
     rules: "tuple[Rule, ...]" = ()
     servers: "Mapping[str, ServerTable]" = {}
     """Other MCP servers that the settings files name. `.mcp.json` may add to them (`mcp_json`)."""
@@ -88,7 +88,7 @@ class Merge:
     def __init__(self) -> None:
         self.values = dict(DEFAULTS)
         self.sources = dict.fromkeys(DEFAULTS, "default")
-        self.lines: dict[str, int] = {}
+        self.lines: dict[str, int | None] = {}
         self.rules: list[Rule] = []
         self.servers: dict[str, ServerTable] = {}
         self.ignored: list[IgnoredSetting] = []
@@ -136,9 +136,7 @@ class Merge:
                 self._set_source(key, layer)
 
     def _set_source(self, key: str, layer: Layer) -> None:
-        self.sources[key] = layer.source
-        self.lines.pop(key, None)
-        self.lines |= {key: layer.lines[key]} if key in layer.lines else {}
+        self.sources[key], self.lines[key] = layer.source, layer.lines.get(key)
 
     def _put_rules(self, layer: Layer) -> Iterator[IgnoredSetting]:
         for rule in layer.rules:

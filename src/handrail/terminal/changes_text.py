@@ -18,6 +18,7 @@ from handrail.protocol.text import (
     to_one_line,
     truncate,
 )
+from handrail.terminal.screen import format_duration
 from handrail.terminal.style import Paint, Style, measure_painted, pad_painted, paint_nothing, wrap_painted
 from handrail.tools.exec.result import describe_changes, describe_exit, describe_git_files
 
@@ -367,11 +368,3 @@ def _format_path(change: Change) -> str:
 def _quote_path(path: str) -> str:
     """The path, in quotes if it contains a separator of the list."""
     return f'"{escape_exact_line(path)}"' if "  " in path or " → " in path else escape_exact_line(path)
-
-
-def format_duration(milliseconds: float) -> str:
-    """A duration: `0.05 s`, `1.2 s`, `2 min 3 s`."""
-    seconds = milliseconds / 1000
-    if seconds < 0.1:
-        return f"{seconds:.2f} s"
-    return f"{seconds:.1f} s" if seconds < 60 else f"{int(seconds // 60)} min {int(seconds % 60)} s"

@@ -203,3 +203,11 @@ class Scroll:
         if self._below:
             back = " · q back" if self.seen else ""
             self._screen.status(f"{len(self._below)} more lines · space or ↓ shows them{back} · n deny · l later")
+
+
+def format_duration(milliseconds: float) -> str:
+    """A duration: `0.05 s`, `1.2 s`, `2 min 3 s`."""
+    seconds = milliseconds / 1000
+    if seconds < 0.1:
+        return f"{seconds:.2f} s"
+    return f"{seconds:.1f} s" if seconds < 60 else f"{int(seconds // 60)} min {int(seconds % 60)} s"

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
+from msgspec import to_builtins
 from msgspec.structs import replace
 
 from handrail.api import Handrail
@@ -28,6 +29,11 @@ _EXITS = {
     "LIMIT_EXCEEDED": LIMIT,
     "TIMEOUT": LIMIT,
     "SANDBOX_UNAVAILABLE": INFRASTRUCTURE,
+}
+CALL_EXITS = {
+    FAILED: "the result is an error",
+    WAITING: "needs permission; your files are untouched",
+    LIMIT: "a limit ended it",
 }
 
 
@@ -102,7 +108,7 @@ def run_tool(options: SimpleNamespace, tool: str, arguments: object, *, exit_cod
         if rest:
             print_note(rest)
     if exit_code:
-        return NOT_RUN if result.error is not None else getattr(result.data, "exit_code", None) or OK
+        return NOT_RUN if result.error is not None else _get_data(result).get("exitCode") or OK
     return WAITING if question is not None else get_exit_code(result)
 
 
@@ -114,12 +120,7 @@ COMMANDS = {
             """handrail call exec '{"command": "make test"}'""",
             "handrail call write - --mode auto --json < arguments.json",
         ),
-        {
-            FAILED: "the result is an error",
-            WAITING: "needs permission; your files are untouched",
-            LIMIT: "a limit ended it",
-            NOT_RUN: "with --exit-code: the command did not run",
-        },
+        {**CALL_EXITS, NOT_RUN: "with --exit-code: the command did not run"},
     ),
 }
 
@@ -147,9 +148,14 @@ def print_result(result: ToolResult[Any], options: SimpleNamespace, mode: Mode, 
         print_note(f"{result.title}: {result.summary} · {result.duration_ms:.1f} ms")
 
 
+def _get_data(result: ToolResult[Any]) -> dict[str, Any]:
+    """The data of a result. It has no type if the result comes from the journal."""
+    return to_builtins(result.data) or {}
+
+
 def _split_output(result: ToolResult[Any]) -> tuple[ToolResult[Any], str]:
     """The result with the bare output of its command as content, and the lines after the output."""
-    output = getattr(result.data, "output", None)
+    output = _get_data(result).get("output")
     if result.error is not None or output is None or not result.content.startswith(output):
         return result, ""
     return replace(result, content=output), result.content[len(output) :].strip()

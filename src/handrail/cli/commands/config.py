@@ -13,22 +13,12 @@ from handrail.cli.output import print_json, print_note, print_out, render_table
 from handrail.cli.parser import Command, add_workspace_option
 from handrail.protocol.schema import DIALECT, build_flat_schema
 from handrail.protocol.wire import encode
-from handrail.settings import (
-    MANAGED_FILE,
-    PROJECT_FILE,
-    LoadedSettings,
-    Settings,
-    SettingsError,
-    list_settings,
-    load,
-    resolve_state_folder,
-    resolve_user_file,
-)
-from handrail.settings.errors import describe_refused
+from handrail.settings import MANAGED_FILE, LoadedSettings, load, resolve_state_folder, resolve_user_file
+from handrail.settings.errors import SettingsError, describe_refused
 from handrail.settings.mcp_json import McpJson, load_mcp_json, merge_server_tables
 from handrail.settings.mcp_servers import SERVER, ServerTable, describe_server
-from handrail.settings.model import DEFAULTS
-from handrail.settings.paths import MCP_FILE
+from handrail.settings.model import DEFAULTS, Settings, list_settings
+from handrail.settings.paths import MCP_FILE, PROJECT_FILE
 from handrail.settings.toml_file import RULE, RuleTable, read_layer
 
 _VERDICTS = {"allow": "allow", "confirm": "ask", "deny": "deny"}
@@ -85,7 +75,7 @@ def _print_setting(options: SimpleNamespace, loaded: LoadedSettings) -> int:
     keys = [key for key in values if options.key in {key, key.partition(".")[0]}]
     if not keys:
         raise CommandFailed(f"{' '.join(describe_refused({options.key: None}))} See: handrail config")
-    facts: list[dict[str, Any]] = []
+    facts = list[dict[str, Any]]()
     for key in keys:
         field, line = list_settings()[key], loaded.lines.get(key)
         facts.append(
@@ -98,8 +88,8 @@ def _print_setting(options: SimpleNamespace, loaded: LoadedSettings) -> int:
     for fact in facts:
         place = f"{fact['source']}, line {fact['line']}" if fact["line"] else fact["source"]
         rows = [("source", place), ("default", _render(fact["default"])), ("allowed", fact["allowed"])]
-        end = "\n" if fact is not facts[-1] else ""
-        print_out(f"{fact['key']} = {_render(fact['value'])}\n{fact['help']}\n{render_table(rows)}{end}")
+        start = "\n" if fact is not facts[0] else ""
+        print_out(f"{start}{fact['key']} = {_render(fact['value'])}\n{fact['help']}\n{render_table(rows)}")
     for ignored in (one for one in loaded.ignored if one.key in keys):
         print_note(ignored.note)
     return OK

@@ -145,9 +145,8 @@ def _find_session_folder(options: SimpleNamespace) -> str:
 
 
 def _warn_of_broken(found: Iterable[_Listed]) -> None:
-    for event in found:
-        if isinstance(event, BrokenEvent):
-            warn(f"event {event.seq} cannot be read: {event.problem}")
+    for event in (one for one in found if isinstance(one, BrokenEvent)):
+        warn(f"event {event.seq} cannot be read: {event.problem}")
 
 
 def _print_window_note(options: SimpleNamespace, shown: Sequence[_Listed], total: int, last: int) -> None:

@@ -1,6 +1,7 @@
 """The tools as commands for people, without JSON."""
 
 import shlex
+from contextlib import suppress
 from functools import partial
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -8,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from handrail.api import load_builtin_spec
-from handrail.cli.commands.call import add_call_options, run_command, run_tool
-from handrail.cli.exits import FAILED, LIMIT, NOT_RUN, OK, USAGE, WAITING, CommandFailed
+from handrail.cli.commands.call import CALL_EXITS, add_call_options, run_command, run_tool
+from handrail.cli.exits import FAILED, NOT_RUN, OK, USAGE, CommandFailed
 from handrail.cli.parser import Command
 from handrail.cli.stdin import read_stdin_text
 from handrail.protocol.arguments import CONVERSION_ERRORS, explain_conversion_error
@@ -18,30 +19,24 @@ from handrail.protocol.wire import convert
 if TYPE_CHECKING:
     from argparse import ArgumentParser
 
-_FROM_STDIN = {"write": "content"}
-_FROM_REST = {"exec": "command"}
-_IN_CURRENT_FOLDER = frozenset({"ls", "find", "grep"})
-"""Their path may be left out."""
+_OTHER = frozenset({("write", "content"), ("exec", "command")})
+"""Arguments that are stdin, or the words after `--`."""
+_PATH_OPTIONAL = frozenset({"ls", "find", "grep"})
 _METAVARS = {"find.pattern": "GLOB", "edit.old_text": "OLD", "edit.new_text": "NEW"}
-_WAITS = "needs permission; your files are untouched"
 
 
 def _run(tool: str, options: SimpleNamespace) -> int:
+    if tool == "exec":
+        return run_command(options, lambda: _build_arguments(tool, options))
     return run_tool(options, tool, _build_arguments(tool, options))
-
-
-def _run_exec(options: SimpleNamespace) -> int:
-    return run_command(options, lambda: _build_arguments("exec", options))
 
 
 def _build_arguments(tool: str, options: SimpleNamespace) -> dict[str, Any]:
     """The arguments of the call. Only those that the person gave."""
     spec, arguments = load_builtin_spec(tool), dict[str, Any]()
     for field in msgspec.structs.fields(spec.arguments):
-        if field.name == _FROM_STDIN.get(tool):
-            arguments[field.encode_name] = read_stdin_text()
-        elif field.name == _FROM_REST.get(tool):
-            arguments[field.encode_name] = _join_words(options.rest)
+        if (tool, field.name) in _OTHER:
+            arguments[field.encode_name] = read_stdin_text() if tool == "write" else _join_words(options.rest)
         elif field.default is True:
             arguments |= {field.encode_name: False} if getattr(options, f"no_{field.name}") else {}
         elif (value := getattr(options, field.name)) is not None and value is not False:
@@ -62,24 +57,21 @@ def _join_words(words: list[str] | None) -> str:
 
 def _decode_value(value: Any, kind: Any) -> Any:
     """A number for a word that must be one. A word that is none stays, and the check of the arguments names it."""
-    try:
+    with suppress(*CONVERSION_ERRORS):
         return convert(value, kind)
-    except CONVERSION_ERRORS:
-        pass
-    try:
+    with suppress(msgspec.DecodeError, UnicodeEncodeError, TypeError):
         return msgspec.json.decode(value)
-    except (msgspec.DecodeError, UnicodeEncodeError, TypeError):
-        return value
+    return value
 
 
 def _add_arguments(tool: str, parser: "ArgumentParser") -> None:
     """Adds a positional argument for each required one of the tool, and an option for each other one."""
     for field in msgspec.structs.fields(load_builtin_spec(tool).arguments):
-        if field.name in {_FROM_STDIN.get(tool), _FROM_REST.get(tool)}:
+        if (tool, field.name) in _OTHER:
             continue
         option, text = f"--{field.name.replace('_', '-')}", _find_description(field.type)
         metavar = _METAVARS.get(f"{tool}.{field.name}", field.name.rpartition("_")[2].upper())
-        if field.name == "path" and tool in _IN_CURRENT_FOLDER:
+        if field.name == "path" and tool in _PATH_OPTIONAL:
             parser.add_argument("path", metavar="PATH", nargs="?", default=".", help=text)
         elif field.required:
             parser.add_argument(field.name, metavar="FILE" if field.name == "path" else metavar, help=text)
@@ -90,8 +82,8 @@ def _add_arguments(tool: str, parser: "ArgumentParser") -> None:
         elif field.default == ():
             parser.add_argument(option, metavar=metavar, action="append", help=f"{text} (repeatable)")
         else:
-            default = f" ({field.default})" if field.default is not None else ""
-            parser.add_argument(option, metavar=metavar, help=text + default)
+            text += f" ({field.default})" if field.default is not None else ""
+            parser.add_argument(option, metavar=metavar, help=text)
     add_call_options(parser)
 
 
@@ -102,15 +94,13 @@ def _find_description(kind: Any) -> str:
     return (text[:1].lower() + text[1:]).replace("%", "%%")
 
 
-def _build_command(tool: str, *examples: str) -> Command:
-    first, second = examples
-    exits = {FAILED: "the result is an error", WAITING: _WAITS, LIMIT: "a limit ended it"}
-    return Command(partial(_run, tool), partial(_add_arguments, tool), (first, second), exits)
+def _build_command(tool: str, *examples: *tuple[str, str]) -> Command:
+    return Command(partial(_run, tool), partial(_add_arguments, tool), examples, CALL_EXITS)
 
 
 COMMANDS = {
     "exec": Command(
-        _run_exec,
+        partial(_run, "exec"),
         partial(_add_arguments, "exec"),
         ("handrail exec -- make fmt", "handrail exec --mode auto -- 'pytest -q && ruff check'"),
         {
