@@ -18,6 +18,8 @@ from handrail.settings.model import Sandbox
 TRUE_RATIO = 1.35
 PEER_RATIO = 0.5
 OUTPUT_RATIO = 1.25
+UNPROMPTED_MILLISECONDS = 25.0
+"""What a command may take longer if its preview answers the prompt."""
 PROVEN, UNASKED = "true", "wait"
 """As little work; that nothing is changed is proven of the first only."""
 SIZE = 200_000_000
@@ -36,6 +38,8 @@ def rows() -> Iterator[Row]:
         workspace, state = Path(folder, "workspace"), Path(folder, "state")
         workspace.mkdir()
         settings = Settings(sandbox=Sandbox(least=2))
+        with Handrail(workspace, mode="ask", state_dir=state, settings=settings) as rail:
+            yield from unprompted(rail, workspace)
         with Handrail(workspace, mode="full", state_dir=state, settings=settings) as rail:
             yield from nothing_at_all(rail, workspace, state)
             for name, (command, limit) in PRODUCERS.items():
@@ -58,6 +62,24 @@ def nothing_at_all(rail: Handrail, workspace: Path, state: Path) -> Iterator[Row
     # No limit here: what a layer may cost is what bench/layers is about.
     yield Row("true: exec, in a layer / bare", medians["exec, in a layer"] / medians["bare, writable"], "x")
     yield from others(cases["exec, in a layer"], found_peers(workspace))
+
+
+def unprompted(rail: Handrail, workspace: Path) -> Iterator[Row]:
+    """A command that `ask` would ask about, but for its preview, which changed nothing."""
+
+    def keep() -> None:
+        if (by := rail.exec(UNASKED).meta.answered_by) != "preview":
+            raise AssertionError(f"{UNASKED}: answered by {by}")
+
+    def command() -> None:
+        shell = ["bash", "--noprofile", "--norc", "-c", UNASKED]
+        subprocess.run(shell, cwd=workspace, stdin=subprocess.DEVNULL, capture_output=True, check=True)
+
+    cases: dict[str, Callable[[], object]] = {"the command": command, "exec": keep}
+    alternate(cases, repetitions=5)
+    medians = {name: sample.median for name, sample in alternate(cases, repetitions=51).items()}
+    over = (medians["exec"] - medians["the command"]) * 1e3
+    yield Row("unprompted: exec, over the command itself", over, "ms", UNPROMPTED_MILLISECONDS)
 
 
 def others(exec_case: Callable[[], object], peers: Mapping[str, Callable[[], object]]) -> Iterator[Row]:

@@ -23,6 +23,7 @@ DEADLINE = 60.0
 QUICK = KeyTiming(quiet=0.02, deaf=0.02, settle=0.02, poll=0.2)
 """So that a test need not wait as long as a person does."""
 _LINE_END = re.compile("\r+\n")
+_STYLE = re.compile(r"\x1b\[[0-9;]*m")
 _LINES_AND_ECHO = termios.ECHO | termios.ICANON
 
 
@@ -67,13 +68,18 @@ class Terminal:
 
     @property
     def shown(self) -> str:
-        """What came so far."""
+        """What came so far, without its colours."""
+        return _STYLE.sub("", self.painted)
+
+    @property
+    def painted(self) -> str:
+        """What came so far, with its colours."""
         return _LINE_END.sub("\n", self._came)
 
     @property
     def shown_since(self) -> str:
         """What came since the last key."""
-        return _LINE_END.sub("\n", self._came[self._pressed_at :])
+        return _STYLE.sub("", _LINE_END.sub("\n", self._came[self._pressed_at :]))
 
     def sees(self, text: str, times: int = 1) -> None:
         """Waits until the text is on the terminal, so often since the beginning."""

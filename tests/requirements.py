@@ -995,6 +995,18 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
     ),
     "P-6": (
         clause(
+            "`edits` for the session: plain file edits and new files, by tools and by commands; listed and revocable",
+            "runtime/test_auto_approval.py::test_plain_edits_are_allowed_for_the_session_by_one_answer",
+            "runtime/test_auto_approval.py::test_the_grant_for_edits_covers_nothing_else",
+            "runtime/test_auto_approval.py::test_the_grant_for_edits_covers_no_protected_file",
+            "must_hold/test_hold_standing_grants.py::test_plain_edits_set_no_modes_make_no_links_and_stay_out_of_repositories",
+        ),
+        clause(
+            "one grant for local git, which covers nothing that loses or runs something",
+            "runtime/test_auto_approval.py::test_one_grant_covers_everyday_git",
+            "runtime/test_auto_approval.py::test_the_grant_for_local_git_covers_nothing_that_loses_or_runs_something",
+        ),
+        clause(
             "once and deny with a reason; a once-approval is bound to arguments and files",
             "runtime/test_approvals.py::test_a_refusal_says_so_with_the_persons_reason",
             "runtime/test_approvals.py::test_a_file_that_changed_meanwhile_voids_the_answer",
@@ -1077,6 +1089,17 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
         ),
     ),
     "P-8": (
+        clause(
+            "ask keeps a preview that changed nothing, tried no connection and saw no credential, without a prompt",
+            "runtime/test_auto_approval.py::test_a_command_that_changed_nothing_is_kept_without_a_person",
+            "runtime/test_auto_approval.py::test_a_command_with_an_effect_asks",
+            "runtime/test_auto_approval.py::test_a_tracked_credential_asks",
+            "runtime/test_auto_approval.py::test_journal_and_audit_say_that_the_preview_answered_and_what_policy_decided",
+            "must_hold/test_hold_empty_previews.py::"
+            "test_a_command_that_is_kept_because_its_preview_changed_nothing_leaves_every_byte_mode_and_time",
+            "must_hold/test_hold_unasked_attacks.py::"
+            "test_an_attack_that_nobody_answers_changes_nothing_and_tells_no_secret",
+        ),
         clause(
             "plan, ask, auto, full for file tools",
             "runtime/test_approvals.py::test_what_a_write_comes_to_in_each_mode",

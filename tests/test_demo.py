@@ -4,11 +4,13 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import handrail
+from people import Program
 
 SOURCE = Path(handrail.__file__).parent.parent
 
@@ -21,19 +23,17 @@ WEAKER = (
 )
 
 
+def make_environment(home: Path, **variables: str) -> dict[str, str]:
+    environment = {"PATH": os.environ["PATH"], "HOME": str(home), "LANG": "C.UTF-8", "TERM": "xterm"}
+    return {**environment, "PYTHONPATH": str(SOURCE), **variables}
+
+
 def play(folder: Path, program: tuple[str, ...] = DEMO, **variables: str) -> tuple[int, str, str]:
     """Plays the demo with a home and a folder for what is temporary of its own."""
     home, temporary = folder / "home", folder / "tmp"
     for one in (home, temporary):
         one.mkdir(exist_ok=True)
-    environment = {
-        "PATH": os.environ["PATH"],
-        "HOME": str(home),
-        "TMPDIR": str(temporary),
-        "LANG": "C.UTF-8",
-        "TERM": "xterm",
-    }
-    environment |= {"PYTHONPATH": str(SOURCE), **variables}
+    environment = make_environment(home, TMPDIR=str(temporary), **variables)
     command = [sys.executable, "-X", "utf8", *program]
     done = subprocess.run(command, env=environment, cwd=folder, capture_output=True, check=False, timeout=120)
     assert (os.listdir(temporary), os.listdir(home)) == ([], [])
@@ -83,3 +83,59 @@ def test_a_weaker_sandbox_is_said_and_the_demo_still_holds(tmp_path: Path) -> No
     assert code == 0, out
     assert "there were no previews" in out
     assert not re.search(r"[┌│✓⊘]", out)
+
+
+def test_it_ends_with_three_commands_to_try(played: str) -> None:
+    end = played[played.index("That was the demo.") :].splitlines()
+    assert end[0] == "That was the demo. Its folder is gone. Try:"
+    assert [line.split()[:2] for line in end[1:]] == [["handrail", "demo"], ["handrail", "run"], ["handrail", "mcp"]]
+
+
+@pytest.fixture
+def at_a_terminal(tmp_path: Path) -> Iterator[Program]:
+    program = Program([sys.executable, "-X", "utf8", *DEMO], tmp_path, make_environment(tmp_path))
+    yield program
+    program.close()
+
+
+def test_at_a_terminal_the_person_answers(at_a_terminal: Program) -> None:
+    terminal = at_a_terminal.terminal
+    terminal.sees("Change cart.py?")
+    at_a_terminal.press_until(b"y", "✓ You allowed Edit cart.py once")
+    terminal.sees("Keep these 2 changes with 1 deletion?")
+    at_a_terminal.press_until(b"y", "✓ You kept python3")
+    assert at_a_terminal.ends() == 0
+    assert "$ handrail undo --turn" in terminal.shown
+    assert "in the demo the script does" not in terminal.shown
+    assert "That was the demo." in terminal.shown
+
+
+def test_at_a_terminal_a_no_is_a_no(at_a_terminal: Program) -> None:
+    terminal = at_a_terminal.terminal
+    terminal.sees("Change cart.py?")
+    at_a_terminal.press_until(b"n", "Why not")
+    at_a_terminal.press_until(b"\r", "⊘ You denied Edit cart.py")
+    assert at_a_terminal.ends() == 0
+    assert "The model is scripted: it says the same whatever you answer." in terminal.shown
+    assert "You kept no change, so there is nothing to undo." in terminal.shown
+    assert "$ handrail audit verify" in terminal.shown
+
+
+def test_the_sample_project_can_be_kept_and_worked_with(tmp_path: Path) -> None:
+    environment = make_environment(tmp_path / "home", CI="1")
+
+    def run(*words: str, cwd: Path = tmp_path) -> tuple[int, str]:
+        command = [sys.executable, "-X", "utf8", "-m", "handrail", *words]
+        done = subprocess.run(command, env=environment, cwd=cwd, capture_output=True, check=False, timeout=120)
+        return done.returncode, (done.stdout + done.stderr).decode()
+
+    (tmp_path / "home").mkdir()
+    code, text = run("demo", "--keep", "my shop")
+    assert code == 0, text
+    shop = tmp_path / "my shop"
+    assert f"The project is in {shop}. Try:\n  cd '{shop}'\n  handrail log --changes\n" in text
+    assert "+ 50) // 100" in (shop / "cart.py").read_text()
+    assert run("undo", "--turn", cwd=shop)[0] == 0
+    assert "round(sum(prices)" in (shop / "cart.py").read_text()
+    code, text = run("demo", "--keep", "my shop")
+    assert (code, "is not empty. Nothing was written." in text) == (2, True)

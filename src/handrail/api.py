@@ -33,10 +33,12 @@ from handrail.protocol.wire import encode
 from handrail.runtime.batch import run_batch
 from handrail.runtime.execute import digest_environment
 from handrail.runtime.grants import set_client_roots
+from handrail.runtime.registry import build_tool_set
 from handrail.runtime.results import build_pending_result
 from handrail.runtime.session import Resolver, Session, SessionOptions, fork_session, load_project_tools, open_session
 from handrail.settings import LoadedSettings, Settings, load, resolve_state_folder
 from handrail.settings.load import build_policy_config, check_tools, find_managed_mode, pick_stricter_mode
+from handrail.settings.units import parse_seconds
 from handrail.store.conversation_state import read_last_todo
 from handrail.store.runner import list_dead_runners
 from handrail.store.state_dir import StateFolder, make_id
@@ -46,7 +48,7 @@ from handrail.tools.typed_tools import TypedTools
 if TYPE_CHECKING:
     from handrail.process.sessions.sessions import ProcessSession
     from handrail.protocol.changes import ChangeRecord, LineOrigin, StoredDiff
-    from handrail.protocol.permissions import Question, Reply
+    from handrail.protocol.permissions import InboxRequest, Question, Reply
     from handrail.protocol.records import Memory, ProcessRecord, SkillEntry, TodoItem
     from handrail.runtime.approvals import Approver, OnPermission, SettledReply
     from handrail.runtime.conversation import Conversation
@@ -58,6 +60,14 @@ if TYPE_CHECKING:
 CLOSED = "this Handrail is closed"
 Parameters = ParamSpec("Parameters")
 Returned = TypeVar("Returned")
+
+
+def load_builtin_spec(name: str) -> ToolSpec:
+    """The description of a built-in tool, without a session. UsageError if there is none of this name."""
+    tool = build_tool_set(Settings()).get_registered(name)
+    if tool is None:
+        raise UsageError(f"there is no built-in tool {render_value(name)}")
+    return tool.spec
 
 
 class Handrail(TypedTools):
@@ -131,6 +141,8 @@ class Handrail(TypedTools):
             raise
         self._loosest_mode: Mode = find_managed_mode(loaded)
         self._paths = loaded.settings.paths
+        self.permission_wait = parse_seconds(loaded.settings.mcp.permission_wait)
+        """Seconds that a call of an MCP client without forms waits for an answer from elsewhere."""
         self._on_permission, self._unattended = on_permission, unattended
         try:
             self._settle(loaded)
@@ -488,6 +500,10 @@ class Handrail(TypedTools):
         """
         return self._enter(self._session.journal.subscribe, listener, kinds)
 
+    def subscribe_to_previews(self, listener: Callable[[ToolCall, str], None]) -> None:
+        """Calls the listener with a call whose preview begins, and then with new output of it. No event has these."""
+        self._enter(self._session.preview_listeners.append, listener)
+
     @property
     def conversation(self) -> "Conversation":
         """The transcript of this session, for the code that runs the loop."""
@@ -642,6 +658,7 @@ class Handrail(TypedTools):
             from handrail.state import StoredState  # noqa: PLC0415  once a day
 
             StoredState(self._state.path).sweep(int(loaded.settings.store.keep.removesuffix("d")))
+            expire_requests(self._state, None, loaded.settings)
 
     def _find_approver(self) -> "Approver | None":
         """The function of the program, else the person at the terminal."""
@@ -657,6 +674,16 @@ class Handrail(TypedTools):
         from handrail.runtime.deferred_commit import commit_deferred  # noqa: PLC0415  few commands outlive their calls
 
         commit_deferred(self._session, process)
+
+
+def expire_requests(state: StateFolder, workspace: str | None, settings: Settings) -> int:
+    """Denies the old requests of a workspace, or of all, that no process waits for. Returns their number."""
+    return _load_approvals().expire_requests(state, workspace, parse_seconds(settings.ask.expire))
+
+
+def deny_stored_request(waiting: "InboxRequest", answer: Answer) -> bool:
+    """Denies a request without opening its session. False if it was answered before."""
+    return _load_approvals().deny_stored_request(waiting, answer)
 
 
 def _load_approvals():  # the type is that of the module

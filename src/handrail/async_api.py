@@ -205,6 +205,7 @@ class AsyncHandrail:
     mcp_tools = _forward(Handrail.mcp_tools)
     events = _forward(Handrail.events)
     subscribe = _forward(Handrail.subscribe)
+    subscribe_to_previews = _forward(Handrail.subscribe_to_previews)
     is_free = _forward(Handrail.is_free)
     new_call_id = _forward(Handrail.new_call_id)
     drop_call_id = _forward(Handrail.drop_call_id)

@@ -551,3 +551,20 @@ def test_a_short_id_means_one(ids: list[str]) -> None:
             assert list_matching_ids(spelled, ids) == [one]
         assert len(short) >= 3
     assert list_matching_ids("ask_", ids) == list_matching_ids("", ids) == list_matching_ids(ids[0][:8], ids) == []
+
+
+def test_a_grant_can_be_chosen_among_those_that_are_offered(run) -> None:
+    run("call", "exec", '{"command": "touch a && mkdir b"}')
+    [waiting] = waits(run)
+    assert waiting["request"]["grants"] == ["touch", "mkdir"]
+    done = run("approvals", "allow", waiting["id"], "--scope", "session", "--grant", "touch")
+    assert (done.code, "no longer asks for `touch` in this session" in done.err) == (0, True)
+    assert [grant["command"] for grant in grants(run)] == ["touch"]
+
+
+@pytest.mark.parametrize("words", [("--scope", "session", "--grant", "rm"), ("--grant", "touch")])
+def test_nothing_is_granted_that_was_not_offered(run, workspace: Path, words: tuple[str, ...]) -> None:
+    run("call", "exec", '{"command": "touch a && mkdir b"}')
+    done = run("approvals", "allow", waits(run)[0]["id"], *words)
+    assert (done.code, done.err.endswith("Nothing was run; it still waits.\n")) == (2, True)
+    assert (grants(run), len(waits(run)), (workspace / "a").exists()) == ([], 1, False)

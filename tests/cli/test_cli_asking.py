@@ -39,6 +39,15 @@ def test_a_call_asks_and_a_yes_runs_it(start: Start, run, workspace: Path) -> No
     assert run("approvals", "--json").json["waiting"] == []
 
 
+def test_an_edit_without_json_asks_too(start: Start, workspace: Path) -> None:
+    (workspace / "a.txt").write_text("one\n")
+    program = start("edit", "a.txt", "one", "two", "-q")
+    program.terminal.sees("│ +two")
+    program.press_until(b"y", "✓ You allowed Edit a.txt once\n")
+    assert program.ends() == 0
+    assert (workspace / "a.txt").read_text() == "two\n"
+
+
 def test_a_no_is_told_with_its_reason(start: Start) -> None:
     program = start("call", "write", WRITE, "-q", "--plain")
     program.terminal.sees("3 or n: deny it and say why")

@@ -138,7 +138,7 @@ def test_a_preview_that_changed_nothing_is_kept_and_one_line_says_so_everywhere(
     done = here("call", "exec", '{"command": "python3 -c \'print(6)\'"}')
     assert (done.code, done.out) == (0, "6\n")
     assert done.err.splitlines()[1:] == ["not asked: the preview changed nothing"]
-    assert "  exec: not asked: the preview changed nothing: " in here("log", "--limit", "20").out
+    assert "  exec: not asked: the preview changed nothing: " in here("log", "--events").out
     assert "  confirm (by preview)  " in here("audit").out
     [record] = here("audit", "--json").json["records"]
     assert (record["decision"], record["answered_by"]) == ("confirm", "preview")

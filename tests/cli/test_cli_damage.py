@@ -151,7 +151,7 @@ def test_a_state_folder_that_nobody_may_write_can_be_looked_at(
     apart("call", "ls", '{"path": "."}')
     if killed:
         subprocess.run([sys.executable, "-c", LEAVES_ALL_IN_THE_LOG, workspace], env=environment, check=False)
-    events = len(apart("log", "--json").json["events"])
+    events = len(apart("log", "--events", "--json").json["events"])
     for shared in state.glob("workspaces/*/*/journal.db-shm"):
         shared.unlink()  # so it is in a copy of a state folder
 
@@ -163,7 +163,7 @@ def test_a_state_folder_that_nobody_may_write_can_be_looked_at(
 
     if looked_at("--version").returncode != 0:
         pytest.skip("no mount namespaces here")
-    log = looked_at("log", "--json")
+    log = looked_at("log", "--events", "--json")
     assert (log.returncode, log.stderr) == (0, "")
     assert len(json.loads(log.stdout)["events"]) == events
     assert looked_at("log", "--sessions").returncode == 0

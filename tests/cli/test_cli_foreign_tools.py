@@ -47,7 +47,7 @@ def done(session: Handrail) -> Handrail:
 
 @pytest.mark.usefixtures("done")
 def test_the_log_and_the_audit_name_the_tool_and_the_server(here: Run) -> None:
-    logged = here("log", "--session", "s").out
+    logged = here("log", "--events", "--session", "s").out
     assert "create_issue (github): done; not covered by undo" in logged
     assert NAME not in logged.replace(f"`{NAME}`", "")
     audited = here("audit").out

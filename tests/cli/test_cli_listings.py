@@ -133,6 +133,48 @@ def test_config_that_cannot_be_used_is_exit_2_with_every_problem(here, config) -
     assert "read.images is 3; allowed: true or false" in done.err
 
 
+def test_config_explains_a_setting(here, config) -> None:
+    path = config('mode = "auto"\n\n[limits]\nexec = "90s"\n')
+    assert here("config", "limits.exec").out.splitlines() == [
+        'limits.exec = "90s"',
+        "How long a command may take whose call names no time.",
+        f"source   user file {path}, line 4",
+        'default  "120s"',
+        'allowed  a time from "100 ms" to "10 min", such as "120s" or "1.5 min", or a whole number of seconds',
+    ]
+    [found] = here("config", "mode", "--json", HANDRAIL_MODE="plan").json["settings"]
+    assert (found["value"], found["default"], found["line"]) == ("plan", "ask", None)
+    assert found["source"] == "environment HANDRAIL_MODE"
+
+
+def test_config_explains_why_a_value_of_the_setting_is_ignored(here) -> None:
+    assert here("config", "mode", HANDRAIL_MODE="full").err.startswith("HANDRAIL_MODE=full is ignored:")
+    assert here("config", "limits.exec", HANDRAIL_MODE="full").err == ""
+
+
+def test_config_explains_a_whole_section(here) -> None:
+    shown = here("config", "undo").out
+    assert shown.startswith("undo.days = 30\n")
+    keys = [one["key"] for one in here("config", "limits", "--json").json["settings"]]
+    assert keys[:2] == ["limits.exec", "limits.output"]
+
+
+def test_config_of_an_unknown_setting_names_the_nearest(here) -> None:
+    done = here("config", "limits.exce")
+    assert (done.code, done.out) == (2, "")
+    assert done.err == "handrail: limits.exce is not a setting; did you mean limits.exec? See: handrail config\n"
+
+
+def test_config_names_the_problems_of_every_file_with_their_lines(here, config, workspace: Path) -> None:
+    path = config('mood = "ask"\n')
+    (workspace / "handrail.toml").write_text('\nmode = "careless"\n')
+    for words in ([], ["mode"]):
+        done = here("config", *words)
+        assert (done.code, done.out) == (2, "")
+        assert f"{path} cannot be used:\n  line 1: mood is not a setting; did you mean mode?\n" in done.err
+        assert f"{workspace}/handrail.toml cannot be used:\n  line 2: mode is 'careless'; allowed: plan," in done.err
+
+
 FILES = [
     ('mode = "auto"\n[paths]\nwritable = ["~/data", "/srv"]\n[events]\njsonl = ".tasklogs"\n', True),
     ('mode = "careless"\n', False),

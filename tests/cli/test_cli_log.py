@@ -33,8 +33,8 @@ def break_event(state: Path, seq: int) -> None:
 
 
 @pytest.mark.usefixtures("played")
-def test_log_is_a_table_of_number_time_kind_and_what(here) -> None:
-    head, *rows = here("log").out.splitlines()
+def test_events_are_a_table_of_number_time_kind_and_what(here) -> None:
+    head, *rows = here("log", "--events").out.splitlines()
     assert head.split() == ["seq", "time", "kind", "what"]
     assert [(row.split()[0], *row.split()[3:5]) for row in rows] == [
         ("1", "tool_call.start", "read"),
@@ -52,13 +52,13 @@ def test_what_a_command_tried_to_reach_is_a_row(here, config) -> None:
     config('mode = "full"\nnetwork.allow = ["example.org:443"]\n')
     done = here("call", "exec", '{"command": "curl -sS http://example.com/"}')
     assert "[blocked: example.com:80 is not listed]" in done.out
-    [row] = [row for row in here("log").out.splitlines() if " network " in row]
+    [row] = [row for row in here("log", "--events").out.splitlines() if " network " in row]
     assert row.endswith("example.com:80 blocked: example.com is not listed")
 
 
 @pytest.mark.usefixtures("played")
 def test_log_json_has_the_events_as_they_are(here) -> None:
-    found = here("log", "--json").json
+    found = here("log", "--events", "--json").json
     assert (found["schema"], found["session"], found["lastSeq"], found["broken"]) == ("handrail.log/1", "cli", 4, [])
     schemas = build_wire_schemas()
     for event in found["events"]:
@@ -67,8 +67,8 @@ def test_log_json_has_the_events_as_they_are(here) -> None:
 
 WINDOWS = [
     (("--after", "1"), [2, 3, 4], ""),
-    (("--after", "1", "--limit", "2"), [2, 3], "1 more: handrail log --after 3\n"),
-    (("--limit", "2"), [3, 4], "the last 2 of 4; from the beginning: handrail log --after 0\n"),
+    (("--after", "1", "--limit", "2"), [2, 3], "1 more: handrail log --events --after 3\n"),
+    (("--limit", "2"), [3, 4], "the last 2 of 4; from the beginning: handrail log --events --after 0\n"),
     (("--after", "4"), [], "no event after 4; the last is 4\n"),
 ]
 
@@ -80,7 +80,18 @@ def test_log_json_of_a_large_journal_takes_no_more_memory_than_of_a_small_one(
     def peak() -> tuple[int, int]:
         """The bytes that the command printed, and those that it had at most."""
         with (tmp_path / "printed").open("wb") as out:
-            command = [sys.executable, "-m", "handrail", "log", "--after", "0", "--limit", "100000", "--json"]
+            command = [
+                sys.executable,
+                "-m",
+                "handrail",
+                "log",
+                "--events",
+                "--after",
+                "0",
+                "--limit",
+                "100000",
+                "--json",
+            ]
             child = subprocess.Popen(command, cwd=workspace, env=environment, stdout=out)
             _, status, used = os.wait4(child.pid, 0)
             child.returncode = os.waitstatus_to_exitcode(status)
@@ -105,8 +116,8 @@ def test_log_json_of_a_large_journal_takes_no_more_memory_than_of_a_small_one(
 @pytest.mark.usefixtures("played")
 @pytest.mark.parametrize(("words", "numbers", "said"), WINDOWS)
 def test_log_shows_the_end_or_what_comes_after_a_number(here, words, numbers: list[int], said: str) -> None:
-    assert [event["seq"] for event in here("log", "--json", *words).json["events"]] == numbers
-    done = here("log", *words, "--workspace", ".")
+    assert [event["seq"] for event in here("log", "--events", "--json", *words).json["events"]] == numbers
+    done = here("log", "--events", *words, "--workspace", ".")
     assert [int(row.split()[0]) for row in done.out.splitlines()[1:]] == numbers
     assert done.err == said
 
@@ -121,11 +132,11 @@ def test_log_refuses_numbers_that_are_none(here, words) -> None:
 @pytest.mark.usefixtures("played")
 def test_log_tells_which_event_is_broken_and_goes_on(here, state: Path) -> None:
     break_event(state, 2)
-    done = here("log", "-q")
+    done = here("log", "--events", "-q")
     assert done.code == 0
     assert len(done.out.splitlines()) == 5
     assert done.err.startswith("event 2 cannot be read: ")
-    found = here("log", "--json").json
+    found = here("log", "--events", "--json").json
     assert [one["seq"] for one in found["broken"]] == [2]
     assert [one["seq"] for one in found["events"]] == [1, 3, 4]
 
@@ -163,7 +174,7 @@ def test_export_writes_every_event_to_the_file_of_its_day(here, workspace: Path)
     done = here("log", "export", "cli")
     assert done.code == 0
     [file] = (workspace / ".tasklogs" / "cli").iterdir()
-    events = here("log", "--json").json["events"]
+    events = here("log", "--events", "--json").json["events"]
     assert [json.loads(line) for line in file.read_text().splitlines()] == events
     assert file.name == f"events-{events[0]['time'][:10].replace('-', '')}.jsonl"
     assert done.out == f".tasklogs/cli/{file.name}  4 events\n"

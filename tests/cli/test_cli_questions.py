@@ -94,7 +94,7 @@ def test_the_log_has_one_line_of_what_was_shown_and_of_what_was_asked(run: Any) 
     asked(run)
     shown = {"content": "\n**It\x1b[2J works**\nmore", "level": "success", "title": "Tests\u202e"}
     assert run("call", "display", json.dumps(shown), "--mode", "plan").code == 0
-    out = run("log").out
+    out = run("log", "--events").out
     (line,) = [line for line in out.splitlines() if " display " in line]
     assert line.endswith("✓ Tests\\u202e: **It\\u001b[2J works**")
     assert "question: Which one?" in out

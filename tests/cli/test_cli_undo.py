@@ -36,7 +36,7 @@ def test_what_was_undone_is_marked_and_the_undo_is_listed(here) -> None:
     assert [(row[0], row[1]) for row in listed] == [("●", "4"), ("○", "3"), ("●", "2"), ("●", "1")]
     assert " ".join(listed[0][5:]) == "Took back 3: a.txt +1 −1"
     assert " ".join(listed[1][-3:]) == "(undone by 4)"
-    assert "undo: modified a.txt (undo 4)" in here("log").out
+    assert "undo: modified a.txt (undo 4)" in here("log", "--events").out
 
 
 def test_undo_shows_what_it_changed(here, workspace: Path) -> None:

@@ -77,7 +77,9 @@ def test_a_command_with_other_arguments_is_left_to_argparse(name: str) -> None:
     assert parse_plain(load_command(name), []) is None
 
 
-@pytest.mark.parametrize("words", [["--help"], ["--version"], ["policy", "--help"]], ids=" ".join)
+@pytest.mark.parametrize(
+    "words", [["--help"], ["--version"], ["policy", "--help"], ["help"], ["help", "policy"], ["version"]], ids=" ".join
+)
 def test_help_and_version_import_next_to_nothing(words, environment: dict[str, str], workspace: Path) -> None:
     modules = imported(words, environment, workspace)
     assert modules.isdisjoint((*SLOW, "msgspec", "sqlite3"))
@@ -94,6 +96,13 @@ NEEDED = {
     "mcp": ["--config", "codex"],
     "replay": ("cli",),
     "log export": ["cli"],
+    "completion": ["bash"],
+    "exec": ["--", "echo", "hello"],
+    "read": ["a.txt"],
+    "edit": ["a.txt", "hello", "bye", "--mode", "auto"],
+    "write": ["new.txt", "--mode", "auto"],
+    "grep": ["hello"],
+    "find": ["*.txt"],
     "skills show": ["tidy"],
     "policy explain": ["--tool", "read", "--args", '{"path": "a.txt"}'],
     "sessions remove": ["cli"],
@@ -130,7 +139,7 @@ def test_every_command_runs_as_a_process_of_its_own(name: str, run, workspace: P
     needed = [*NEEDED.get(name, ()), *(what_waits(run, name) if name.startswith("approvals") else ())]
     needed += [*(what_is_noted(run, name) if name.startswith("memory") else ())]
     said = HELLO if name == "acp" else b""
-    done = run(*name.split(), *needed, "-q", stdin=said) if name != "call" else first
+    done = run(*name.split(), "-q", *needed, stdin=said) if name != "call" else first
     assert (done.code, done.err) == (3 if name == "approvals retry" else 0, "")
     assert done.out
     if name.startswith("processes"):
@@ -154,27 +163,49 @@ def what_waits(run, name: str) -> list[str]:
     if name == "approvals revoke":
         run("approvals", "allow", waiting["id"], "--scope", "session")
         return [run("approvals", "--json").json["granted"][0]["id"]]
-    return [] if name == "approvals" else [waiting["id"]]
+    return [] if name in {"approvals", "approvals clear"} else [waiting["id"]]
 
 
-def test_version_names_the_version(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_here(["--version"]) == 0
+@pytest.mark.parametrize("word", ["--version", "version"])
+def test_version_names_the_version(word: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_here([word]) == 0
     assert capsys.readouterr().out == f"handrail {VERSION}\n"
 
 
-def test_help_names_every_command_on_stdout_and_nothing_at_all_is_wrong_usage(
+def test_help_names_every_first_word_in_a_group_and_nothing_at_all_is_wrong_usage(
     capsys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     assert run_here(["--help"]) == 0
     text, said = capsys.readouterr()
-    listed = [line for line in text.splitlines() if re.match("  [a-z]", line)]
-    assert [line.split("  ")[1] for line in listed][: len(COMMANDS)] == list(COMMANDS)
+    assert re.findall(r"^([A-Z][a-z ]+):$", text, re.MULTILINE) == ["Use", "Review", "Set up", "Inspect"]
+    listed = [line.split()[0] for line in text.splitlines() if re.match("  [a-z]", line)]
+    assert listed[-2:] == ["handrail", "handrail"], "the examples"
+    assert sorted(listed[:-2]) == sorted({"help", "version", *(name.split()[0] for name in COMMANDS)})
     assert max(map(len, text.splitlines())) <= 80
     assert said == ""
     assert run_here([]) == 2
     nothing, said = capsys.readouterr()
     assert (nothing, said) == ("", text)
+
+
+@pytest.mark.parametrize("words", [[], ["policy"], ["approvals"], ["approvals", "allow"], ["--help"]], ids=" ".join)
+def test_help_as_a_command_prints_what_the_option_prints(words: list[str], capsys) -> None:
+    assert run_here(["help", *words]) == 0
+    text = capsys.readouterr().out
+    assert run_here([*words, "--help"]) == 0
+    assert text == capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_misspelt_command_is_recognized(name: str, capsys) -> None:
+    first, _, second = name.partition(" ")
+    if len(first) > 4:
+        assert run_here([first[0] + first[2:]]) == 2
+        assert f" Did you mean {first}?" in capsys.readouterr().err
+    if second and second not in {"log", "write", "replay"}:  # these are commands themselves
+        assert run_here([second]) == 2
+        assert re.search(rf" Did you mean [a-z]+ {second}\?", capsys.readouterr().err)
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -206,6 +237,8 @@ def test_the_help_of_a_command_names_those_that_begin_with_it(name: str, capsys)
 
 
 MISTAKES = [
+    (["aprovals"], "there is no command 'aprovals'. Did you mean approvals? See: handrail --help"),
+    (["help", "aprovals"], "there is no command 'aprovals'. Did you mean approvals? See: handrail --help"),
     (["cal"], "there is no command 'cal'. Did you mean call? See: handrail --help"),
     (["Doctor"], "there is no command 'Doctor'. Did you mean doctor? See: handrail --help"),
     (["xyzzy"], "there is no command 'xyzzy'. See: handrail --help"),

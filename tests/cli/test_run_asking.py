@@ -161,3 +161,27 @@ def test_ctrl_c_stops_the_turn_and_says_how_to_go_on(start: Start) -> None:
     assert program.ends() == 130
     assert "Stopped · " in program.terminal.shown
     assert "The session is kept: handrail run -c" in program.terminal.shown
+
+
+PRINTS = "for n in 1 2 3 4 5 6 7; do echo line $n; done; sleep 600.5"
+
+
+@pytest.mark.parametrize("mode", ["ask", "auto"])
+def test_a_command_shows_its_time_and_last_lines_while_it_runs(start: Start, mode: str) -> None:
+    program = start({"calls": [["exec", {"command": PRINTS}]]}, DONE, words=("x", "--mode", mode))
+    program.terminal.sees("● exec  for n in 1 2 3 4 5 6 7; do echo line $n; done; sleep 600.5 … ")
+    program.terminal.sees("\n    line 3\x1b[K\n    line 4\x1b[K\n    line 5\x1b[K\n    line 6\x1b[K\n    line 7\x1b[K")
+    program.terminal.sees(" 2 s\x1b[K")
+    program.terminal.press(b"\x03")
+    assert program.ends() == 130
+    after = program.terminal.shown.rpartition("\x1b[J")[2]
+    assert "line 7" not in after
+    assert "Stopped · " in after
+
+
+def test_a_plain_run_overwrites_nothing(start: Start) -> None:
+    command = "echo one; sleep 1.6; echo two"
+    program = start({"calls": [["exec", {"command": command}]]}, DONE, words=("x", "--mode", "auto", "--plain"))
+    assert program.ends() == 0
+    assert "\x1b" not in program.terminal.painted
+    assert f"ok exec  {command}" in program.terminal.shown

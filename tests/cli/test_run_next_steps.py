@@ -79,7 +79,9 @@ def test_the_log_is_of_the_last_session_and_says_which(here, script: Script) -> 
     assert "what is here?" in done.out
     assert "session: second (the last one; handrail log --sessions lists them)\n" in done.err
     assert here("log", "--json").json["session"] == "second"
-    assert here("log", "--limit", "1", "--session", "cli").err.endswith("handrail log --session cli --after 0\n")
+    assert here("log", "--events", "--limit", "1", "--session", "cli").err.endswith(
+        "handrail log --session cli --events --after 0\n"
+    )
 
 
 def test_sessions_are_listed_with_what_was_said_first(here, script: Script) -> None:

@@ -2,14 +2,13 @@
 
 import asyncio
 import itertools
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
-from http_process import PATIENCE, HttpProcess
+from http_process import PATIENCE, HttpProcess, environment
 from mcp.client.context import ClientRequestContext
 from mcp_types import ElicitRequestParams, ElicitResult
 
@@ -180,24 +179,23 @@ def test_a_state_that_is_not_ours_runs_nothing(server: HttpProcess, asked: _Aske
 
 
 def test_where_nobody_answers_in_time_the_call_is_left_and_the_same_call_collects_it(tmp_path: Path) -> None:
-    hurry = (
-        "import sys; from handrail.mcp.http import request_runner; request_runner.WAIT_SECONDS = 0.3; "
-        "from handrail.cli.main import run; sys.exit(run(sys.argv[1:]))"
-    )
-
+    settings = Path(environment(tmp_path)["HOME"], ".config", "handrail")
+    settings.mkdir(parents=True)
+    (settings / "config.toml").write_text('[mcp]\npermission_wait = "300 ms"\n')
     write = {"path": "a.txt", "content": "a\n"}
 
     async def talk() -> None:
         async with server.client("legacy") as client:
             left = (await client.call_tool("write", write)).structured_content["error"]
             assert left["code"] == "PERMISSION_REQUIRED"
+            assert "Only the user can answer: handrail approvals allow " in left["message"]
+            assert left["message"].endswith(" After that, repeat the call with the same arguments to get its result.")
             await asyncio.to_thread(server.approvals, "allow", left["details"]["id"])
             assert not (await client.call_tool("write", write)).is_error
             again = (await client.call_tool("write", write)).structured_content["error"]
             assert again["code"] == "PERMISSION_REQUIRED", "it was handed over twice"
 
-    words = [sys.executable, "-c", hurry, "mcp", "--http", "127.0.0.1:0"]
-    with HttpProcess(tmp_path, "--mode", "ask", words=words) as server:
+    with HttpProcess(tmp_path, "--mode", "ask") as server:
         asyncio.run(talk())
 
 

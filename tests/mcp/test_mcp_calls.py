@@ -19,10 +19,12 @@ from handrail import Handrail, ToolError, tool
 from handrail.mcp.calls import ClientCalls, UnansweredCall, digest_call
 from handrail.protocol.events import ToolCallEnd, ToolCallError
 from handrail.protocol.permissions import Answer, Reply
+from handrail.runtime.approvals import expire_requests
 from handrail.sandbox.bubblewrap import find_bubblewrap
 from handrail.settings import Settings
 from handrail.settings.model import Tools
 from handrail.state import StoredState
+from handrail.store.state_dir import StateFolder
 
 Make = Callable[..., Handrail]
 YES, NO = Answer(kind="once"), Answer(kind="deny", reason="not now")
@@ -203,6 +205,18 @@ def test_a_request_that_a_yes_here_would_not_count_for_is_put_anew(
     result = after.answer(second, YES)
     assert not isinstance(result, UnansweredCall)
     assert result.ok
+
+
+def test_a_call_whose_request_expired_is_put_anew(opened: Make, tmp_path: Path) -> None:
+    before = ClientCalls(opened())
+    first = asking(before)
+    before.park(first)
+    before.rail.close()
+    assert expire_requests(StateFolder(str(tmp_path / "state")), None, 0) == 1
+    after = ClientCalls(opened())
+    second = asking(after)
+    assert second.call_id != first.call_id
+    assert [request.id for request in after.rail.waiting()] == [second.requests[0].id]
 
 
 def test_what_was_left_survives_the_process(opened: Make) -> None:

@@ -78,6 +78,22 @@ def test_a_form_says_what_a_prompt_says_and_offers_what_can_be_answered(protocol
     assert "default" not in str(form["requestedSchema"]), "nothing is chosen beforehand"
 
 
+def test_a_form_shows_the_diff_of_a_command_as_far_as_there_is_room() -> None:
+    def message(text: str) -> str:
+        preview = Preview(kind="run", text=text, tried=TRIED)
+        form = build_form(about(command="make fix", preview=preview, answers=ANSWERS), Caller(protocol="2025-11-25"))
+        assert values(form["requestedSchema"]["properties"]["answer"])[0] == "once", "it can be approved"
+        return form["message"]
+
+    assert "\n--- a/src/a.py\n+++ b/src/a.py\n-one\n+two\n" in message("--- a/src/a.py\n+++ b/src/a.py\n-one\n+two\n")
+    long = message("".join(f"+{number}\n" for number in range(100)))
+    assert "\n+39\n… 60 more lines of it\n" in long
+    assert "+40" not in long
+    wide = message("+" + "x" * 9_000)
+    assert len(wide) <= MAX_FORM_CHARS
+    assert "xxx" not in wide
+
+
 def test_each_version_gets_the_fields_that_it_knows() -> None:
     asks = about()
     oldest = build_form(asks, Caller(protocol="2025-06-18"))

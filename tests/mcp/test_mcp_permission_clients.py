@@ -32,7 +32,7 @@ class Place:
             "HANDRAIL_CONFIG": str(folder / "config.toml"),
             "HANDRAIL_NOTIFY": "off",
         }
-        (folder / "config.toml").write_text("")
+        (folder / "config.toml").write_text('[mcp]\npermission_wait = "10 min"\n')
         (workspace / "a.txt").write_text("a\n")
 
     def server(self, *words: str) -> StdioServerParameters:

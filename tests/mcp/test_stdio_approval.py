@@ -437,7 +437,7 @@ def test_after_a_while_it_is_told_how_to_go_on_and_the_same_call_has_the_result(
     assert left["structuredContent"]["error"]["details"]["id"] == request.id
     text = left["content"][0]["text"]
     assert "handrail approvals allow " in text
-    assert "repeat the same call" in text
+    assert " After that, repeat the call with the same arguments to get its result." in text
     elsewhere = opened()
     elsewhere.answer(elsewhere.waiting()[0], "once")
     assert not client.result(client.call(NEITHER))["isError"]

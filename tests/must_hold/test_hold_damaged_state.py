@@ -159,7 +159,9 @@ def contents(state: Path, damaged: Path) -> dict[str, bytes]:
 
 
 def events_of(run: Run, session: str) -> list[Any]:
-    return json.loads(run("log", "--session", session, "--after", "0", "--limit", "1000", "--json").out)["events"]
+    return json.loads(run("log", "--events", "--session", session, "--after", "0", "--limit", "1000", "--json").out)[
+        "events"
+    ]
 
 
 def faults(done: Done) -> list[dict[str, str]]:

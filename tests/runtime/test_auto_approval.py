@@ -179,8 +179,6 @@ def test_the_cache_of_a_test_runner_is_kept_and_can_be_undone(rail: Make, worksp
     (workspace / "test_x.py").write_text("def test_x():\n    pass\n")
     one = rail(mode="ask")
     result = one.exec("python3 -m pytest -q")
-    if "No module named pytest" in result.content:
-        pytest.skip("the sandbox's python3 has no pytest")
     assert (result.ok, result.meta.answered_by) == (True, "preview")
     assert (workspace / ".pytest_cache").is_dir()
     assert not (workspace / "__pycache__").exists()

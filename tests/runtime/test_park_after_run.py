@@ -18,6 +18,7 @@ from handrail.protocol.results import ToolResult
 from handrail.sandbox.bubblewrap import find_bubblewrap
 from handrail.settings import Settings
 from handrail.settings.merge import LoadedSettings
+from handrail.settings.model import NetworkSettings
 from meeting import Meeting, meeting
 
 Make = Callable[..., Handrail]
@@ -244,7 +245,8 @@ def test_what_a_person_said_yes_to_may_ask_once_more_for_what_it_changed(
     rail: Make, workspace: Path, place: Meeting
 ) -> None:
     (workspace / "gen.sh").write_text("echo x > .git/hooks/pre-commit; echo a > made")
-    one = rail(mode="ask")
+    machine = Settings(network=NetworkSettings(allow=("[::1]:1",)))  # so that the address is a host
+    one = rail(mode="ask", settings=machine)
     first = asked(one, f"{place.called}; bash gen.sh")
     assert first.hosts == (place.address,)
     parked = one.answer(first.id, "once")

@@ -37,6 +37,7 @@ def test_every_setting_can_be_set_in_the_user_file(tmp_path: Path) -> None:
     profile = "restricted"
     read.images = false
     ask.empty_preview = "ask"
+    ask.expire = "12 h"
     [results]
     characters = 1000
     batch_characters = 2_000
@@ -72,6 +73,7 @@ def test_every_setting_can_be_set_in_the_user_file(tmp_path: Path) -> None:
     allow = ["example.net:443", "*.example.org", "127.0.0.1:8080", "10.0.0.0/8:5432"]
     [mcp]
     wait = "20s"
+    permission_wait = "1 min"
     [limits]
     exec = "5 min"
     output = "1.5 MB"
@@ -106,6 +108,7 @@ def test_every_setting_can_be_set_in_the_user_file(tmp_path: Path) -> None:
         "model": "anthropic:a",
         "preview": "never",
         "ask.empty_preview": "ask",
+        "ask.expire": "12 h",
         "profile": "restricted",
         "tools.enable": ("todo",),
         "tools.disable": ("exec",),
@@ -139,6 +142,7 @@ def test_every_setting_can_be_set_in_the_user_file(tmp_path: Path) -> None:
         "sandbox.environment": ("NODE_ENV", "rack_env"),
         "network.allow": ("example.net:443", "*.example.org", "127.0.0.1:8080", "10.0.0.0/8:5432"),
         "mcp.wait": "20s",
+        "mcp.permission_wait": "1 min",
         "limits.exec": "5 min",
         "limits.output": "1.5 MB",
         "limits.memory": 1 << 30,

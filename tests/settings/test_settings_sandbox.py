@@ -59,7 +59,7 @@ def test_what_is_understood_is_written_with_digits_and_a_known_unit(text: str) -
     ("written", "meant"),
     [
         ("120 sec", "120s"), ("2m", "2 min"), ("2 Minutes", "2 min"), ("120", "120s"), ("3S", "3s"),
-        (" 120s ", "120s"), ("1 Hour", "1 h"), ("1 day", None), ("soon", None), ("", None), ("-5s", None),
+        (" 120s ", "120s"), ("1 Hour", "1 h"), ("1 day", "1 d"), ("soon", None), ("", None), ("-5s", None),
         ("120S ", "120s"),
     ],
 )  # fmt: skip

@@ -35,7 +35,10 @@ UNKNOWN = [
     ('[mcp.server.a]\ncommand = "a"', "line 1: mcp.server is not a setting; did you mean mcp.servers?"),
     ('[mcpServers.a]\ncommand = "a"', "line 1: mcpServers is not a setting; did you mean mcp.servers?"),
     ('[mcp_servers.a]\ncommand = "a"', "line 1: mcp_servers is not a setting; did you mean mcp.servers?"),
-    ("[mcp.github]\nargs = []", "line 1: mcp.github is not a setting; there are mcp.wait, mcp.servers"),
+    (
+        "[mcp.github]\nargs = []",
+        "line 1: mcp.github is not a setting; there are mcp.wait, mcp.permission_wait, mcp.servers",
+    ),
     ("[tool]\nenable = []", "line 1: tool is not a setting; did you mean tools?"),
     ("[tool.x]\nenable = []", "line 1: tool is not a setting; did you mean tools?"),
     ("ignore = []", "line 1: ignore is not a setting; did you mean search.ignore?"),

@@ -15,7 +15,7 @@ MODES = ("plan", "ask", "auto", "full")
 TIMES = {"500 ms": 0.5, 1: 1, "60s": 60, "1 min": 60, "1.5 min": 90, 120: 120, "120s": 120, "10 min": 600}
 IDLE = {"1 s": 1, "30 min": 1_800, "168 h": 604_800}
 SIZES = {"16 MB": 16 << 20, "16777216 B": 16 << 20, "0.02 GB": 0.02 * 2**30, 33554432: 2**25, "64 MB": 64 << 20}
-AMOUNTS = {**TIMES, "5s": 5, **IDLE, **SIZES, "4 MB": 4 << 20, "256 MB": 256 << 20}
+AMOUNTS = {**TIMES, "5s": 5, "10s": 10, **IDLE, **SIZES, "4 MB": 4 << 20, "256 MB": 256 << 20}
 AMOUNTS |= {f"{number} GB": number << 30 for number in (1, 2, 3, 4)}
 
 
@@ -32,6 +32,7 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
     "model": one_of("anthropic:a", "openai:b"),
     "preview": one_of("when-asked", "never"),
     "ask.empty_preview": one_of("keep", "ask"),
+    "ask.expire": one_of("12 h", "7d", "1 d"),
     "profile": one_of("standard", "restricted"),
     "tools.enable": some_of("todo", "memory", "delete"),
     "tools.disable": some_of("exec", "write", "grep"),
@@ -65,6 +66,7 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
     "sandbox.environment": some_of("NODE_ENV", "RACK_ENV", "FOO"),
     "network.allow": some_of("a.example.org:443", "*.example.org", "10.0.0.0/8:80", "10.1.2.3:80"),
     "mcp.wait": one_of(*TIMES),
+    "mcp.permission_wait": one_of(*TIMES),
     "limits.exec": one_of(*TIMES),
     "limits.output": one_of(*SIZES),
     "limits.memory": one_of(*SIZES, "3 GB"),
@@ -134,6 +136,7 @@ LOOSER: dict[str, Callable[[Any, Any], bool]] = {
     "model": differs,
     "preview": later_in("never", "when-asked"),
     "ask.empty_preview": later_in("ask", "keep"),
+    "ask.expire": differs,
     "profile": later_in("restricted", "standard"),
     "tools.enable": has_more,
     "tools.disable": lacks_some,
@@ -167,6 +170,7 @@ LOOSER: dict[str, Callable[[Any, Any], bool]] = {
     "sandbox.environment": has_more,
     "network.allow": reaches_more,
     "mcp.wait": larger,
+    "mcp.permission_wait": larger,
     "limits.exec": larger,
     "limits.output": larger,
     "limits.memory": larger,

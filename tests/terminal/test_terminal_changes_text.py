@@ -10,7 +10,7 @@ from handrail.protocol.changes import Change, Preview
 from handrail.protocol.errors import ErrorInfo
 from handrail.protocol.permissions import Answer, PermissionRequest
 from handrail.protocol.results import Artifacts, Meta, ToolResult
-from handrail.terminal.changes_text import format_duration, render_changes, summarize_changes
+from handrail.terminal.changes_text import render_changes, summarize_changes
 from handrail.terminal.request_text import (
     PromptState,
     render_answer_line,
@@ -18,6 +18,7 @@ from handrail.terminal.request_text import (
     render_kept_line,
     render_request,
 )
+from handrail.terminal.screen import format_duration
 from people import a_request
 
 TRIED = "Tried in a throw-away copy: exit 0 in 1.8 s. Your files are untouched."

@@ -20,6 +20,11 @@ GRANTABLE = a_request(
 EDITS = a_request(
     command="sed -i s/a/b/ x.py", answers=("once", "session", "workspace", "edits", "deny"), grants=("sed -i",)
 )
+SEVERAL = a_request(
+    command="git add . && ruff format",
+    answers=("once", "session", "workspace", "deny"),
+    grants=("git add", "ruff format"),
+)
 LONG = a_request(command="\n".join(f"echo {number}" for number in range(100)))
 
 
@@ -36,6 +41,36 @@ def test_the_line_that_stays_says_what_was_granted(ask: Ask) -> None:
     asked = ask(GRANTABLE)
     asked.answer(b"w")
     assert "✓ You allowed ruff format src, and `ruff format` in this workspace\n" in asked.terminal.shown
+
+
+@pytest.mark.parametrize("plain", [False, True])
+def test_several_grants_are_shown_and_can_be_left_out(ask: Ask, plain: bool) -> None:
+    asked = ask(SEVERAL, plain=plain)
+    asked.until(b"s", lambda: "Stop asking in this session for:" in asked.terminal.shown)
+    assert "\n  1 [x] `git add`\n  2 [x] `ruff format`\n" in asked.terminal.shown
+    asked.until(b"1", lambda: "\n  1 [ ] `git add`\n" in asked.terminal.shown)
+    assert asked.answer(b"y") == Answer(kind="session", grants=("ruff format",))
+    assert "allowed git add . && ruff format, and `ruff format` in this session\n" in asked.terminal.shown
+
+
+def test_all_of_several_grants_are_given_unless_one_is_left_out(ask: Ask) -> None:
+    asked = ask(SEVERAL)
+    asked.until(b"w", lambda: "Stop asking in this workspace for:" in asked.terminal.shown)
+    assert asked.answer(b"y") == Answer(kind="workspace", grants=("git add", "ruff format"))
+
+
+def test_what_is_to_be_granted_can_be_cancelled_and_nothing_at_all_is_not_granted(ask: Ask) -> None:
+    asked = ask(SEVERAL)
+    asked.until(b"s", lambda: "Stop asking in this session for:" in asked.terminal.shown)
+    for key in (b"1", b"2", b"9", b"\r"):
+        asked.terminal.press(key)
+        asked.rests()
+    asked.terminal.press(b"y")
+    asked.rests()
+    assert "\n  1 [ ] `git add`\n  2 [ ] `ruff format`\n" in asked.terminal.shown
+    asked.terminal.press(b"\x1b")
+    asked.rests()
+    assert asked.answer(b"y") == Answer(kind="once")
 
 
 def test_plain_edits_are_allowed_by_a_key_where_they_are_offered(ask: Ask) -> None:
@@ -215,7 +250,7 @@ def test_the_terminal_is_as_it_was_afterwards(ask: Ask, key: bytes) -> None:
     assert termios.tcgetattr(asked.terminal.device) == asked.terminal.modes
 
 
-@pytest.mark.parametrize("how", [{"term": "dumb"}, {"term": ""}, {"plain": True}, {"environ": {"NO_COLOR": "1"}}])
+@pytest.mark.parametrize("how", [{"term": "dumb"}, {"term": ""}, {"plain": True}])
 def test_in_plain_form_nothing_steers_the_terminal_and_choices_have_numbers(ask: Ask, how) -> None:
     asked = ask(GRANTABLE, **how)
     asked.terminal.sees("\n1 or y: allow it, this once\n")

@@ -226,10 +226,11 @@ def test_the_ports_of_this_machine_are_not_reached(rail: Make, machine_port: int
 def test_a_loopback_address_is_no_host_that_an_approval_opens(rail: Make, machine_port: int) -> None:
     person = Person()
     one = rail(mode="ask", on_permission=person)
-    result = one.exec(f"curl -sS -d x http://127.0.0.1:{machine_port}/")
+    result = one.exec(f"echo x > made; curl -sS -d x http://127.0.0.1:{machine_port}/")
     [request] = person.requests
     assert "outside" not in result.content
     assert "127.0.0.1" not in (request.reason or "")
+    assert one.exec(f"curl -sS -d x http://127.0.0.1:{machine_port}/").meta.answered_by == "preview"
 
 
 def test_a_listed_address_of_this_machine_keeps_its_meaning(rail: Make, machine_port: int) -> None:

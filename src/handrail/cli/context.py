@@ -1,11 +1,10 @@
-"""The context of a command: its workspace, settings, sessions, input."""
+"""The context of a command: its workspace, settings, sessions."""
 
 import os
-import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     from handrail.state import StoredState
 
 _MAX_SHOWN_IDS = 4
-_MAX_LINE_BYTES = 64 * 1024 * 1024
 
 
 # Workspace
@@ -171,49 +169,3 @@ def match_sessions(spelled: str, workspace: str) -> list[str]:
 
 def describe_candidates(spelled: str, ids: list[str]) -> str:
     return f"{spelled[:80]!r} may be {', '.join(ids[:_MAX_SHOWN_IDS])}{' …' if len(ids) > _MAX_SHOWN_IDS else ''}"
-
-
-# Input
-
-
-def read_json_argument(text: str) -> Any:
-    """Decodes the arguments of a tool. `-` reads them from stdin."""
-    data = _read_stdin() if text == "-" else os.fsencode(text)
-    if not data.strip():
-        raise CommandFailed("the arguments are empty; without any, pass {}. Nothing was run.")
-    try:
-        return msgspec.json.decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        example = """'{"path": "README.md"}'"""
-        raise CommandFailed(
-            f"the arguments are not JSON: {error}. Nothing was run. Write them as one object: {example}"
-        ) from None
-
-
-def read_stdin_lines() -> Iterator[bytes | None]:
-    """The lines of stdin as they come. None stands for a line that is too long."""
-    stdin = _open_stdin("the lines", "waiting for one JSON object a line; end with Ctrl-D")
-    while line := stdin.readline(_MAX_LINE_BYTES):
-        if line.endswith(b"\n") or len(line) < _MAX_LINE_BYTES:
-            yield line.removesuffix(b"\n")
-        else:
-            while line and not line.endswith(b"\n"):
-                line = stdin.readline(_MAX_LINE_BYTES)
-            yield None
-
-
-def _read_stdin() -> bytes:
-    stdin = _open_stdin("the arguments", "waiting for the arguments as JSON; end with Ctrl-D")
-    data = stdin.read(_MAX_LINE_BYTES + 1)
-    if len(data) > _MAX_LINE_BYTES:
-        raise CommandFailed("the arguments are larger than 64 MiB. Nothing was run.")
-    return data
-
-
-def _open_stdin(content: str, note: str) -> BinaryIO:
-    """`note`: what a person at a terminal reads meanwhile."""
-    if sys.stdin is None:
-        raise CommandFailed(f"{content} cannot be read: stdin is closed. Nothing was run.")
-    if sys.stdin.isatty():
-        print_note(note)
-    return sys.stdin.buffer

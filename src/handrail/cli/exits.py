@@ -6,6 +6,7 @@ USAGE = 2
 WAITING = 3
 INFRASTRUCTURE = 4
 LIMIT = 5
+NOT_RUN = 125  # as with env: other codes are those of the command
 INTERRUPTED = 130
 
 

@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterable
 from datetime import datetime
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from handrail.cli.exits import FAILED
 from handrail.cli.output import can_show, print_json, warn
@@ -48,10 +48,11 @@ def build_event_row(event: Event | BrokenEvent) -> tuple[str, str, str, str]:
     """The number, time, kind and subject of an event."""
     if isinstance(event, BrokenEvent):
         return str(event.seq), "–", event.kind, truncate(f"cannot be read: {event.problem}", 100)
-    return str(event.seq), format_time(event.time), get_event_kind(event), truncate(_describe_event(event), 100)
+    return str(event.seq), format_time(event.time), get_event_kind(event), truncate(describe_event(event), 100)
 
 
-def _describe_event(event: Event) -> str:
+def describe_event(event: Event) -> str:
+    """The subject of an event, in words."""
     if isinstance(event, ToolEvent):
         return f"{event.label}{_describe_call_event(event)}"
     if isinstance(event, Display):
@@ -84,6 +85,30 @@ def _describe_call_event(event: ToolEvent) -> str:
             return f": {', '.join(f'{one.action} {one.path}' for one in event.change.changes)}{number}"
         case _:
             return ""
+
+
+def describe_subject(name: str, args: object) -> str:
+    """The subject of a call, from its arguments."""
+    given: dict[str, Any] = cast("dict[str, Any]", args) if isinstance(args, dict) else {}
+
+    def text(key: str) -> str:
+        return value if isinstance(value := given.get(key), str) else ""
+
+    where = f" in {text('path')}" if text("path") not in {"", "."} else ""
+    match name:
+        case "grep":
+            return f'"{text("pattern")}"{where}'
+        case "find":
+            return f"{text('pattern')}{where}"
+        case "exec":
+            return text("command")
+        case "process":
+            return f"{text('action')} {text('sessionId')}".strip()
+        case "ls":
+            return text("path") or "."
+        case _:
+            values = (text(key) for key in ("path", "name", "question", "title", "command", "pattern"))
+            return next(filter(None, values), "")
 
 
 def describe_unasked(by: str, *, changed: bool) -> str:

@@ -34,6 +34,8 @@ def run(words: list[str]) -> int:
 
 
 def _run(words: list[str]) -> int:
+    if words and words[0] == "help":
+        words = [word for word in words[1:] if word not in {"-h", "--help"}] + ["--help"]
     group = words[0] if words and is_group(words[0]) else ""
     rest = words[bool(group) :]
     if not rest:
@@ -42,7 +44,7 @@ def _run(words: list[str]) -> int:
     if rest[0] in {"--help", "-h"}:
         print_out(_load_usage().render_overview(group))
         return OK
-    if words[0] == "--version":
+    if words[0] in {"--version", "version"}:
         print_out(f"handrail {VERSION}\n")
         return OK
     name, arguments = split_command(words)

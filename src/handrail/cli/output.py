@@ -9,10 +9,9 @@ from types import SimpleNamespace
 from typing import TextIO
 
 from handrail.cli.exits import INFRASTRUCTURE, CommandFailed
-from handrail.protocol.text import escape_control, measure_width, pad, to_one_line, truncate
+from handrail.protocol.text import escape_control, to_one_line, truncate
+from handrail.terminal.style import Paint, choose_paint, measure_painted, pad_painted, paint_nothing
 
-_COLOURS = {"+": "32", "-": "31", "@": "36"}
-_HEADING = "1"
 _PATIENCE_SECONDS = 1.0
 _hidden: list[bool] = []
 """Notes are hidden while it has an element."""
@@ -31,14 +30,29 @@ def write_out(text: str) -> None:
 
 
 def print_diff(text: str) -> None:
-    """Writes a unified diff to stdout, with colours on a terminal."""
-    if not _is_terminal(sys.stdout) or not _takes_colour():
+    """Writes a unified diff to stdout, with colours if stdout shows them."""
+    paint = choose_out_paint()
+    if paint is paint_nothing:
         print_out(text)
         return
-    for line in text.splitlines(keepends=True):
-        colour = _COLOURS.get(line[:1]) if not line.startswith(("---", "+++")) else _HEADING
-        shown = escape_control(line.rstrip("\n"))
-        _put(sys.stdout, lambda shown=shown, colour=colour: sys.stdout.write(_coloured(shown, colour)))
+    from handrail.terminal.changes_text import paint_diff  # noqa: PLC0415  few commands show a diff
+
+    print_painted("".join(f"{line}\n" for line in paint_diff(text.removesuffix("\n"), paint)))
+
+
+def choose_out_paint() -> Paint:
+    """The painter for stdout."""
+    return choose_paint(sys.stdout, os.environ)
+
+
+def print_painted(text: str) -> None:
+    """Writes a text to stdout that was escaped before it was painted."""
+    _write_encodable(sys.stdout, text)
+
+
+def warn_painted(text: str) -> None:
+    """Writes a line to stderr that was escaped before it was painted."""
+    _write_encodable(sys.stderr, f"{text}\n")
 
 
 def print_json(data: bytes) -> bool:
@@ -79,11 +93,11 @@ def hide_notes(hidden: bool) -> Generator[None]:
         _hidden[:] = before
 
 
-def render_table(rows: Iterable[Sequence[str]]) -> str:
-    """Renders rows in columns without borders."""
-    lines = [[to_one_line(cell) for cell in row] for row in rows]
-    widths = [max(map(measure_width, column)) for column in zip(*lines, strict=True)]
-    return "".join(f"{'  '.join(map(pad, row, widths)).rstrip()}\n" for row in lines)
+def render_table(rows: Iterable[Sequence[str]], paint_cell: Callable[[int, str], str] = lambda _, cell: cell) -> str:
+    """Renders rows in columns without borders. `paint_cell` gets the number of the column, from 0."""
+    lines = [[paint_cell(column, to_one_line(cell)) for column, cell in enumerate(row)] for row in rows]
+    widths = [max(map(measure_painted, column)) for column in zip(*lines, strict=True)]
+    return "".join(f"{'  '.join(map(pad_painted, row, widths)).rstrip()}\n" for row in lines)
 
 
 def can_show(text: str) -> bool:
@@ -95,22 +109,17 @@ def can_show(text: str) -> bool:
     return True
 
 
-def _takes_colour() -> bool:
-    return not os.environ.get("NO_COLOR") and os.environ.get("TERM", "dumb") not in {"", "dumb"}
-
-
-def _coloured(line: str, colour: str | None) -> str:
-    return f"\x1b[{colour}m{line}\x1b[0m\n" if colour else f"{line}\n"
-
-
 def _is_terminal(stream: TextIO | None) -> bool:
     return stream is not None and stream.isatty()
 
 
 def _write(stream: TextIO | None, text: str) -> None:
+    _write_encodable(stream, escape_control(text) if _is_terminal(stream) else text)
+
+
+def _write_encodable(stream: TextIO | None, shown: str) -> None:
     if stream is None:
         return  # closed by the caller
-    shown = escape_control(text) if _is_terminal(stream) else text
     try:
         _put(stream, lambda: stream.write(shown))
     except UnicodeEncodeError:

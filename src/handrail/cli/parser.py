@@ -17,18 +17,26 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "mcp": ("mcp", "Run an MCP server so that another agent can use handrail's tools."),
     "acp": ("acp", "Run as an agent in editors that support the Agent Client Protocol."),
     "call": ("call", "Run one tool call and print its result."),
+    "exec": ("shortcuts", "Run a command in the sandbox; exits with its code."),
+    "read": ("shortcuts", "Read a file, or a page of it."),
+    "edit": ("shortcuts", "Replace a text in a file."),
+    "write": ("shortcuts", "Write stdin to a file."),
+    "grep": ("shortcuts", "Search files for a regular expression."),
+    "find": ("shortcuts", "List files whose names match a glob."),
+    "ls": ("shortcuts", "List a folder."),
     "approvals": ("approvals", "List requests, questions and grants."),
     "approvals allow": ("approvals", "Approve a request and print the result."),
     "approvals deny": ("approvals", "Deny a request, with a reason."),
     "approvals reply": ("approvals", "Reply to a question of the model."),
     "approvals show": ("approvals", "Show a request with its preview."),
     "approvals retry": ("approvals", "Run the preview of a request again, or another command."),
+    "approvals clear": ("approvals", "Deny all waiting requests, or the old ones."),
     "approvals revoke": ("approvals", "Revoke a grant, or close an opened folder."),
     "tools": ("tools", "List the tools that are offered."),
     "skills": ("skills", "List skills and the tools each one may use."),
     "skills show": ("skills", "Show the tools, rules and text of a skill."),
     "schema": ("tools", "Print the JSON Schema of everything on the wire."),
-    "log": ("log", "Show the events of a session."),
+    "log": ("log", "Show the transcript of a session: prompts, answers, calls."),
     "log export": ("log", "Export the events of a session to JSONL files."),
     "sessions": ("sessions", "List stored sessions with their state and size."),
     "sessions remove": ("sessions", "Remove a session with its journal and outputs."),
@@ -59,6 +67,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     ),
     "doctor": ("doctor", "Check the installation and this machine."),
     "config": ("config", "Show every setting and rule, and where it comes from."),
+    "completion": ("completion", "Print a script that completes commands in a shell."),
     "trust": (
         "trust",
         "Trust this project's handrail.toml and .mcp.json in their current version.",
@@ -67,7 +76,20 @@ COMMANDS: dict[str, tuple[str, str]] = {
 """The module in `handrail.cli.commands` of each command, with its line of help. The dictionary `COMMANDS` of the module
 has the rest. A module is imported when one of its commands runs, or when its help is printed."""
 
-_TOOLS = ("read", "write", "edit", "find", "grep", "ls", "exec", "process", "apply_patch", "multi_edit", "delete")
+_GROUPS = {
+    "Use": "run demo exec read edit write grep find ls call mcp acp",
+    "Review": "approvals log diff undo redo sessions replay processes memory audit",
+    "Set up": "config trust doctor completion",
+    "Inspect": "tools skills schema policy help version",
+}
+"""The first words of the commands, as `handrail --help` lists them."""
+_WORDS = {
+    "policy": "Explain, test and replay what the policy decides.",
+    "help": "Explain a command, or list all of them.",
+    "version": "Print the version.",
+}
+"""Help for first words that are not in the table."""
+_TOOLS = ("process", "apply_patch", "multi_edit", "delete")
 
 
 class Command(NamedTuple):
@@ -103,6 +125,14 @@ def split_command(words: list[str]) -> tuple[str, list[str]]:
     raise CommandFailed(f"there is no {kind} {quote_text(first)}.{_suggest_command(first)} See: handrail --help")
 
 
+def list_groups() -> dict[str, dict[str, str]]:
+    """The first words of the commands with their lines of help, by the title of their group."""
+    return {
+        title: {word: COMMANDS[word][1] if word in COMMANDS else _WORDS[word] for word in words.split()}
+        for title, words in _GROUPS.items()
+    }
+
+
 def is_group(word: str) -> bool:
     """Whether a word begins several commands and is no command itself."""
     return word not in COMMANDS and bool(list_subcommands(word))
@@ -126,6 +156,7 @@ class _PlainParser:
             self._defaults[target] = False if action == "store_true" else default
         else:
             self._positional.append(target)
+            self._is_plain &= "choices" not in rest
 
     def add_mutually_exclusive_group(self) -> "_PlainParser":
         self._is_plain = False
@@ -176,7 +207,7 @@ def add_mode_option(parser: "ArgumentParser") -> None:
 
 
 def add_plain_option(parser: "ArgumentParser") -> None:
-    parser.add_argument("--plain", action="store_true", help="ask without frames, one line a choice (as with NO_COLOR)")
+    parser.add_argument("--plain", action="store_true", help="no frames, no colour, one line a choice")
 
 
 def add_workspace_option(
@@ -202,16 +233,17 @@ def _is_misnamed(name: str, words: list[str]) -> bool:
     return bool(list_subcommands(name)) and bool(words) and not words[0].startswith("-")
 
 
-def list_subcommands(name: str) -> list[str]:
-    """The commands whose first word is this."""
-    return [other for other in COMMANDS if other.startswith(f"{name} ")]
+def list_subcommands(name: str) -> dict[str, str]:
+    """The commands whose first word is this, with their lines of help."""
+    return {other: text for other, (_, text) in COMMANDS.items() if other.startswith(f"{name} ")}
 
 
 def _suggest_command(word: str) -> str:
     if word in _TOOLS:
         return f" {word} is a tool: handrail call {word} '{{…}}' (handrail tools --json has its arguments)."
-    first_words = dict.fromkeys(name.partition(" ")[0] for name in COMMANDS)
-    near = find_near(word.lower(), [*COMMANDS, *first_words])
+    seconds = {name.partition(" ")[2]: name for name in reversed(COMMANDS) if " " in name}
+    near = seconds.get(word) or find_near(word.lower(), " ".join(_GROUPS.values()).split())
+    near = near or seconds.get(find_near(word.lower(), [*seconds]) or "")
     return f" Did you mean {near}?" if near else ""
 
 

@@ -11,7 +11,15 @@ from typing import Any, NoReturn
 
 from handrail.cli.exits import INFRASTRUCTURE, INTERRUPTED, OK, USAGE, CommandFailed
 from handrail.cli.output import print_out
-from handrail.cli.parser import COMMANDS, Command, add_common_options, find_near, list_subcommands, load_command
+from handrail.cli.parser import (
+    COMMANDS,
+    Command,
+    add_common_options,
+    find_near,
+    list_groups,
+    list_subcommands,
+    load_command,
+)
 from handrail.protocol.text import quote_text
 
 _EXITS = {
@@ -55,14 +63,19 @@ def render_overview(group: str = "") -> str:
         (
             "Tools for coding agents that you can watch, check and take back.\n",
             "usage: handrail COMMAND [options]\n",
-            "commands:",
-            *_render_commands(list(COMMANDS)),
-            "\nexamples:",
+            *(line for title, rows in list_groups().items() for line in (f"{title}:", *_render_commands(rows), "")),
+            "examples:",
             "  handrail demo",
             "  handrail run 'fix the failing test' --model anthropic:NAME",
-            "\nhandrail COMMAND --help explains one; handrail --version says which this is.\n",
+            "\nhandrail help COMMAND explains a command and lists the commands below it.\n",
         )
     )
+
+
+def list_option_names(name: str) -> list[str]:
+    """The long options of a command."""
+    parser = _build_parser(name, load_command(name))
+    return [option for option in parser._option_string_actions if option.startswith("--")]  # noqa: SLF001
 
 
 def parse_number(least: int, most: int | None = None) -> Callable[[str], int]:
@@ -142,9 +155,9 @@ def _build_parser(name: str, command: Command) -> _Parser:
     return parser
 
 
-def _render_commands(names: list[str]) -> list[str]:
-    width = max(map(len, names))
-    return [_format_hanging(f"  {name:<{width}}  ", COMMANDS[name][1]) for name in names]
+def _render_commands(rows: dict[str, str]) -> list[str]:
+    width = max(map(len, rows))
+    return [_format_hanging(f"  {name:<{width}}  ", text) for name, text in rows.items()]
 
 
 def _format_hanging(head: str, text: str) -> str:

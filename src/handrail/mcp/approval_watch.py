@@ -11,8 +11,6 @@ from handrail.mcp.calls import ClientCalls, UnansweredCall
 from handrail.protocol.text import to_one_line, truncate
 from handrail.terminal.request_text import describe_subject
 
-WAIT_SECONDS = 45.0
-"""How long a client waits. Many give up after 60."""
 POLL_SECONDS = 0.1
 _REMIND_SECONDS = 5.0
 _FULL_POLLS = 10

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 KEPT_FOR = timedelta(days=1)
 """How long the result of a parked call stays for the same call."""
 _ASKING = frozenset(("PERMISSION_REQUIRED", "UNAVAILABLE"))
-_AGAIN = "Then repeat the same call, with the same arguments, to get the result."
+_AGAIN = "After that, repeat the call with the same arguments to get its result."
 _UNDER_WAY = "The person answered, and the call runs now. Make the same call again: it gives the result."
 
 
@@ -122,7 +122,7 @@ class ClientCalls:
             return ParkedCall(call.interim)
         reason = error.message if call.requests else "The question waits for a reply; there is no result yet."
         commands = self.describe_answer_commands(call)
-        message = f"{reason} The user answers with: {commands}. {_AGAIN}"
+        message = f"{reason} Only the user can answer: {commands}. {_AGAIN}"
         return ParkedCall(replace(call.interim, content=message, error=replace(error, message=message)))
 
     def describe_answer_commands(self, call: UnansweredCall) -> str:
@@ -208,9 +208,12 @@ class ClientCalls:
         return None
 
     def _is_useful(self, found: ToolResult[Any] | UnansweredCall) -> bool:
-        """A result counts for a day. A request counts if the command would get the same variables here."""
+        """A result counts for a day, unless its request expired. A request counts if the command would get the same
+        variables here."""
         if isinstance(found, UnansweredCall):
             return not any(self.rail.would_differ(request.environment) for request in found.requests)
+        if self.deferred.has_expired(found.tool_call_id):
+            return False
         ended = self.deferred.find_end_time(found.tool_call_id)
         return ended is not None and datetime.now(UTC) - ended < KEPT_FOR
 

@@ -15,6 +15,7 @@ from handrail.protocol.errors import UsageError
 from handrail.protocol.permissions import Answer, AnswerKind, PermissionRequest, Question, Reply
 from handrail.protocol.text import escape_control, to_one_line
 from handrail.protocol.wire import escape_surrogates
+from handrail.terminal.changes_text import render_diff_lines
 from handrail.terminal.request_text import (
     MAX_DIFF_LINES,
     describe_answers,
@@ -111,9 +112,11 @@ def _list_answers(request: PermissionRequest, complete: bool) -> dict[AnswerKind
 def _build_message(request: PermissionRequest) -> tuple[str, bool]:
     """The message, and whether it is complete. A request that is too long to be shown cannot be approved here."""
     head = [render_title(request), *([_TRIED_AGAIN] if request.revision else [])]
-    end = (describe_question(request), _ELSEWHERE)
-    for lines in _DIFF_LINES:
-        message = "\n".join((*head, *render_request(request, width=None, diff=lines), *end))
+    end, preview = (describe_question(request), _ELSEWHERE), request.preview
+    has_run = preview is not None and preview.kind == "run" and bool(preview.text.strip())
+    for lines in (*_DIFF_LINES, 0) if has_run else _DIFF_LINES:
+        diff = ("", *render_diff_lines(preview, None, lines), "") if has_run and lines and preview is not None else ()
+        message = "\n".join((*head, *render_request(request, width=None, diff=lines), *diff, *end))
         if len(message) <= MAX_FORM_CHARS:
             return message, True
     excerpt = "\n".join(render_request(request, width=None, diff=0))[:_MAX_EXCERPT_CHARS]

@@ -173,9 +173,11 @@ class Answer(Wire, frozen=True):
     """Why not. The model reads it."""
     revision: int | None = None
     """The revision of the request. Absent: the first one. A denial counts for all revisions."""
-    by: Literal["preview", "grant"] | None = None
+    by: Literal["preview", "grant", "expiry"] | None = None
     """`preview`: the preview changed nothing, or only caches. `grant`: the grant for plain edits covers the preview.
-    Absent: a person answered."""
+    `expiry`: nobody waited for the answer any more. Absent: a person answered."""
+    grants: tuple[str, ...] = ()
+    """What `session` and `workspace` grant, of the request's `grants`. Absent: all of them."""
 
     @property
     def approves(self) -> bool:

@@ -1,18 +1,22 @@
 """Approvals: how a parked batch gets its answers."""
 
+import os
 from collections.abc import Callable
 from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from typing import Any, Literal, NamedTuple, Protocol
 
 from msgspec.structs import replace
 
+from handrail.changes.history import History
 from handrail.protocol.calls import Done, Parked, ToolCall
 from handrail.protocol.errors import StoreError, UsageError
-from handrail.protocol.events import Notice, ToolCallQuestionRequired
+from handrail.protocol.events import Notice, ToolCallQuestionRequired, ToolCallStart
 from handrail.protocol.permissions import (
     Answer,
     AnswerKind,
     ApproverReply,
+    InboxRequest,
     PermissionRequest,
     Question,
     Reply,
@@ -27,9 +31,19 @@ from handrail.runtime.pending_call import PendingCall, drop_preview, load_call
 from handrail.runtime.recovery import recover
 from handrail.runtime.results import build_answer_event, build_result, require_result, restore_audit_record
 from handrail.runtime.session import Session
-from handrail.store.approvals import save_answer
-from handrail.store.inbox import StoredRequest, find_answer, find_pending_question
+from handrail.state import open_journal
+from handrail.store.approvals import list_abandoned_calls, list_batch_calls, save_answer
+from handrail.store.inbox import (
+    Inbox,
+    StoredRequest,
+    find_answer,
+    find_last_request,
+    find_pending_question,
+    find_stored_request,
+)
 from handrail.store.journal import DuplicateCallError
+from handrail.store.runner import is_in_use
+from handrail.store.state_dir import StateFolder
 from handrail.tools.companions.question import build_no_reply_error, build_reply_output
 
 OnPermission = Callable[[PermissionRequest], Answer | AnswerKind | None] | Literal["park"]
@@ -71,6 +85,7 @@ def ask_for_batch(
     session: Session, calls: tuple[ToolCall, ...], parked: Parked, find_approver: Callable[[], Approver | None]
 ) -> Done | Parked:
     """Asks about a parked batch until it is done or a request is left for later."""
+    _replace_twins(session, calls, parked)
     outcome: Done | Parked = parked
     while isinstance(outcome, Parked) and outcome.requests and (approver := find_approver()) is not None:
         answered = ask_in_turn(session, outcome, approver)
@@ -193,6 +208,11 @@ def _check_answer(request: PermissionRequest, answer: Answer) -> None:
     if answer.kind not in request.answers:
         can = " or ".join(request.answers)
         raise UsageError(f"this request can be answered with {can}, not with {render_value(answer.kind)}")
+    if other := [name for name in answer.grants if name not in request.grants]:
+        offered = " or ".join(map(render_value, request.grants)) or "nothing"
+        raise UsageError(f"this request offers to grant {offered}, not {render_value(other[0])}")
+    if answer.grants and answer.kind not in {"session", "workspace"}:
+        raise UsageError(f"the answer {answer.kind} grants no class of commands; say session or workspace")
     if answer.kind != "deny" and (answer.revision or 0) != request.revision:
         reason = f"the request {request.id} was tried again since, and shows something else now"
         raise UsageError(f"{reason}. Look at it, then answer that revision: revision={request.revision}")
@@ -229,6 +249,54 @@ def _claim_again(session: Session, request: PermissionRequest, answer: Answer) -
     if found is None or found[1].kind != answer.kind:
         return None
     return claim_batch(session, request.batch_id) or None
+
+
+# Requests that nobody waits for
+
+
+def expire_requests(state: StateFolder, workspace: str | None, seconds: float) -> int:
+    """Denies the requests of a workspace, or of all, that are older than this and whose sessions no process has open.
+    Returns their number."""
+    before, expired = datetime.now(UTC) - timedelta(seconds=seconds), 0
+    answer = Answer(kind="deny", reason="it expired", by="expiry")
+    for waiting in Inbox(state, workspace).list_requests():
+        preview = waiting.request.preview
+        asked = max(waiting.time, preview.time) if preview is not None and preview.time is not None else waiting.time
+        with suppress(StoreError, OSError):  # maybe another user's, or on a full disk: the next time
+            expired += asked < before and not is_in_use(waiting.folder) and deny_stored_request(waiting, answer)
+    return expired
+
+
+def deny_stored_request(waiting: InboxRequest, answer: Answer) -> bool:
+    """Denies a request without opening its session. Nothing of its batch runs: its calls get their results when the
+    session goes on. False if it was answered before."""
+    with open_journal(waiting.folder, "crash") as journal:
+        stored = find_stored_request(journal.database, waiting.request.id)
+        if stored is None or stored.answered:
+            return False
+        event = build_answer_event(stored.request, answer)
+        if save_answer(journal, stored, answer, event, new="ready") is None:
+            return False
+    if stored.request.preview_id is not None:
+        History(os.path.join(os.path.dirname(waiting.folder), ".changes")).previews.drop(stored.request.preview_id)
+    return True
+
+
+def _replace_twins(session: Session, calls: tuple[ToolCall, ...], parked: Parked) -> None:
+    """Denies the older request about the same call, if the process that made it has ended."""
+    if len(calls) != 1 or not parked.requests:
+        return
+    journal, new = session.journal, calls[0]
+    for old in list_abandoned_calls(journal, session.folder):
+        start, request = journal.event(old.start_seq), find_last_request(journal.database, old.id)
+        if old.batch_id == parked.batch_id or not isinstance(start, ToolCallStart) or request is None:
+            continue
+        is_alone = list_batch_calls(journal.database, old.batch_id) == [old.id]
+        if is_alone and not request.edited and (start.tool_call_name, start.args) == (new.name, new.args):
+            stored = permission_request.load_request(session, request.id)
+            answer = Answer(kind="deny", reason="the same call came again", by="expiry")
+            if not stored.answered and (claimed := _save_answer(session, stored, answer)):
+                run_claimed(session, claimed)
 
 
 # Replies to questions of the model

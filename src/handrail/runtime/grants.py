@@ -67,7 +67,7 @@ class Grants:
         scope = _SCOPES.get(given.kind)
         if scope is None:
             return
-        for command in (StandingGrant.EDITS,) if given.kind == "edits" else request.grants:
+        for command in (StandingGrant.EDITS,) if given.kind == "edits" else given.grants or request.grants:
             # The id is the same for the same answer, and nobody can guess it.
             digest = hashlib.sha256(f"{request.id} {command}".encode()).hexdigest()[:12]
             grant = StandingGrant(

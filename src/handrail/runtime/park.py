@@ -171,6 +171,9 @@ def _apply_answer(session: Session, pending: PendingCall) -> None:
     request, answer = pending.request, pending.answer
     if request is None or answer is None:
         return
+    if answer.by == "expiry":
+        message = f"Nobody answered the permission request: {answer.reason}. Nothing ran."
+        raise ToolError("PERMISSION_DENIED", f"{message} Make the call again if you still need it.")
     if answer.kind == "deny":
         reason = f': "{answer.reason}"' if answer.reason else ""
         raise ToolError("PERMISSION_DENIED", f"The person refused{reason}. Nothing ran. Do not repeat this call.")

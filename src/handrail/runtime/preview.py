@@ -3,6 +3,7 @@
 import os
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import partial
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -12,6 +13,7 @@ from handrail.changes.overlay.changes import read_preview_configs
 from handrail.changes.overlay.previews import load_preview
 from handrail.policy.parse import parse_command, parse_fact
 from handrail.policy.verdict import build_change_refusal
+from handrail.protocol.calls import ToolCall
 from handrail.protocol.changes import Preview
 from handrail.protocol.decisions import CommandFact, Decision, DecisionPart, Mode
 from handrail.protocol.errors import StoreError, ToolError
@@ -110,11 +112,18 @@ def _preview_command(session: Session, pending: PendingCall, base: "list[_Simula
 def _run_preview(session: Session, pending: PendingCall, base: "list[_SimulatedChange]") -> Preview | None:
     if pending.tool.preview is None:
         return None
-    context = replace(build_context(session, pending), metadata=_ignore_metadata)
+    report = partial(_report_output, session, pending.call)
+    report(output="")
+    context = replace(build_context(session, pending), metadata=report)
     if isinstance(context, CommandContext):
         context = replace(context, earlier_changes=tuple(change.examined for change in base))
     preview = pending.tool.preview(context, pending.arguments)
     return replace(preview, time=preview.time or datetime.now(UTC))
+
+
+def _report_output(session: Session, call: ToolCall, /, output: str | None = None, **_: object) -> None:
+    for listener in session.preview_listeners:
+        listener(call, output or "")
 
 
 def _ignore_metadata(**_: object) -> None:

@@ -232,7 +232,7 @@ def _build_success(session: Session, pending: PendingCall, output: Output) -> To
     if output.kept is not None and "output" not in stored:
         warnings = (*warnings, _NOT_STORED)
     undo = output.changes.number if output.changes is not None else None
-    by = pending.answer.by if pending.answer is not None else None
+    by = pending.answer.by if pending.answer is not None and pending.answer.by != "expiry" else None
     return ToolResult(
         tool_call_id=pending.call.tool_call_id,
         name=pending.name,

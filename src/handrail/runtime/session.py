@@ -11,6 +11,7 @@ import msgspec
 from handrail.changes.history import History
 from handrail.changes.recorder import Recorder
 from handrail.policy.config import PolicyConfig
+from handrail.protocol.calls import ToolCall
 from handrail.protocol.errors import StoreError, UsageError
 from handrail.protocol.events import Warning as WarningEvent
 from handrail.protocol.permissions import Scope
@@ -143,6 +144,8 @@ class Session(msgspec.Struct, kw_only=True, eq=False):
     notes: str
     """The folder of the notes about the workspace."""
     crashes: Callable[[], str]
+    preview_listeners: list[Callable[[ToolCall, str], None]] = []
+    """Get a call and new output of its preview."""
     characters: int = 30_000
     batch_characters: int = 100_000
     repair: str | None = None

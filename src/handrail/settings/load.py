@@ -97,6 +97,7 @@ def _merge(
     return LoadedSettings(
         settings=Settings.from_values(_expand_home(merge.values, environ)),
         sources=merge.sources,
+        lines=merge.lines,
         rules=tuple(merge.rules),
         servers=merge.servers,
         servers_fixed=managed.servers is not None,

@@ -65,6 +65,8 @@ class LoadedSettings(msgspec.Struct, frozen=True, kw_only=True):
     settings: Settings
     sources: dict[str, str]
     """The source of every dotted key."""
+    lines: Mapping[str, int | None] = {}
+    """The line of a dotted key in the file that is its source, as far as it is known."""
     rules: "tuple[Rule, ...]" = ()
     servers: "Mapping[str, ServerTable]" = {}
     """Other MCP servers that the settings files name. `.mcp.json` may add to them (`mcp_json`)."""
@@ -81,11 +83,12 @@ class LoadedSettings(msgspec.Struct, frozen=True, kw_only=True):
 class Merge:
     """The merged values with their sources, the rules, the servers, and what was ignored."""
 
-    __slots__ = ("ignored", "rules", "servers", "sources", "values")
+    __slots__ = ("ignored", "lines", "rules", "servers", "sources", "values")
 
     def __init__(self) -> None:
         self.values = dict(DEFAULTS)
         self.sources = dict.fromkeys(DEFAULTS, "default")
+        self.lines: dict[str, int | None] = {}
         self.rules: list[Rule] = []
         self.servers: dict[str, ServerTable] = {}
         self.ignored: list[IgnoredSetting] = []
@@ -107,7 +110,7 @@ class Merge:
                 )
             self.values[key] = held
             if _is_same(held, value):
-                self.sources[key] = layer.source
+                self._set_source(key, layer)
             elif not _is_same(held, chosen):
                 self.sources[key] = f"{layer.source} and {source}"
         self.rules[:0] = layer.rules
@@ -129,7 +132,11 @@ class Merge:
             if not _is_same(held, value):
                 yield _build_ignored_value(layer, key, value, held, below, source)
             if _is_same(held, value) or held != below:
-                self.values[key], self.sources[key] = held, layer.source
+                self.values[key] = held
+                self._set_source(key, layer)
+
+    def _set_source(self, key: str, layer: Layer) -> None:
+        self.sources[key], self.lines[key] = layer.source, layer.lines.get(key)
 
     def _put_rules(self, layer: Layer) -> Iterator[IgnoredSetting]:
         for rule in layer.rules:

@@ -23,7 +23,7 @@ from handrail.settings.declaration import (
     pick_smaller,
     unite,
 )
-from handrail.settings.units import Size, Time
+from handrail.settings.units import AmountRange, Size, Time
 
 ClientRoots = Literal["ignore", "read-only", "writable"]
 SearchEngine = Literal["auto", "ripgrep", "python"]
@@ -48,12 +48,21 @@ _ModelName = Annotated[str, Meta(pattern=r"\A[!-~]{1,200}\Z")]
 """A provider and its name for a model: `anthropic:claude-…`. Only the provider knows whether it exists."""
 
 
+_EXPIRY = AmountRange("time", "1 min", "365 d", '"12 h" or "7d"')
+
+
 class _Ask(Section, frozen=True, kw_only=True):
     empty_preview: Annotated[
         Literal["keep", "ask"],
         Field("Whether a command needs approval if its preview changed nothing."),
         Field(merge=pick_first("ask", "keep")),
     ] = "keep"
+    # The inbox is the user's, so no project decides this.
+    expire: Annotated[
+        Time,
+        Field("How long a request waits after its process ended, before it is denied.", loosened_by=USER_SOURCES),
+        Field(allowed=_EXPIRY.allowed, amount=_EXPIRY),
+    ] = "7d"
 
 
 class Tools(Section, frozen=True, kw_only=True):
@@ -223,12 +232,14 @@ class NetworkSettings(Section, frozen=True, kw_only=True):
 
 
 _WAIT = "How long a session waits for other MCP servers to start before it goes on without them."
+_PERMISSION_WAIT = "How long a call of an MCP client without forms waits for an answer from elsewhere."
 
 
 class _Mcp(Section, frozen=True, kw_only=True):
-    """Other MCP servers. Their tables are in `LoadedSettings.servers`."""
+    """MCP in both directions. The tables of other servers are in `LoadedSettings.servers`."""
 
     wait: Annotated[Time, declare_time(_WAIT, "100 ms", "10 min", '"5s"')] = "5s"
+    permission_wait: Annotated[Time, declare_time(_PERMISSION_WAIT, "100 ms", "10 min", '"45s"')] = "10s"
 
 
 _EXEC = "How long a command may take whose call names no time."

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import msgspec
 
-SECONDS = {"ms": 0.001, "s": 1, "min": 60, "h": 3600}
+SECONDS = {"ms": 0.001, "s": 1, "min": 60, "h": 3600, "d": 86_400}
 BYTES = {"B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "TB": 1 << 40}
 """1 MB is 1024 × 1024 bytes, as in programs that show memory."""
 
@@ -20,6 +20,7 @@ _OTHER_SECONDS = {
     **dict.fromkeys(("sec", "secs", "second", "seconds"), "s"),
     **dict.fromkeys(("m", "mins", "minute", "minutes"), "min"),
     **dict.fromkeys(("hr", "hrs", "hour", "hours"), "h"),
+    **dict.fromkeys(("day", "days"), "d"),
 }
 _OTHER_BYTES = {"byte": "B", "bytes": "B"} | {
     other: unit for unit in BYTES for other in (unit[0].lower(), unit.lower(), f"{unit[0].lower()}ib")

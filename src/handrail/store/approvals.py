@@ -19,6 +19,7 @@ from handrail.store.inbox import (
     Inbox,
     StoredRequest,
     answer_request,
+    find_answer,
     find_last_request,
     has_pending_requests,
     insert_request,
@@ -26,7 +27,15 @@ from handrail.store.inbox import (
     list_pending_requests,
     swap_request,
 )
-from handrail.store.journal import CallContext, DuplicateCallError, PendingEvent, SessionJournal, find_call, list_calls
+from handrail.store.journal import (
+    CallContext,
+    DuplicateCallError,
+    OpenCall,
+    PendingEvent,
+    SessionJournal,
+    find_call,
+    list_calls,
+)
 from handrail.store.runner import is_dead
 from handrail.store.state_dir import StateFolder
 
@@ -98,18 +107,19 @@ def replace_request(journal: SessionJournal, stored: StoredRequest, new: Permiss
 
 
 def save_answer(
-    journal: SessionJournal, stored: StoredRequest, answer: Answer, event: PendingEvent
+    journal: SessionJournal, stored: StoredRequest, answer: Answer, event: PendingEvent, *, new: str = "claimed"
 ) -> list[str] | None:
     """Stores the answer to a request. None if it was answered or replaced before.
 
     With the last answer of a batch this runner claims the batch in the same transaction. Then its calls are returned.
+    `new="ready"` leaves the batch to the next runner instead.
     """
     calls: list[str] = []
 
     def update(_first: int) -> None:
         if not answer_request(journal.database, stored, answer):
             raise _AnsweredError
-        calls[:] = _claim_answered(journal, stored.request.batch_id)
+        calls[:] = _claim_answered(journal, stored.request.batch_id, new)
 
     try:
         journal.write((event,), update)
@@ -118,12 +128,19 @@ def save_answer(
     return calls
 
 
-def _claim_answered(journal: SessionJournal, batch_id: str) -> list[str]:
+def _claim_answered(journal: SessionJournal, batch_id: str, new: str) -> list[str]:
     database = journal.database
     if has_pending_requests(database, batch_id) or database.execute(_TAKE_BATCH, (batch_id,)).rowcount != 1:
         return []
-    journal.claim_calls(batch_id, "parked")
+    journal.claim_calls(batch_id, "parked", new=new)
     return list_batch_calls(database, batch_id)
+
+
+def list_abandoned_calls(journal: SessionJournal, folder: str) -> list[OpenCall]:
+    """The parked calls whose runner is dead and that no live client holds."""
+    holders: dict[str, str | None] = dict(journal.database.rows("SELECT call_id, holder FROM left_call"))
+    calls = [call for call in list_calls(journal.database, "parked") if is_dead(folder, call.runner)]
+    return [call for call in calls if (holder := holders.get(call.id)) is None or is_dead(folder, holder)]
 
 
 def list_batch_calls(database: Database, batch_id: str) -> list[str]:
@@ -224,6 +241,11 @@ class DeferredCalls:
             tuple(request for request in requests if request.tool_call_id == call_id),
             tuple(question for question in questions if question.tool_call_id == call_id),
         )
+
+    def has_expired(self, call_id: str) -> bool:
+        """Whether handrail denied the call because nobody waited for it any more."""
+        found = find_answer(self._database, call_id)
+        return found is not None and found[1].by == "expiry"
 
     def find_end_time(self, call_id: str) -> datetime | None:
         """The time of a call's result. None if it has none."""

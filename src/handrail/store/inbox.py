@@ -228,6 +228,8 @@ def _list_waiting(journal: SessionJournal, folder: str, workspace: str | None) -
         is_run = call.state == "claimed" and not is_dead(folder, call.runner)
         if is_run or (answer is not None and call.state not in {"ready", "claimed"}):
             continue
+        if answer is not None and call.state == "ready" and _is_denial(answer):
+            continue  # its call gets the result when the session goes on
         start, context = journal.event(call.start_seq), journal.context(call.start_seq)
         tools = _list_tools(journal, call.batch_id)
         if isinstance(start, BrokenEvent) or context is None or tools is None:
@@ -243,6 +245,12 @@ def _list_waiting(journal: SessionJournal, folder: str, workspace: str | None) -
                 environment=_find_environment(journal.database, call.batch_id),
                 answer=None if answer is None else decode_json(answer, Answer),
             )
+
+
+def _is_denial(data: bytes) -> bool:
+    with suppress(*UNREADABLE):
+        return decode_json(data, Answer).kind == "deny"
+    return False
 
 
 def _list_tools(journal: SessionJournal, batch_id: str) -> tuple[str, ...] | None:

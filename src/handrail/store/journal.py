@@ -48,7 +48,7 @@ _OPEN_CALLS = "SELECT id, batch_id, runner, state, start_seq FROM call"
 _SET_STATE = "UPDATE call SET state = ?, runner = ? WHERE id = ?"
 _PARK_STARTED = "UPDATE call SET state = 'parked' WHERE id = ? AND state = 'started' AND runner = ?"
 _PARK_CLAIMED = "UPDATE call SET state = 'parked' WHERE batch_id = ? AND state = 'claimed' AND runner = ?"
-_CLAIM = "UPDATE call SET state = 'claimed', runner = ? WHERE batch_id = ? AND state = ?"
+_CLAIM = "UPDATE call SET state = ?, runner = ? WHERE batch_id = ? AND state = ?"
 _RELEASE = "UPDATE call SET state = 'ready' WHERE runner = ? AND state = 'claimed' AND batch_id = coalesce(?, batch_id)"
 _ENDS = "kind IN ('tool_call.end', 'tool_call.error')"
 _EVENTS = "SELECT seq, kind, data FROM event"
@@ -404,9 +404,9 @@ class SessionJournal:
         self.database.execute(_PARK_CLAIMED, (batch_id, self.runner))
         return True
 
-    def claim_calls(self, batch_id: str, state: str) -> bool:
+    def claim_calls(self, batch_id: str, state: str, *, new: str = "claimed") -> bool:
         """Claims the calls of a batch that are in a state, within a transaction. Returns whether there were any."""
-        return self.database.execute(_CLAIM, (self.runner, batch_id, state)).rowcount > 0
+        return self.database.execute(_CLAIM, (new, self.runner, batch_id, state)).rowcount > 0
 
     def release_claims(self, runner: str, batch_id: str | None = None) -> None:
         """Makes the calls ready that a runner claimed and did not begin, of one batch or of all."""

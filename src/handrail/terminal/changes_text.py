@@ -4,19 +4,22 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
+from handrail.edit.diff_parser import parse_hunk_range
 from handrail.policy.changeset import collect_moved_paths, find_repository, is_deletion
-from handrail.protocol.changes import PREVIEW_GONE, Action, Change, ChangeSet, PreviewRun
+from handrail.protocol.changes import PREVIEW_GONE, Action, Change, ChangeSet, Preview, PreviewRun
 from handrail.protocol.permissions import PermissionRequest
 from handrail.protocol.records import format_age
 from handrail.protocol.results import OVERLAY_TIER
 from handrail.protocol.text import (
+    escape_control,
     escape_exact_line,
     measure_width,
     pad,
     to_one_line,
     truncate,
-    wrap,
 )
+from handrail.terminal.screen import format_duration
+from handrail.terminal.style import Paint, Style, measure_painted, pad_painted, paint_nothing, wrap_painted
 from handrail.tools.exec.result import describe_changes, describe_exit, describe_git_files
 
 MAX_FILE_ROWS = 10
@@ -37,6 +40,7 @@ _JUST_NOW = timedelta(seconds=10)
 _LETTERS: dict[Action, str] = {"created": "A", "deleted": "D", "renamed": "R"}
 _VERBS: dict[Action, str] = {"created": "adds", "deleted": "deletes", "renamed": "renames"}
 _MIN_TWO_COLUMN_WIDTH = 96
+_DIFF_STYLES: dict[str, Style] = {"+": "added", "-": "removed"}
 _MAX_ALIGNED_NAME = 48
 """A longer name is not aligned with: the counts of the others would be far from their names."""
 _INDENT = "  "
@@ -55,21 +59,27 @@ def render_preview_run(
     again: str = AGAIN,
     plain: bool = False,
     most: int | None = MAX_FILE_ROWS,
+    paint: Paint = paint_nothing,
 ) -> Iterator[str]:
     """The end, changes and output of a preview. Without a preview: why, and the effect of an approval."""
     run = request.preview.tried if request.preview is not None else None
     if run is None:
         yield _describe_missing_preview(request)
         return
-    end = _describe_end(run) if not outdated else f"{describe_outdated(outdated, again)} {_UNTOUCHED}"
+    end = _describe_end(run, paint) if not outdated else f"{describe_outdated(outdated, again)} {_UNTOUCHED}"
     yield f"{end} {describe_preview_age(request)}".rstrip()
-    yield from render_changes(run, width, plain=plain, most=most)
+    yield from render_changes(run, width, plain=plain, most=most, paint=paint)
     yield from (f"! Cannot be kept: {to_one_line(path)}" for path in run.unkept)
     yield _describe_output(run)
 
 
 def render_changes(
-    run: PreviewRun, width: int | None, *, plain: bool = False, most: int | None = MAX_FILE_ROWS
+    run: PreviewRun,
+    width: int | None,
+    *,
+    plain: bool = False,
+    most: int | None = MAX_FILE_ROWS,
+    paint: Paint = paint_nothing,
 ) -> list[str]:
     """The files that would change, in at most `most` rows: the most harmful first, changes of layout last.
 
@@ -80,7 +90,7 @@ def render_changes(
     if not listed and not repositories:
         return [f"Would change {format_file_count(run.files)}."]
     git_files = sum(repositories.values())
-    rows, shown = _render_rows(listed, width, most, plain=plain)
+    rows, shown = _render_rows(listed, width, most, plain=plain, paint=paint)
     folders = sum(change.kind == "folder" for change in listed)
     total = max(len(listed), run.files - _count_renames(run) - git_files + folders)
     heading = [_quote_path(folder) for folder in repositories]
@@ -90,6 +100,36 @@ def render_changes(
         heading.insert(0, count)
     gits = [f"{_INDENT}{_quote_path(folder)}: {describe_git_files(count)}" for folder, count in repositories.items()]
     return [f"Would change {' and '.join(heading)}:", *rows, *_count_hidden(listed[shown:], total - shown), *gits]
+
+
+def render_diff_lines(
+    preview: Preview, width: int | None, most: int | None, paint: Paint = paint_nothing
+) -> Iterator[str]:
+    """The first lines of a diff, and how many more there are."""
+    lines = list(paint_diff(preview.text.rstrip("\n").expandtabs(8), paint))
+    shown = lines if most is None else lines[:most]
+    for line in shown:
+        yield from wrap_painted(line, width, "  ") if line else [""]
+    if len(lines) > len(shown):
+        yield f"… {len(lines) - len(shown)} more lines of it"
+    elif preview.truncated:
+        yield "… the preview is cut here"
+
+
+def paint_diff(text: str, paint: Paint) -> Iterator[str]:
+    """The lines of a unified diff, escaped. They are counted as its hunks state, so none passes for a header."""
+    old = new = 0
+    for line in text.split("\n"):
+        sign, style = line[:1], None
+        if (old > 0 or new > 0) and sign != "\\":
+            style = _DIFF_STYLES.get(sign)
+            old, new = old - (sign != "+"), new - (sign != "-")
+        elif stated := parse_hunk_range(line):
+            style, old, new = "hunk", stated.old_count, stated.new_count
+        elif line.startswith(("--- ", "+++ ")):
+            style = "heading"
+        shown = escape_control(line)
+        yield paint(shown, style) if style is not None else shown
 
 
 def summarize_changes(run: PreviewRun) -> str:
@@ -176,14 +216,15 @@ def _describe_undo(request: PermissionRequest) -> str:
     return "; its result says what undo covers"
 
 
-def _describe_end(run: PreviewRun) -> str:
+def _describe_end(run: PreviewRun, paint: Paint) -> str:
     seconds = format_duration(run.duration_ms)
     if run.ending != "exit":
         why = _STOPPED.get(run.ending, f"was stopped ({to_one_line(run.ending)})")
         return f"Tried in a throw-away copy: it {why}, and was stopped after {seconds}; no change is kept. {_UNTOUCHED}"
     if run.exit_code:
-        return f"Tried, failed: exit {run.exit_code} in {seconds} — {_NO_NETWORK}. {_UNTOUCHED}"
-    return f"Tried in a throw-away copy: exit 0 in {seconds}. {_UNTOUCHED}"
+        exit_code = paint(f"exit {run.exit_code}", "failed")
+        return f"Tried, failed: {exit_code} in {seconds} — {_NO_NETWORK}. {_UNTOUCHED}"
+    return f"Tried in a throw-away copy: {paint('exit 0', 'ok')} in {seconds}. {_UNTOUCHED}"
 
 
 def _describe_output(run: PreviewRun) -> str:
@@ -250,20 +291,28 @@ class _Entry(NamedTuple):
     remarks: str = ""
 
 
-def _render_rows(changes: list[Change], width: int | None, most: int | None, *, plain: bool) -> tuple[list[str], int]:
+def _render_rows(
+    changes: list[Change], width: int | None, most: int | None, *, plain: bool, paint: Paint
+) -> tuple[list[str], int]:
     """The rows, in two columns if they fit, and the number of changes in them."""
     entries = [_Entry(_describe_change(change)) if plain else _build_entry(change) for change in changes]
     room = None if width is None else width - len(_INDENT)
     if room is not None and not plain and room + len(_INDENT) >= _MIN_TWO_COLUMN_WIDTH:
         first = entries[: most * 2] if most is not None else entries
-        lines = _align(first)
-        if len(first) > 1 and max(map(measure_width, lines)) <= (room - 3) // 2:
-            left = max(map(measure_width, lines[::2])) + 3
+        lines = _paint_deletions(_align(first), changes, paint)
+        if len(first) > 1 and max(map(measure_painted, lines)) <= (room - 3) // 2:
+            left = max(map(measure_painted, lines[::2])) + 3
             pairs = zip(lines[::2], [*lines[1::2], ""], strict=False)
-            return [f"{_INDENT}{pad(one, left)}{other}".rstrip() for one, other in pairs], len(first)
+            return [f"{_INDENT}{pad_painted(one, left)}{other}".rstrip() for one, other in pairs], len(first)
     first = entries if most is None else entries[:most]
     lines = ["  ".join(filter(None, entry)) for entry in first] if plain or width is None else _align(first)
-    return [f"{_INDENT}{row}" for line in lines for row in wrap(line, room, "    ")], len(first)
+    lines = _paint_deletions(lines, changes, paint)
+    return [f"{_INDENT}{row}" for line in lines for row in wrap_painted(line, room, "    ")], len(first)
+
+
+def _paint_deletions(lines: list[str], changes: list[Change], paint: Paint) -> list[str]:
+    pairs = zip(lines, changes, strict=False)
+    return [paint(line, "removed") if change.action == "deleted" else line for line, change in pairs]
 
 
 def _align(entries: list[_Entry]) -> list[str]:
@@ -319,11 +368,3 @@ def _format_path(change: Change) -> str:
 def _quote_path(path: str) -> str:
     """The path, in quotes if it contains a separator of the list."""
     return f'"{escape_exact_line(path)}"' if "  " in path or " → " in path else escape_exact_line(path)
-
-
-def format_duration(milliseconds: float) -> str:
-    """A duration: `0.05 s`, `1.2 s`, `2 min 3 s`."""
-    seconds = milliseconds / 1000
-    if seconds < 0.1:
-        return f"{seconds:.2f} s"
-    return f"{seconds:.1f} s" if seconds < 60 else f"{int(seconds // 60)} min {int(seconds % 60)} s"

@@ -8,13 +8,15 @@ import msgspec
 
 from handrail.edit.diff_parser import DiffLine, iterate_diff
 from handrail.protocol.changes import Preview
-from handrail.protocol.text import escape_control, escape_exact_line, measure_width, pad, wrap
+from handrail.protocol.text import escape_control, escape_exact_line, measure_width, wrap
 from handrail.terminal.changes_text import render_changes
 from handrail.terminal.keyboard import KeyPress, KeyReader
 from handrail.terminal.screen import Screen
+from handrail.terminal.style import Paint, Style, pad_painted, paint_nothing
 
 _MIN_SIDE_BY_SIDE_COLUMNS = 120
 _NUMBER_COLUMNS = 5
+_STYLES: dict[str, Style] = {"added": "added", "removed": "removed", "hunk": "hunk", "remark": "dim"}
 _SIGNS = {"context": " ", "added": "+", "removed": "-"}
 _FILE_KEYS = "] [ next file · space marks as read · ↑ ↓ scroll · q back"
 _TEXT_KEYS = "↑ ↓ space scroll · q back"
@@ -32,17 +34,19 @@ class FileDifference(NamedTuple):
     lines: list[DiffLine]
 
 
-def build_diff_pages(preview: Preview, *, plain: bool = False) -> list[ViewerPage]:
+def build_diff_pages(preview: Preview, *, plain: bool = False, paint: Paint = paint_nothing) -> list[ViewerPage]:
     """A page for each file with a diff, and one for the files without."""
     pages = [
-        ViewerPage(file.path or "change", lambda width, file=file: render_rows(file, width))
+        ViewerPage(file.path or "change", lambda width, file=file: render_rows(file, width, paint))
         for file in parse_file_diffs(preview.text)
     ]
     if preview.truncated:
         pages.append(ViewerPage("the rest", lambda _: [_CUT]))
     run = preview.tried
     if run is not None and not (pages and all(change.added or change.removed for change in run.changes)):
-        pages.append(ViewerPage("all files", lambda width: render_changes(run, width, plain=plain, most=None)))
+        pages.append(
+            ViewerPage("all files", lambda width: render_changes(run, width, plain=plain, most=None, paint=paint))
+        )
     return pages
 
 
@@ -86,15 +90,17 @@ def parse_file_diffs(text: str) -> list[FileDifference]:
     return [file for file in files if file.path or file.lines]
 
 
-def render_rows(difference: FileDifference, width: int) -> list[str]:
+def render_rows(difference: FileDifference, width: int, paint: Paint = paint_nothing) -> list[str]:
     """The lines of a file in rows of so many columns. On a wide screen old and new lines stand side by side."""
     lines = [
         line._replace(text=escape_control(line.text.removesuffix("\n").expandtabs(8))) for line in difference.lines
     ]
     if width >= _MIN_SIDE_BY_SIDE_COLUMNS:
-        return list(_render_side_by_side(lines, (width - 3) // 2, width))
+        return list(_render_side_by_side(lines, (width - 3) // 2, width, paint))
     return [
-        row for line in lines for row in _render_line(line, line.old if line.kind == "removed" else line.new, width)
+        row
+        for line in lines
+        for row in _render_line(line, line.old if line.kind == "removed" else line.new, width, paint)
     ]
 
 
@@ -104,32 +110,39 @@ def _name_file(source: str, target: str) -> str:
     return escape_exact_line(name.replace("b/", "", 1) if name.startswith(("b/", '"b/')) else name.replace("a/", "", 1))
 
 
-def _render_side_by_side(lines: list[DiffLine], half: int, width: int) -> Iterator[str]:
+def _render_side_by_side(lines: list[DiffLine], half: int, width: int, paint: Paint) -> Iterator[str]:
     at = 0
     while at < len(lines):
         if lines[at].kind not in {"added", "removed"}:
             line, at = lines[at], at + 1
             if line.kind == "context":
-                yield from _pair(_render_line(line, line.old, half), _render_line(line, line.new, half), half)
+                old, new = (_render_line(line, number, half, paint) for number in (line.old, line.new))
+                yield from _pair(old, new, half)
             else:
-                yield from _render_line(line, None, width)
+                yield from _render_line(line, None, width, paint)
             continue
         start = at
         while at < len(lines) and lines[at].kind in {"added", "removed", "remark"}:
             at += 1
-        removed = [_render_line(line, line.old, half) for line in lines[start:at] if line.kind == "removed"]
-        added = [_render_line(line, line.new, half) for line in lines[start:at] if line.kind == "added"]
+        removed = [_render_line(line, line.old, half, paint) for line in lines[start:at] if line.kind == "removed"]
+        added = [_render_line(line, line.new, half, paint) for line in lines[start:at] if line.kind == "added"]
         for left, right in zip_longest(removed, added, fillvalue=list[str]()):
             yield from _pair(left, right, half)
 
 
 def _pair(left: list[str], right: list[str], half: int) -> Iterator[str]:
     for one, other in zip_longest(left, right, fillvalue=""):
-        yield f"{pad(one, half)} │ {other}".rstrip()
+        yield f"{pad_painted(one, half)} │ {other}".rstrip()
 
 
-def _render_line(line: DiffLine, number: int | None, width: int) -> list[str]:
+def _render_line(line: DiffLine, number: int | None, width: int, paint: Paint) -> list[str]:
     """A line with its number, wrapped."""
+    style = _STYLES.get(line.kind)
+    rows = _number_rows(line, number, width)
+    return [paint(row, style) for row in rows] if style is not None else rows
+
+
+def _number_rows(line: DiffLine, number: int | None, width: int) -> list[str]:
     if line.kind not in _SIGNS:
         return list(wrap(line.text, width, "  ")) or [""]
     start = f"{number if number is not None else '':>{_NUMBER_COLUMNS}} {_SIGNS[line.kind]} "
@@ -160,7 +173,9 @@ class _Viewer:
         rows = [screen.to_encodable(line) for line in lines[self._top : self._top + room]]
         keys = _FILE_KEYS if len(self._pages) > 1 else _TEXT_KEYS
         position = f"{min(self._top + room, self._length)} of {self._length} lines"
-        screen.draw_page([self._heading(screen), *rows, *[""] * (room - len(rows)), f"{position} · {keys}"])
+        screen.draw_page(
+            [self._heading(screen), *rows, *[""] * (room - len(rows)), screen.paint(f"{position} · {keys}", "dim")]
+        )
 
     def press(self, key: KeyPress, height: int) -> bool:
         """Handle a key. False if it goes back."""

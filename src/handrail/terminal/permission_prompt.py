@@ -13,7 +13,7 @@ import msgspec
 from handrail.protocol.calls import Done, Parked
 from handrail.protocol.errors import HandrailError, ToolError
 from handrail.protocol.permissions import Answer, ApproverReply, PermissionRequest, Question, Reply
-from handrail.protocol.text import to_one_line, truncate_to_width
+from handrail.protocol.text import escape_exact_line, to_one_line, truncate_to_width, wrap
 from handrail.protocol.wire import convert
 from handrail.terminal.changes_text import describe_outdated, has_preview_run
 from handrail.terminal.diff_view import ViewerPage, browse, build_diff_pages, build_output_page
@@ -38,6 +38,8 @@ from handrail.terminal.screen import Screen, Scroll
 _HELD_UP = "Approval needed. Stop typing for a second to see it."
 _TRYING = "Trying it in a copy … your files are untouched; Ctrl-C leaves it for later"
 _LATER = KeyPress("text", "l")
+_BACK = KeyPress("esc")
+_GRANT_KEYS = "a number leaves one out or takes it in · y grants them · Esc goes back"
 _BRACKET_PASTES, _PLAIN_PASTES = "\x1b[?2004h", "\x1b[?2004l"
 
 
@@ -81,7 +83,8 @@ class TerminalApprover:
             results = outcome.results if isinstance(outcome, Done) else ()
             result = next((one for one in results if one.tool_call_id == request.tool_call_id), None)
             width = screen.size()[0] - 1
-            screen.write([render_kept_line(request, answer, result, width=width, plain=screen.plain)])
+            line = render_kept_line(request, answer, result, width=width, plain=screen.plain, paint=screen.paint)
+            screen.write([line])
 
     def _open_screen(self) -> Screen:
         return Screen(sys.stderr, os.environ, plain=self._plain)
@@ -193,7 +196,7 @@ class _RequestDialog:
         self._offered = {key: choice for choice in choices for key in (choice.key, choice.number) if key}
         self.hidden = False
         paths = tuple(map(screen.to_encodable, outdated))
-        lines = render_request(self._shown, width=screen.width, outdated=paths, plain=screen.plain)
+        lines = render_request(self._shown, width=screen.width, outdated=paths, plain=screen.plain, paint=screen.paint)
         screen.clear_status()
         screen.mark()
         self._scroll.begin(screen.framed_lines(self._heading, [*lines, "", *self._render_choices()]))
@@ -218,8 +221,9 @@ class _RequestDialog:
         """Erase the request. If the answer commits a preview, `report` writes the outcome later."""
         self._screen.erase()
         if not is_kept(self._request, answer):
-            width = self._screen.size()[0] - 1
-            self._screen.write([render_answer_line(self._shown, answer, width=width, plain=self._screen.plain)])
+            screen, width = self._screen, self._screen.size()[0] - 1
+            line = render_answer_line(self._shown, answer, width=width, plain=screen.plain, paint=screen.paint)
+            screen.write([line])
         return answer
 
     def _handle(self, key: KeyPress) -> Answer | None:
@@ -234,7 +238,7 @@ class _RequestDialog:
         elif choice is not None and choice.answer is not None:
             answer = Answer(kind=choice.answer)
             if self._can_answer(answer, choice.key):
-                return answer
+                return self._narrow(answer)
         elif key.name == "paste":
             self._screen.status("A pasted text is no answer. Press one key.")
         elif letter in {"e", "r"} and self._request.command is not None and self._hooks.retry is not None:
@@ -256,6 +260,33 @@ class _RequestDialog:
         elif outdated:
             self._screen.status(self._screen.to_encodable(describe_outdated(outdated)))
         return not outdated
+
+    def _narrow(self, answer: Answer) -> Answer | None:
+        """Let the person choose among several grants of an answer. None: they went back."""
+        offered = self._request.grants
+        if answer.kind not in {"session", "workspace"} or len(offered) < 2:
+            return answer
+        chosen = set(range(1, len(offered) + 1))
+        self._show_grants(chosen, answer.kind)
+        self._keys.drop_early()
+        while not self.hidden and (key := self._keys.next()) != _BACK:
+            letter = key.text if key is not None and key.name == "text" else ""
+            if key is None or key.name == "gone":
+                if key is not None or not self._hooks.still_open(self._request):
+                    return None
+            elif key.name in {"space", "page down"} and self._scroll.has_more:
+                self._scroll.page()
+            elif letter == "y" and chosen and not self._scroll.has_more:
+                return msgspec.structs.replace(answer, grants=tuple(offered[number - 1] for number in sorted(chosen)))
+            elif letter.isascii() and letter.isdigit() and 0 < int(letter[:2]) <= len(offered):
+                chosen ^= {int(letter[:2])}
+                self._show_grants(chosen, answer.kind)
+        if not self.hidden:
+            self._show_below([])
+        return None
+
+    def _show_grants(self, chosen: set[int], scope: str) -> None:
+        self._scroll.more(["", *_render_grants(self._shown, chosen, scope, self._screen.size()[0] - 1)])
 
     def _retry(self, retry: Callable[[str, str | None], PermissionRequest], command: str, *, edit: bool) -> None:
         """Preview the command again, perhaps an edited one."""
@@ -286,7 +317,7 @@ class _RequestDialog:
         elif letter == "x" and scroll.seen:
             self._show_below(render_reasons(self._shown, self._screen.size()[0] - 1))
         elif letter == "d" and preview is not None and (has_run or count_hidden_lines(self._shown)):
-            self._open(build_diff_pages(preview, plain=self._screen.plain))
+            self._open(build_diff_pages(preview, plain=self._screen.plain, paint=self._screen.paint))
         elif letter == "v" and preview is not None and has_run:
             self._open([build_output_page(preview)])
         elif letter == "q" and scroll.seen and scroll.has_more:
@@ -316,6 +347,14 @@ class _RequestDialog:
 
     def _write_line(self, line: str) -> None:
         self._screen.write([truncate_to_width(line, self._screen.size()[0] - 1)])
+
+
+def _render_grants(request: PermissionRequest, chosen: set[int], scope: str, width: int) -> list[str]:
+    """The grants of an answer with their numbers, and the keys that change them. `chosen`: the numbers to grant."""
+    lines = [f"Stop asking in this {scope} for:"]
+    for number, name in enumerate(request.grants, start=1):
+        lines.append(f"  {number} [{'x' if number in chosen else ' '}] `{escape_exact_line(name)}`")
+    return [row for line in (*lines, _GRANT_KEYS) for row in wrap(line, width, "      ")]
 
 
 def _to_encodable(request: PermissionRequest, screen: Screen) -> PermissionRequest:

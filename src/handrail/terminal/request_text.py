@@ -28,9 +28,11 @@ from handrail.terminal.changes_text import (
     format_file_count,
     format_these,
     has_preview_run,
+    render_diff_lines,
     render_preview_run,
     summarize_files,
 )
+from handrail.terminal.style import Paint, paint_nothing, truncate_painted, wrap_painted
 
 MAX_DIFF_LINES = 40
 """Lines of a diff, unless all are asked for."""
@@ -131,6 +133,7 @@ def render_request(
     outdated: tuple[str, ...] = (),
     again: str = AGAIN,
     plain: bool = False,
+    paint: Paint = paint_nothing,
 ) -> list[str]:
     """The request in rows of at most `width` columns.
 
@@ -138,19 +141,19 @@ def render_request(
     out. `outdated` are the paths that changed since the preview. `again` says how to preview the command again.
     """
     run = (
-        render_preview_run(request, width, outdated=outdated, again=again, plain=plain, most=files)
+        render_preview_run(request, width, outdated=outdated, again=again, plain=plain, most=files, paint=paint)
         if request.command is not None
         else ()
     )
     return [
         *_render_call(request, width),
-        *_render_asking_parts(request, width),
+        *_render_asking_parts(request, width, paint),
         *(
             row
             for line in (*_list_circumstances(request), *run, *_list_effects(request))
-            for row in wrap(line, width, "  ")
+            for row in wrap_painted(line, width, "  ")
         ),
-        *_render_diff(request, width, diff),
+        *_render_diff(request, width, diff, paint),
     ]
 
 
@@ -181,7 +184,7 @@ def describe_answers(request: PermissionRequest, *, with_reason: bool = True) ->
     if request.kind == "external_directory":
         grant = f"open {_format_folders(request)}"
     else:
-        grant = f"stop asking for {_format_command_classes(request)}"
+        grant = f"stop asking for {_format_classes(request.grants)}"
     words: dict[AnswerKind, str] = {
         "once": "keep this result" if keeps else "allow it, this once",
         "session": f"{verb}, and {grant} in this session",
@@ -223,13 +226,16 @@ def is_kept(request: PermissionRequest, answer: Answer) -> bool:
     return has_preview_run(request) and answer.approves
 
 
-def render_answer_line(request: PermissionRequest, answer: Answer, *, width: int, plain: bool) -> str:
+def render_answer_line(
+    request: PermissionRequest, answer: Answer, *, width: int, plain: bool, paint: Paint = paint_nothing
+) -> str:
     """The line that stays after an answer."""
     if answer.kind == "deny":
         done = "dropped" if has_preview_run(request) else "denied"
         reason = f": {escape_exact_line(answer.reason)}" if answer.reason else ""
         subject = _shorten_subject(request, width - measure_width(reason) - 15)
-        return truncate_to_width(f"{f'{done}:' if plain else '⊘'} You {done} {subject}{reason}", width)
+        sign = paint(f"{done}:" if plain else "⊘", "refused")
+        return truncate_painted(f"{sign} You {done} {subject}{reason}", width)
     if answer.kind == "output":
         done, how = "took only the output of", "; its changes are dropped"
     elif answer.kind in _LONGER and request.kind == "external_directory":
@@ -237,33 +243,41 @@ def render_answer_line(request: PermissionRequest, answer: Answer, *, width: int
     elif answer.kind == "edits":
         done, how = "allowed", f", and {_EDITS_ALLOWED}"
     elif answer.kind in _LONGER:
-        done, how = "allowed", f", and {_format_command_classes(request)} in this {answer.kind}"
+        done, how = "allowed", f", and {_format_classes(answer.grants or request.grants)} in this {answer.kind}"
     else:
         done, how = "allowed", " once"
-    return _render_success(request, done, how, width, plain=plain)
+    return _render_success(request, done, how, width, plain=plain, paint=paint)
 
 
 def render_kept_line(
-    request: PermissionRequest, answer: Answer, result: ToolResult[Any] | None, *, width: int, plain: bool
+    request: PermissionRequest,
+    answer: Answer,
+    result: ToolResult[Any] | None,
+    *,
+    width: int,
+    plain: bool,
+    paint: Paint = paint_nothing,
 ) -> str:
     """The line that stays after a commit: its number for undo, or its error. Without a result, others must answer."""
     if result is not None and result.error is not None:
         why = f": {to_one_line(result.error.message)}"
         subject = _shorten_subject(request, width - measure_width(why) - 14)
-        return truncate_to_width(f"{'error:' if plain else '✗'} Not kept: {subject}{why}", width)
+        return truncate_painted(f"{paint('error:' if plain else '✗', 'failed')} Not kept: {subject}{why}", width)
     run = request.preview.tried if request.preview is not None else None
     facts = [summarize_files(run) if run is not None else format_file_count(0)]
     facts += [f"undo {result.meta.undo}"] if result is not None and result.meta.undo is not None else []
-    facts += [f"{_format_command_classes(request)} in this {answer.kind}"] if answer.kind in _LONGER else []
+    granted = _format_classes(answer.grants or request.grants)
+    facts += [f"{granted} in this {answer.kind}"] if answer.kind in _LONGER else []
     facts += [_EDITS_ALLOWED] if answer.kind == "edits" else []
     facts += ["kept when all of its batch is answered"] if result is None else []
     how = "".join(f"{', ' if plain else ' · '}{fact}" for fact in facts)
-    return _render_success(request, "kept" if result is not None else "said yes to", how, width, plain=plain)
+    done = "kept" if result is not None else "said yes to"
+    return _render_success(request, done, how, width, plain=plain, paint=paint)
 
 
-def _render_success(request: PermissionRequest, done: str, how: str, width: int, *, plain: bool) -> str:
+def _render_success(request: PermissionRequest, done: str, how: str, width: int, *, plain: bool, paint: Paint) -> str:
     subject = _shorten_subject(request, width - measure_width(how) - measure_width(done) - 8)
-    return f"{'ok:' if plain else '✓'} You {done} {subject}{how}"
+    return f"{paint('ok:' if plain else '✓', 'ok')} You {done} {subject}{paint(how, 'dim')}"
 
 
 def _shorten_subject(request: PermissionRequest, room: int) -> str:
@@ -275,9 +289,9 @@ def _format_folders(request: PermissionRequest) -> str:
     return ", ".join(map(escape_exact_line, request.pattern[::2]))
 
 
-def _format_command_classes(request: PermissionRequest) -> str:
+def _format_classes(grants: Sequence[str]) -> str:
     """The classes of commands that a standing approval covers."""
-    return ", ".join(f"`{escape_exact_line(name)}`" for name in request.grants)
+    return ", ".join(f"`{escape_exact_line(name)}`" for name in grants)
 
 
 # The parts of a request.
@@ -308,18 +322,19 @@ def _render_verbatim(text: str, mark: str, width: int | None) -> Iterator[str]:
         mark = "> "
 
 
-def _render_asking_parts(request: PermissionRequest, width: int | None) -> Iterator[str]:
+def _render_asking_parts(request: PermissionRequest, width: int | None, paint: Paint) -> Iterator[str]:
     asking = [part for part in request.parts if part.decision == "confirm"]
     if not asking:
-        yield from wrap(f"    asks: {to_one_line(request.reason)}    rule {to_one_line(request.rule)}", width, "      ")
+        rule = paint(f"rule {to_one_line(request.rule)}", "dim")
+        yield from wrap_painted(f"    asks: {to_one_line(request.reason)}    {rule}", width, "      ")
         return
     columns = [(escape_exact_line(part.subject), f"asks: {to_one_line(part.effect or part.reason)}") for part in asking]
     first, second = (max(map(measure_width, column)) for column in zip(*columns, strict=True))
     if first + second + max(len(part.rule) for part in asking) + 17 > (width or _WIDEST_COLUMNS):
         first = second = 0  # too wide for columns
     for part, (name, reason) in zip(asking, columns, strict=True):
-        line = f"    {pad(name, first)}    {pad(reason, second)}    rule {to_one_line(part.rule)}"
-        yield from wrap(line, width, "      ")
+        rule = paint(f"rule {to_one_line(part.rule)}", "dim")
+        yield from wrap_painted(f"    {pad(name, first)}    {pad(reason, second)}    {rule}", width, "      ")
 
 
 def _list_circumstances(request: PermissionRequest) -> Iterator[str]:
@@ -350,7 +365,7 @@ def _list_effects(request: PermissionRequest) -> Iterator[str]:
         yield f"Yes opens {_format_folders(request)}, outside the workspace, for {access}."
 
 
-def _render_diff(request: PermissionRequest, width: int | None, most: int | None) -> Iterator[str]:
+def _render_diff(request: PermissionRequest, width: int | None, most: int | None, paint: Paint) -> Iterator[str]:
     preview = request.preview
     if preview is None or preview.kind != "diff":
         return
@@ -359,16 +374,8 @@ def _render_diff(request: PermissionRequest, width: int | None, most: int | None
     else:
         effect = "Your files are untouched. Yes makes this change, and undo takes it back"
         yield from wrap(f"{describe_preview_age(request)} {effect}{'' if most == 0 else ':'}".lstrip(), width, "  ")
-    if most == 0:
-        return
-    lines = preview.text.rstrip("\n").split("\n")
-    shown = lines if most is None else lines[:most]
-    for line in shown:
-        yield from wrap(escape_control(line.expandtabs(8)), width, "  ") if line else [""]
-    if len(lines) > len(shown):
-        yield f"… {len(lines) - len(shown)} more lines of it"
-    elif preview.truncated:
-        yield "… the preview is cut here"
+    if most != 0:
+        yield from render_diff_lines(preview, width, most, paint)
 
 
 # The keys.

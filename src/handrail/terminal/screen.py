@@ -4,7 +4,8 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import TextIO
 
-from handrail.protocol.text import escape_char, measure_width, pad, truncate_to_width
+from handrail.protocol.text import escape_char, measure_width, truncate_to_width
+from handrail.terminal.style import choose_paint, pad_painted, truncate_painted
 
 _MAX_COLUMNS = 102
 _MIN_FRAME_COLUMNS = 44
@@ -27,12 +28,13 @@ _OPEN_PAGE, _CLOSE_PAGE = "\x1b[?1049h", "\x1b[?1049l"
 
 
 class Screen:
-    """A terminal to write to. In plain form it has no frames and never erases text."""
+    """A terminal to write to. In plain form it has no frames, no colour, and never erases text."""
 
     def __init__(self, stream: TextIO, environ: Mapping[str, str], *, plain: bool = False) -> None:
         self._stream = stream
-        simple = environ.get("TERM", "dumb") in {"", "dumb"} or bool(environ.get("NO_COLOR"))
-        self.plain = plain or simple or not self._can_show(_FRAME)
+        is_dumb = environ.get("TERM", "dumb") in {"", "dumb"}
+        self.plain = plain or is_dumb or not self._can_show(_FRAME)
+        self.paint = choose_paint(stream, environ, plain=self.plain)
         self._ascii = not self._can_show("…·✓⊘↓")
         self._lines_since_mark = 0
         self._size_at_mark = self.size()
@@ -68,7 +70,7 @@ class Screen:
         corner, line, right, side, below, last = _FRAME
         name = truncate_to_width(heading, width - 2)
         top = f"{corner} {name} {line * (width - measure_width(name))}{right}"
-        inside = [f"{side} {pad(one, width)} {side}" for one in lines]
+        inside = [f"{side} {pad_painted(one, width)} {side}" for one in lines]
         return [top, *inside, f"{below}{line * (width + 2)}{last}"]
 
     def to_encodable(self, text: str) -> str:
@@ -87,18 +89,31 @@ class Screen:
             self._put(f"{line}\n")
         self._stream.flush()
 
+    def rewrite(self, lines: list[str]) -> None:
+        """Replace the last lines, if the screen has not changed its size since."""
+        if not self.plain and self._size_at_mark == self.size():
+            self._put(f"\x1b[{len(lines)}F" + "".join(f"{line}\x1b[K\n" for line in lines))
+            self._stream.flush()
+
     def status(self, text: str, cursor: int | None = None) -> None:
         """Write one line that the next output replaces, with the cursor in a column. In plain form the line stays."""
         if self.plain:
             self.write([text])
         else:
             position = "" if cursor is None else f"\x1b[{cursor + 1}G"
-            self._put(f"\r\x1b[K{truncate_to_width(text, self.size()[0] - 1)}{position}")
+            self._put(f"\r\x1b[K{truncate_painted(text, self.size()[0] - 1)}{position}")
             self._stream.flush()
 
     def clear_status(self) -> None:
         if not self.plain:
             self._put("\r\x1b[K")
+
+    def draw_rows(self, rows: list[str], over: int) -> None:
+        """Draw rows over so many earlier ones. The cursor is in the last row, before and after."""
+        up = f"\x1b[{over - 1}A" if over > 1 else ""
+        shown = "\n".join(f"{row}\x1b[K" for row in rows)
+        self._put(f"\r{up}{shown}\x1b[J")
+        self._stream.flush()
 
     def draw_page(self, lines: list[str]) -> None:
         """Fill the alternate screen of the terminal."""
@@ -106,7 +121,7 @@ class Screen:
             self._has_page = True
             self.control(_OPEN_PAGE)
         columns, rows = self.size()
-        shown = "\r\n".join(f"{truncate_to_width(line, columns - 1)}\x1b[K" for line in lines[:rows])
+        shown = "\r\n".join(f"{truncate_painted(line, columns - 1)}\x1b[K" for line in lines[:rows])
         self._put(f"\x1b[H{shown}\x1b[J")
         self._stream.flush()
 
@@ -188,3 +203,11 @@ class Scroll:
         if self._below:
             back = " · q back" if self.seen else ""
             self._screen.status(f"{len(self._below)} more lines · space or ↓ shows them{back} · n deny · l later")
+
+
+def format_duration(milliseconds: float) -> str:
+    """A duration: `0.05 s`, `1.2 s`, `2 min 3 s`."""
+    seconds = milliseconds / 1000
+    if seconds < 0.1:
+        return f"{seconds:.2f} s"
+    return f"{seconds:.1f} s" if seconds < 60 else f"{int(seconds // 60)} min {int(seconds % 60)} s"

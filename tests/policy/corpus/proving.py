@@ -22,6 +22,11 @@ def is_proven(place: Workspace, text: str) -> bool:
     return decision(place, text).decision == "allow"
 
 
+def reads_loopback(text: str) -> bool:
+    """Whether a command only reads by requests to loopback, which is the sandbox's own network."""
+    return parse_command(text, ".", loopback=True).reads_loopback
+
+
 def as_run(text: str) -> str:
     """What bash is given for a proven text: never the text itself, but what was read in it, written anew."""
     assert not isinstance(lex(text), Unparsed), "what cannot be read is not proven"

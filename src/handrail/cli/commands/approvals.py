@@ -4,13 +4,13 @@ import os
 import time
 from argparse import ArgumentParser
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
 
 from msgspec import structs
 
-from handrail.api import Handrail
+from handrail.api import Handrail, deny_stored_request, expire_requests
 from handrail.cli.commands.approvals_answer import (
     SCHEMA,
     answer_request,
@@ -36,7 +36,7 @@ from handrail.cli.permission import (
     render_request_text,
     shorten_request_id,
 )
-from handrail.cli.usage import parse_nonempty_text
+from handrail.cli.usage import parse_nonempty_text, parse_past_time
 from handrail.protocol.changes import Preview
 from handrail.protocol.errors import HandrailError, ToolError, UsageError
 from handrail.protocol.permissions import (
@@ -52,6 +52,7 @@ from handrail.protocol.records import StoredGrant, format_age, shorten_ids
 from handrail.protocol.text import to_one_line, truncate
 from handrail.protocol.tool_spec import MCP_PREFIX, format_tool_label
 from handrail.protocol.wire import encode
+from handrail.settings import load
 from handrail.terminal.changes_text import summarize_changes
 from handrail.terminal.permission_prompt import RequestHooks, TerminalApprover
 from handrail.terminal.question_prompt import parse_reply
@@ -60,6 +61,7 @@ from handrail.terminal.request_text import describe_subject
 _UNKNOWN = "?"
 _STATES = {"waiting": "waiting", "ready": "answered, not run"}
 _POLL_SECONDS = 0.5
+_MIN_EXPIRY = timedelta(minutes=1)
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -72,7 +74,12 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(options: SimpleNamespace) -> int:
     """Lists the inbox, or watches it."""
-    inbox = open_state_folder().open_inbox(None if options.all else os.path.realpath(resolve_workspace(options)))
+    state, workspace = open_state_folder(), _resolve_scope(options)
+    inbox = state.open_inbox(workspace)
+    if any(one.time < datetime.now(UTC) - _MIN_EXPIRY for one in inbox.list_requests()):
+        settings = load(os.environ, {}).settings
+        if (expired := expire_requests(state, workspace, settings)) and not options.json:
+            print_note(f"{_count_requests(expired)} expired, unanswered for {settings.ask.expire}")
     if options.watch:
         return _watch(options, inbox.list_requests)
     waiting, granted, asked = inbox.list_requests(), inbox.list_grants(), inbox.list_questions()
@@ -99,6 +106,15 @@ def run(options: SimpleNamespace) -> int:
     return OK
 
 
+def _resolve_scope(options: SimpleNamespace) -> str | None:
+    """The workspace whose requests are meant. None stands for all."""
+    return None if options.all else os.path.realpath(resolve_workspace(options))
+
+
+def _count_requests(count: int) -> str:
+    return f"{count} request{'' if count == 1 else 's'}"
+
+
 def _add_request_arguments(parser: ArgumentParser, subject: str = "request") -> None:
     parser.add_argument("id", metavar="ID", type=parse_nonempty_text, help=f"the {subject}, or the beginning of its id")
 
@@ -118,6 +134,14 @@ def _add_allow_arguments(parser: ArgumentParser) -> None:
         help="scope of the approval, if the request offers it (once)",
     )
     how.add_argument("--output-only", action="store_true", help="keep only the output of the preview, drop its changes")
+    parser.add_argument(
+        "--grant",
+        metavar="CLASS",
+        action="append",
+        default=[],
+        type=parse_nonempty_text,
+        help="with --scope session or workspace: only this, of what the request offers",
+    )
     _add_place_arguments(parser)
 
 
@@ -125,7 +149,7 @@ def run_allow(options: SimpleNamespace) -> int:
     """Approves a request, and runs it if it was answered before and not run."""
     waiting = resolve_request(options)
     kind: AnswerKind = "output" if options.output_only else options.scope
-    return answer_request(options, waiting, waiting.answer or Answer(kind=kind))
+    return answer_request(options, waiting, waiting.answer or Answer(kind=kind, grants=tuple(options.grant)))
 
 
 def _add_deny_arguments(parser: ArgumentParser) -> None:
@@ -231,6 +255,28 @@ def run_retry(options: SimpleNamespace) -> int:
     return WAITING
 
 
+def _add_clear_arguments(parser: ArgumentParser) -> None:
+    add_workspace_option(parser, "where they wait (the current folder)")
+    parser.add_argument("--all", action="store_true", help="of every workspace, not only of this one")
+    parser.add_argument("--older-than", metavar="AGE", type=parse_past_time, help="only older requests: 30m, 2h, 7d")
+    add_json_option(parser)
+
+
+def run_clear(options: SimpleNamespace) -> int:
+    """Denies the requests that wait."""
+    waiting = [one for one in open_state_folder().open_inbox(_resolve_scope(options)).list_requests() if not one.answer]
+    old = [one for one in waiting if options.older_than is None or one.time < options.older_than]
+    answer = Answer(kind="deny", reason="cleared from the inbox")
+    cleared = [one.request.id for one in old if deny_stored_request(one, answer)]
+    if options.json:
+        print_json(encode({"schema": SCHEMA, "cleared": cleared}))
+    else:
+        print_out(f"{_count_requests(len(cleared))} denied. Nothing ran; your files are untouched.\n")
+        if left := len(waiting) - len(cleared):
+            print_note(f"{_count_requests(left)} still waiting: handrail approvals")
+    return OK
+
+
 def _add_revoke_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("id", metavar="ID", type=parse_nonempty_text, help="the grant, or the path of an opened folder")
     add_workspace_option(parser, "where it counts (here first, then anywhere)")
@@ -264,7 +310,10 @@ COMMANDS = {
     "approvals allow": Command(
         run_allow,
         _add_allow_arguments,
-        ("handrail approvals allow 8f2 --scope session", "handrail approvals allow 8f2 --output-only"),
+        (
+            "handrail approvals allow 8f2 --scope session --grant 'ruff format'",
+            "handrail approvals allow 8f2 --output-only",
+        ),
         {
             FAILED: "nothing waits under this id, or the result is an error",
             WAITING: "more of its batch waits",
@@ -294,6 +343,11 @@ COMMANDS = {
         _add_retry_arguments,
         ("handrail approvals retry 8f2", "handrail approvals retry 8f2 --command 'make -n'"),
         {FAILED: "nothing waits under this id, or policy refuses it", WAITING: "tried; it waits for an answer"},
+    ),
+    "approvals clear": Command(
+        run_clear,
+        _add_clear_arguments,
+        ("handrail approvals clear --older-than 2h", "handrail approvals clear --all"),
     ),
     "approvals revoke": Command(
         run_revoke,

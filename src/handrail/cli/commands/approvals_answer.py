@@ -158,7 +158,7 @@ def answer_request(
             return _print_rest(options, outcome)
         code = _print_results(options, waiting, outcome, rail)
         if answer.kind in {"session", "workspace", "edits"} and not options.json:
-            classes = ", ".join(f"`{one}`" for one in request.grants) or "this folder"
+            classes = ", ".join(f"`{one}`" for one in answer.grants or request.grants) or "this folder"
             covered, scope = (StandingGrant.EDITS, "session") if answer.kind == "edits" else (classes, answer.kind)
             what = f"no longer asks for {covered} in this {scope}"
             print_note(f"{what}; handrail approvals lists it, revoke takes it back")

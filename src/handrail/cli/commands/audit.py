@@ -6,16 +6,18 @@ from types import SimpleNamespace
 from handrail.cli.context import open_state_folder
 from handrail.cli.exits import FAILED, INFRASTRUCTURE, OK
 from handrail.cli.format import format_time
-from handrail.cli.output import print_json, print_note, print_out, render_table, warn
+from handrail.cli.output import choose_out_paint, print_json, print_note, print_out, print_painted, render_table, warn
 from handrail.cli.parser import Command, add_json_option
 from handrail.cli.usage import parse_number
 from handrail.protocol.errors import StoreError
 from handrail.protocol.records import AuditRecord
 from handrail.protocol.text import truncate
 from handrail.protocol.wire import encode
+from handrail.terminal.style import Style
 
 _SCHEMA = "handrail.audit/1"
 _HEAD = ("time", "tool", "decision", "rule", "result", "duration", "files", "details")
+_REFUSED = frozenset({"POLICY_DENIED", "PERMISSION_DENIED", "PERMISSION_REQUIRED", "OUTSIDE_WORKSPACE", "CANCELLED"})
 _UNSOUND = ("–", "–", "–", "–", "not sound", "–", "–", "handrail audit verify")
 
 
@@ -24,7 +26,8 @@ def run(options: SimpleNamespace) -> int:
     if options.json:
         print_json(encode({"schema": _SCHEMA, "records": records}))
     elif records:
-        print_out(render_table([_HEAD, *(_build_row(record) if record else _UNSOUND for record in records)]))
+        rows = [_HEAD, *(_build_row(record) if record else _UNSOUND for record in records)]
+        print_painted(render_table(rows, _paint_cell))
     else:
         print_note("the audit has no record yet")
     return OK
@@ -65,6 +68,15 @@ def _build_row(record: AuditRecord) -> tuple[str, ...]:
         truncate(" ".join(record.files_changed), 100),
         truncate(": ".join(filter(None, (record.command or "", "" if record.ok else record.summary))), 100),
     )
+
+
+def _paint_cell(column: int, cell: str) -> str:
+    if _HEAD[column] == "rule":
+        return choose_out_paint()(cell, "dim")
+    if _HEAD[column] != "result" or cell in {"result", "–"}:
+        return cell
+    style: Style = "ok" if cell == "ok" else "refused" if cell in _REFUSED else "failed"
+    return choose_out_paint()(cell, style)
 
 
 def _format_count(number: int) -> str:

@@ -1,16 +1,21 @@
 """`handrail call`: one tool call from the shell."""
 
 import os
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
+from msgspec import to_builtins
+from msgspec.structs import replace
+
 from handrail.api import Handrail
-from handrail.cli.context import find_server_sources, load_settings, read_json_argument, resolve_workspace
-from handrail.cli.exits import FAILED, INFRASTRUCTURE, LIMIT, OK, WAITING, CommandFailed
+from handrail.cli.context import find_server_sources, load_settings, resolve_workspace
+from handrail.cli.exits import FAILED, INFRASTRUCTURE, LIMIT, NOT_RUN, OK, WAITING, CommandFailed
 from handrail.cli.output import print_json, print_note, print_out, print_slow_notice, warn
 from handrail.cli.parser import Command, add_json_option, add_mode_option, add_plain_option, add_workspace_option
+from handrail.cli.stdin import read_json_argument
 from handrail.protocol.decisions import Mode
-from handrail.protocol.errors import ErrorInfo
+from handrail.protocol.errors import ErrorInfo, HandrailError
 from handrail.protocol.permissions import Question
 from handrail.protocol.results import ToolResult
 from handrail.protocol.tool_spec import BASE_NAMES
@@ -25,11 +30,22 @@ _EXITS = {
     "TIMEOUT": LIMIT,
     "SANDBOX_UNAVAILABLE": INFRASTRUCTURE,
 }
+CALL_EXITS = {
+    FAILED: "the result is an error",
+    WAITING: "needs permission; your files are untouched",
+    LIMIT: "a limit ended it",
+}
 
 
 def add_arguments(parser: "ArgumentParser") -> None:
     parser.add_argument("tool", metavar="NAME", help="the tool")
     parser.add_argument("arguments", metavar="JSON", help="its arguments, one JSON object; - reads it from stdin")
+    parser.add_argument("--exit-code", action="store_true", help="exit with the code of the command (only for exec)")
+    add_call_options(parser)
+
+
+def add_call_options(parser: "ArgumentParser") -> None:
+    """Adds the options of every command that makes a call."""
     add_mode_option(parser)
     add_workspace_option(parser)
     parser.add_argument("--session", metavar="ID", default="cli", help="the session (cli)")
@@ -39,27 +55,46 @@ def add_arguments(parser: "ArgumentParser") -> None:
 
 
 def run(options: SimpleNamespace) -> int:
-    arguments = read_json_argument(options.arguments)
+    if options.exit_code and options.tool != "exec":
+        raise CommandFailed("--exit-code is for exec only. Nothing was run.")
+    if options.exit_code:
+        return run_command(options, lambda: read_json_argument(options.arguments))
+    return run_tool(options, options.tool, read_json_argument(options.arguments))
+
+
+def run_command(options: SimpleNamespace, build_arguments: Callable[[], Any]) -> int:
+    """Calls exec. Returns the exit code of the command, or NOT_RUN."""
+    try:
+        return run_tool(options, "exec", build_arguments(), exit_code=True)
+    except (CommandFailed, HandrailError) as error:
+        raise CommandFailed(str(error), NOT_RUN) from None
+
+
+def run_tool(options: SimpleNamespace, tool: str, arguments: object, *, exit_code: bool = False) -> int:
+    """Makes a call, asks at a terminal, and prints the result. Returns the exit code.
+
+    `exit_code`: that of the command of exec, whose output is then all that stdout gets.
+    """
     if not options.session:
         raise CommandFailed("--session is empty; name one, or leave it out for the session cli. Nothing was run.")
     workspace = resolve_workspace(options)
     loaded = load_settings(options, options.mode, workspace)
     unattended = options.unattended or bool(os.environ.get("CI"))
-    is_base = options.tool in BASE_NAMES
+    is_base = tool in BASE_NAMES
     with Handrail(
         workspace,
         session=options.session,
         unattended=unattended,
         settings=loaded,
         on_permission="park",
-        sources=() if is_base else find_server_sources(options, loaded, workspace, called=options.tool),
+        sources=() if is_base else find_server_sources(options, loaded, workspace, called=tool),
     ) as rail:
-        with print_slow_notice(options, _describe_call(options.tool, arguments)):
-            result = rail.call(options.tool, arguments)
+        with print_slow_notice(options, _describe_call(tool, arguments)):
+            result = rail.call(tool, arguments)
         asks = get_exit_code(result) == WAITING and not unattended and _load_permission().can_ask(options)
         if asks:
             result = _load_permission().ask_until_answered(rail, result, options)
-        why_off = rail.why_off(options.tool)
+        why_off = rail.why_off(tool)
         question = _find_question(rail, result)
     if options.json:
         print_json(encode(result))
@@ -68,7 +103,12 @@ def run(options: SimpleNamespace) -> int:
     elif asks and result.error is not None and get_exit_code(result) == WAITING:
         _load_permission().print_answer_commands(result.error)
     else:
-        print_result(result, options, loaded.settings.mode, why_off)
+        shown, rest = _split_output(result) if exit_code else (result, "")
+        print_result(shown, options, loaded.settings.mode, why_off)
+        if rest:
+            print_note(rest)
+    if exit_code:
+        return NOT_RUN if result.error is not None else _get_data(result).get("exitCode") or OK
     return WAITING if question is not None else get_exit_code(result)
 
 
@@ -80,11 +120,7 @@ COMMANDS = {
             """handrail call exec '{"command": "make test"}'""",
             "handrail call write - --mode auto --json < arguments.json",
         ),
-        {
-            FAILED: "the result is an error",
-            WAITING: "needs permission; your files are untouched",
-            LIMIT: "a limit ended it",
-        },
+        {**CALL_EXITS, NOT_RUN: "with --exit-code: the command did not run"},
     ),
 }
 
@@ -110,6 +146,19 @@ def print_result(result: ToolResult[Any], options: SimpleNamespace, mode: Mode, 
             print_note(step)
     if options.verbose:
         print_note(f"{result.title}: {result.summary} · {result.duration_ms:.1f} ms")
+
+
+def _get_data(result: ToolResult[Any]) -> dict[str, Any]:
+    """The data of a result. It has no type if the result comes from the journal."""
+    return to_builtins(result.data) or {}
+
+
+def _split_output(result: ToolResult[Any]) -> tuple[ToolResult[Any], str]:
+    """The result with the bare output of its command as content, and the lines after the output."""
+    output = _get_data(result).get("output")
+    if result.error is not None or output is None or not result.content.startswith(output):
+        return result, ""
+    return replace(result, content=output), result.content[len(output) :].strip()
 
 
 def _print_success(result: ToolResult[Any]) -> None:

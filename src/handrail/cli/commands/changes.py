@@ -9,7 +9,7 @@ from handrail.api import Handrail
 from handrail.cli.context import load_settings, resolve_workspace
 from handrail.cli.exits import FAILED, OK
 from handrail.cli.format import format_time, list_change_gaps, print_refusal, render_undo_gaps
-from handrail.cli.output import can_show, print_json, print_note, print_out, render_table, warn
+from handrail.cli.output import can_show, print_diff, print_json, print_note, print_out, render_table, warn
 from handrail.cli.parser import Command, add_place_options
 from handrail.cli.usage import parse_number
 from handrail.protocol.changes import ChangeRecord
@@ -37,7 +37,7 @@ def run_diff(options: SimpleNamespace) -> int:
         which = {"numbers": diff.numbers} if options.turn else {"number": diff.numbers[0]}
         print_json(encode({"schema": "handrail.diff/1", **which, "diff": diff.text, "notCovered": gaps}))
         return OK
-    print_out(diff.text)
+    print_diff(diff.text)
     for line in gaps:
         warn(line)
     if diff.truncated:
@@ -161,6 +161,6 @@ def _print_preview(options: SimpleNamespace, text: str) -> int:
     if options.json:
         print_json(encode({"schema": "handrail.undo/1", "preview": text}))
     else:
-        print_out(text)
+        print_diff(text)
         print_note("nothing was changed")
     return OK

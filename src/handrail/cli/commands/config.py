@@ -1,31 +1,25 @@
-"""`handrail config`: every setting with its value."""
+"""`handrail config`: the settings with their values, checked."""
 
 import os
 from argparse import ArgumentParser
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
 from handrail.cli.context import add_unknown_tool_notes, has_servers, resolve_project_folder
-from handrail.cli.exits import OK
+from handrail.cli.exits import OK, CommandFailed
 from handrail.cli.output import print_json, print_note, print_out, render_table
 from handrail.cli.parser import Command, add_workspace_option
 from handrail.protocol.schema import DIALECT, build_flat_schema
 from handrail.protocol.wire import encode
-from handrail.settings import (
-    MANAGED_FILE,
-    LoadedSettings,
-    Settings,
-    list_settings,
-    load,
-    resolve_state_folder,
-    resolve_user_file,
-)
+from handrail.settings import MANAGED_FILE, LoadedSettings, load, resolve_state_folder, resolve_user_file
+from handrail.settings.errors import SettingsError, describe_refused
 from handrail.settings.mcp_json import McpJson, load_mcp_json, merge_server_tables
 from handrail.settings.mcp_servers import SERVER, ServerTable, describe_server
-from handrail.settings.paths import MCP_FILE
-from handrail.settings.toml_file import RULE, RuleTable
+from handrail.settings.model import DEFAULTS, Settings, list_settings
+from handrail.settings.paths import MCP_FILE, PROJECT_FILE
+from handrail.settings.toml_file import RULE, RuleTable, read_layer
 
 _VERDICTS = {"allow": "allow", "confirm": "ask", "deny": "deny"}
 
@@ -36,7 +30,12 @@ def run(options: SimpleNamespace) -> int:
         print_json(msgspec.json.format(encode(_build_settings_schema()), indent=2))
         return OK
     folder = resolve_project_folder(options)
-    loaded = add_unknown_tool_notes(load(os.environ, {}, folder))
+    try:
+        loaded = add_unknown_tool_notes(load(os.environ, {}, folder))
+    except SettingsError as error:
+        raise CommandFailed("\n".join(_list_faults(folder) or [str(error)])) from None
+    if options.key is not None:
+        return _print_setting(options, loaded)
     servers = _describe_servers(loaded, folder)
     if options.json:
         print_json(encode({"schema": "handrail.config/1", **build_config_data(loaded, servers)}))
@@ -54,11 +53,54 @@ def run(options: SimpleNamespace) -> int:
     return OK
 
 
+def _list_faults(folder: str | None) -> list[str]:
+    """What is wrong with each settings file. `load` stops at the first one."""
+    files: dict[Literal["managed", "user", "project"], str] = {
+        "managed": MANAGED_FILE,
+        "user": resolve_user_file(os.environ),
+        "project": os.path.join(folder, PROJECT_FILE) if folder else "",
+    }
+    faults: list[str] = []
+    for kind, path in files.items():
+        try:
+            read_layer(path, kind) if os.path.lexists(path) else None
+        except SettingsError as error:
+            faults.append(str(error))
+    return faults
+
+
+def _print_setting(options: SimpleNamespace, loaded: LoadedSettings) -> int:
+    """Explains a setting, or all of a section."""
+    values = loaded.settings.flatten()
+    keys = [key for key in values if options.key in {key, key.partition(".")[0]}]
+    if not keys:
+        raise CommandFailed(f"{' '.join(describe_refused({options.key: None}))} See: handrail config")
+    facts = list[dict[str, Any]]()
+    for key in keys:
+        field, line = list_settings()[key], loaded.lines.get(key)
+        facts.append(
+            {"key": key, "value": values[key], "help": field.help, "source": loaded.sources[key], "line": line}
+        )
+        facts[-1] |= {"default": DEFAULTS[key], "allowed": field.allowed}
+    if options.json:
+        print_json(encode({"schema": "handrail.config-setting/1", "settings": facts}))
+        return OK
+    for fact in facts:
+        place = f"{fact['source']}, line {fact['line']}" if fact["line"] else fact["source"]
+        rows = [("source", place), ("default", _render(fact["default"])), ("allowed", fact["allowed"])]
+        start = "\n" if fact is not facts[0] else ""
+        print_out(f"{start}{fact['key']} = {_render(fact['value'])}\n{fact['help']}\n{render_table(rows)}")
+    for ignored in (one for one in loaded.ignored if one.key in keys):
+        print_note(ignored.note)
+    return OK
+
+
+def _render(value: object) -> str:
+    return "–" if value is None else encode(value).decode()
+
+
 def render_config(loaded: LoadedSettings, servers: dict[str, str]) -> str:
-    rows = [
-        (key, "–" if value is None else encode(value).decode(), loaded.sources[key])
-        for key, value in loaded.settings.flatten().items()
-    ]
+    rows = [(key, _render(value), loaded.sources[key]) for key, value in loaded.settings.flatten().items()]
     text = render_table([("setting", "value", "source"), *rows])
     if servers:
         text += f"\n{render_table([('server', 'what it is'), *servers.items()])}"
@@ -139,6 +181,7 @@ def _to_portable(node: Any) -> Any:
 
 
 def _add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("key", metavar="KEY", nargs="?", help="explain this setting, such as limits.exec or limits")
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--schema", action="store_true", help="the JSON Schema of the settings file")
     form.add_argument("--json", action="store_true", help="print one JSON object")
@@ -146,5 +189,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
 
 
 COMMANDS = {
-    "config": Command(run, _add_arguments, ("handrail config", "handrail config --schema > .handrail.schema.json")),
+    "config": Command(
+        run, _add_arguments, ("handrail config limits.exec", "handrail config --schema > .handrail.schema.json")
+    ),
 }

@@ -1,14 +1,16 @@
-"""handrail demo: a scripted model fixes a failing test in a temporary folder.
+"""handrail demo: a scripted model fixes a failing test in a sample project.
 
-The loop, tools, sandbox, undo and audit are real.
+The loop, tools, sandbox, undo and audit are real. At a terminal the person answers the requests.
 """
 
 import asyncio
 import os
+import shlex
 import shutil
 import sys
 import tempfile
 import time
+from argparse import ArgumentParser
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager, redirect_stderr
 from functools import partial
@@ -19,19 +21,21 @@ from handrail.agent.loop import Agent, ask_in_turn
 from handrail.agent.turn import Turn
 from handrail.api import Handrail
 from handrail.async_api import AsyncHandrail
+from handrail.cli.commands.run import raise_on_signal
 from handrail.cli.commands.run_setup import enable_companion_tools
 from handrail.cli.commands.run_summary import Tally, render_ending
 from handrail.cli.commands.run_view import RunView, build_glyphs
-from handrail.cli.exits import FAILED, OK
+from handrail.cli.exits import FAILED, OK, CommandFailed
 from handrail.cli.main import run as run_command
 from handrail.cli.output import print_note, warn, write_out
 from handrail.cli.parser import Command, add_plain_option
+from handrail.cli.usage import parse_nonempty_text
 from handrail.models.scripted import ScriptedModel, ScriptedReply
 from handrail.protocol.events import Event, ToolCallEnd, ToolCallError
 from handrail.protocol.permissions import Answer, ApproverReply, PermissionRequest, Question
 from handrail.protocol.results import OVERLAY_TIER, ToolResult
 from handrail.settings import LoadedSettings, load
-from handrail.terminal.permission_prompt import TerminalApprover
+from handrail.terminal.permission_prompt import RequestHooks, TerminalApprover, is_person_present
 from handrail.terminal.request_text import (
     PromptState,
     is_kept,
@@ -105,28 +109,43 @@ _SCRIPT = (
         text="round() rounds half to even; cart.py now rounds half up. All tests pass, and prices.txt is new."
     ),
 )
+_CHANGES = 2
+"""Change sets of the script, if all is kept."""
 _SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"
+_INTRODUCTION = "handrail demo: the model is scripted, all else is real. No key is used, nothing of yours is touched."
+_YOU_ANSWER = "You answer its requests: y keeps a result, n rejects it."
+_NEXT_COMMANDS = (
+    "handrail demo --keep shop",
+    'handrail run "fix the failing test"',
+    "handrail mcp --config claude-code",
+)
+_NEXT_IN_SAMPLE = (
+    "handrail log --changes",
+    "handrail undo --turn",
+    'handrail call exec \'{"command": "./prices.sh"}\'',
+)
 
 
 def play(options: SimpleNamespace, flags: Mapping[str, object] | None = None) -> int:
     """Plays the demo with settings of its own, and with `flags`. Exit 1 if a check fails."""
-    checks = DemoChecks()
-    with redirect_stderr(sys.stdout), _open_sample_folder():
-        print_note(
-            "handrail demo: the model is scripted, all else is real. No key is used, nothing of yours is touched."
-        )
+    keep = os.path.abspath(options.keep) if options.keep else None
+    with redirect_stderr(sys.stdout), _open_sample_folder(keep):
+        checks = DemoChecks(is_played=not is_person_present())
+        print_note(_INTRODUCTION if checks.is_played else f"{_INTRODUCTION}\n{_YOU_ANSWER}")
         print_note(f'\n$ handrail run "{_TASK}"')
         variables, toolchains = _find_python()
         loaded = enable_companion_tools(load(os.environ, {"sandbox.toolchains": toolchains or None, **(flags or {})}))
         results = asyncio.run(_play_turn(options, loaded, variables, checks))
-        edit = next((one.meta.undo for one in results if one.name == "edit"), None)
-        _show_record(loaded, variables, checks, edit)
+        undoable = [one.meta.undo for one in results if one.meta.undo is not None]
+        if len(undoable) < _CHANGES:
+            print_note("The model is scripted: it says the same whatever you answer.")
+        _show_record(loaded, variables, checks, undoable)
         for what in checks.wrong:
             warn(f"ERR not as it should be: {what}")
         if not checks.wrong:
-            print_note(
-                "\nThat was the demo; its folder is gone. In a project of yours: handrail run 'what is to be done'"
-            )
+            where = f"The project is in {keep}" if keep else "Its folder is gone"
+            commands = (f"cd {shlex.quote(keep)}", *_NEXT_IN_SAMPLE) if keep else _NEXT_COMMANDS
+            print_note("\n  ".join((f"\nThat was the demo. {where}. Try:", *commands)))
     return FAILED if checks.wrong else OK
 
 
@@ -143,7 +162,8 @@ async def _play_turn(
 
     async with AsyncHandrail(".", session="demo", mode="ask", settings=loaded, variables=variables) as rail:
         view, tally = RunView(options, glyphs, model.name), Tally()
-        approver = AutoApprover(view, plain=options.plain)
+        approver_type = AutoApprover if checks.is_played else PersonApprover
+        approver = approver_type(rail.rail, view, plain=options.plain)
         for listener in (tally.add, keep_result, view.show):
             rail.subscribe(listener)
         begun = time.monotonic()
@@ -157,11 +177,16 @@ async def _play_turn(
     return results
 
 
-def _show_record(loaded: LoadedSettings, variables: dict[str, str], checks: "DemoChecks", edit: int | None) -> None:
-    """Runs the commands that a person types after a turn. `edit` is the number of the change set of the edit."""
+def _show_record(loaded: LoadedSettings, variables: dict[str, str], checks: "DemoChecks", undoable: list[int]) -> None:
+    """Runs the commands that a person types after a turn. `undoable` are the numbers of its change sets."""
+    if not undoable:
+        print_note("\nYou kept no change, so there is nothing to undo. It is all on the record. What you would type:")
+        _type_command(checks, "log")
+        _type_command(checks, "audit", "verify")
+        return
     print_note("\nIt is all on the record, and it can all be taken back. What you would type:")
     _type_command(checks, "log", "--changes")
-    _type_command(checks, "diff", str(edit))
+    _type_command(checks, "diff", str(undoable[0]))
     _type_command(checks, "undo", "--turn")
     open_session = partial(Handrail, ".", session="cli", mode="ask", settings=loaded, variables=variables)
     with open_session(on_permission=lambda _: "once") as rail:
@@ -184,7 +209,7 @@ def _type_command(checks: "DemoChecks", *words: str) -> None:
 class AutoApprover:
     """Shows each request as a person sees it, and approves it once."""
 
-    def __init__(self, view: RunView, *, plain: bool) -> None:
+    def __init__(self, _rail: Handrail, view: RunView, *, plain: bool) -> None:
         self._view, self._plain = view, plain
         self.report = TerminalApprover(plain=plain).report
         self.seen: list[PermissionRequest] = []
@@ -196,7 +221,7 @@ class AutoApprover:
         self.seen.append(subject)
         answer = Answer(kind="once")
         screen = Screen(sys.stderr, os.environ, plain=self._plain)
-        lines = render_request(subject, width=screen.width, plain=screen.plain)
+        lines = render_request(subject, width=screen.width, plain=screen.plain, paint=screen.paint)
         keys = render_choices(subject, width=screen.width, plain=screen.plain, possible=PromptState(retry=True))
         screen.write(screen.framed_lines(render_title(subject), [*lines, "", *keys]))
         screen.write(["y   (you would press this; in the demo the script does)"])
@@ -205,14 +230,34 @@ class AutoApprover:
         return ApproverReply(subject, answer)
 
 
+class PersonApprover:
+    """Asks the person at the terminal."""
+
+    def __init__(self, rail: Handrail, view: RunView, *, plain: bool) -> None:
+        self._view = view
+        self._terminal = TerminalApprover(RequestHooks(rail.is_pending, rail.outdated, rail.retry), plain=plain)
+        self.report = self._terminal.report
+        self.seen: list[PermissionRequest] = []
+
+    async def ask(self, subject: PermissionRequest | Question, number: int, total: int) -> ApproverReply:
+        self._view.end()
+        if isinstance(subject, Question):
+            return ApproverReply(subject)
+        self.seen.append(subject)
+        with raise_on_signal():
+            return self._terminal.ask(subject, number, total)
+
+
 class DemoChecks:
     """The checks of the demo that failed."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_played: bool) -> None:
+        """`is_played`: the script answers. A person may answer anything, so then nothing is checked."""
+        self.is_played = is_played
         self.wrong: list[str] = []
 
     def expect(self, what: str, holds: bool) -> None:
-        if not holds:
+        if self.is_played and not holds:
             self.wrong.append(what)
 
     def check_turn(self, turn: Turn, results: list[ToolResult[Any]], requests: int) -> None:
@@ -246,19 +291,20 @@ def _get_exit_code(result: ToolResult[Any]) -> int | None:
 
 
 @contextmanager
-def _open_sample_folder() -> Generator[None]:
-    """Makes the sample workspace the current folder, with a state folder of its own. Removes both at the end."""
+def _open_sample_folder(keep: str | None) -> Generator[None]:
+    """Makes the sample workspace the current folder, with a state folder of its own. Removes both at the end. With
+    `keep` the workspace is that folder and stays, and so does its record in the person's own state folder."""
     before = os.getcwd()
     variables = {name: os.environ.get(name) for name in ("HANDRAIL_STATE_DIR", "HANDRAIL_CONFIG", "HANDRAIL_MODE")}
     with tempfile.TemporaryDirectory(prefix="handrail-demo-", ignore_cleanup_errors=True) as temporary:
         folder = os.path.realpath(temporary)
-        workspace, config = os.path.join(folder, "shop"), os.path.join(folder, "config.toml")
-        os.mkdir(workspace)
+        workspace, config = keep or os.path.join(folder, "shop"), os.path.join(folder, "config.toml")
+        _make_empty_folder(workspace)
         for name, text in {**_FILES, config: ""}.items():
             with open(os.path.join(workspace, name), "w", encoding="utf-8") as file:
                 file.write(text)
         os.chmod(os.path.join(workspace, "prices.sh"), 0o700)
-        os.environ |= {"HANDRAIL_STATE_DIR": os.path.join(folder, "state"), "HANDRAIL_CONFIG": config}
+        os.environ |= {"HANDRAIL_CONFIG": config} | ({} if keep else {"HANDRAIL_STATE_DIR": f"{folder}/state"})
         os.environ.pop("HANDRAIL_MODE", None)
         os.chdir(workspace)
         try:
@@ -271,6 +317,16 @@ def _open_sample_folder() -> Generator[None]:
                     os.environ[name] = value
 
 
+def _make_empty_folder(path: str) -> None:
+    try:
+        os.makedirs(path, exist_ok=True)
+        if not os.listdir(path):
+            return
+    except OSError as error:
+        raise CommandFailed(f"the folder {path} cannot be made: {error.strerror}. Name another with --keep.") from None
+    raise CommandFailed(f"the folder {path} is not empty. Nothing was written. Name a new one with --keep.")
+
+
 def _find_python() -> tuple[dict[str, str], tuple[str, ...]]:
     """The variables and folders with which commands find a python3."""
     if shutil.which("python3", path=_SYSTEM_PATH):
@@ -279,11 +335,18 @@ def _find_python() -> tuple[dict[str, str], tuple[str, ...]]:
     return {"PATH": f"{home}/bin:{_SYSTEM_PATH}"}, (home,)
 
 
+def _add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--keep", metavar="DIR", type=parse_nonempty_text, help="leave the sample project in this new folder"
+    )
+    add_plain_option(parser)
+
+
 COMMANDS = {
     "demo": Command(
         play,
-        add_plain_option,
-        ("handrail demo", "handrail demo --plain"),
+        _add_arguments,
+        ("handrail demo", "handrail demo --keep shop"),
         {FAILED: "something was not as it should be; it is named"},
     ),
 }

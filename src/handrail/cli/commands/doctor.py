@@ -14,7 +14,7 @@ from handrail.cli.context import add_unknown_tool_notes, find_project_folder, ha
 from handrail.cli.exits import FAILED, OK
 from handrail.cli.files import HostFileError, find_file
 from handrail.cli.format import format_binary_size, replace_home
-from handrail.cli.output import can_show, print_json, print_out
+from handrail.cli.output import can_show, choose_out_paint, print_json, print_painted
 from handrail.cli.parser import Command, add_json_option
 from handrail.inspection import (
     SandboxDiagnosis,
@@ -37,8 +37,10 @@ from handrail.protocol.version import VERSION
 from handrail.protocol.wire import encode
 from handrail.settings import Settings, SettingsError, load, resolve_state_folder, resolve_user_file
 from handrail.state import StoredState
+from handrail.terminal.style import Style
 
 _SIGNS = {"ok": "✓", "warning": "⚠", "error": "✗"}
+_STYLES: dict[str, Style] = {"ok": "ok", "warning": "refused", "error": "failed"}
 _PLAIN_SIGNS = {"ok": "ok   ", "warning": "warn ", "error": "ERROR"}
 _LITTLE_SPACE_BYTES = 200 * 1024 * 1024
 _NO_SPACE_BYTES = 10 * 1024 * 1024
@@ -61,16 +63,17 @@ def run(options: SimpleNamespace) -> int:
         body = {"schema": "handrail.doctor/1", "ok": not failed, "version": VERSION, "platform": sys.platform}
         print_json(encode({**body, "rows": [finding._asdict() for finding in findings]}))
     else:
-        print_out("".join(_render_findings(findings)))
+        print_painted("".join(_render_findings(findings)))
     return FAILED if failed else OK
 
 
 def _render_findings(findings: list[Finding]) -> Iterator[str]:
     signs, arrow = (_SIGNS, "→") if can_show("✓⚠✗→") else (_PLAIN_SIGNS, "->")
+    paint = choose_out_paint()
     for group, members in groupby(findings, lambda finding: finding.group):
-        yield f"{group}\n"
+        yield f"{paint(group, 'heading')}\n"
         for finding in members:
-            yield f"  {signs[finding.status]} {to_one_line(finding.text)}\n"
+            yield f"  {paint(signs[finding.status], _STYLES[finding.status])} {to_one_line(finding.text)}\n"
             if finding.fix:
                 yield f"      {arrow} {to_one_line(finding.fix)}\n"
 

@@ -1,10 +1,11 @@
-"""handrail log: the events of a session, its changes, or the story of a line."""
+"""`handrail log`: the history of a session."""
 
 import os
 import shlex
 from argparse import ArgumentParser
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import groupby
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby, islice
 from types import SimpleNamespace
 from typing import Any, NamedTuple, cast
 
@@ -19,16 +20,18 @@ from handrail.cli.files import OutFolder
 from handrail.cli.format import build_event_row, describe_unasked, format_time
 from handrail.cli.output import print_json, print_json_pieces, print_note, print_out, render_table, warn
 from handrail.cli.parser import Command, add_json_option, add_workspace_option
-from handrail.cli.usage import parse_number
+from handrail.cli.transcript import CallRow, Entry, Passage, TranscriptBuilder, join_text, render_transcript
+from handrail.cli.usage import parse_number, parse_past_time
 from handrail.protocol.changes import LineOrigin
 from handrail.protocol.errors import ToolError
-from handrail.protocol.events import AnyEvent, BrokenEvent, Event
+from handrail.protocol.events import AnyEvent, BrokenEvent, Event, ToolEvent
 from handrail.protocol.permissions import AnswerKind
 from handrail.protocol.records import CallStory, SessionInfo
 from handrail.protocol.text import render_value, to_one_line, truncate
 from handrail.protocol.wire import encode, escape_surrogates
 from handrail.state import build_export_path, open_journal
 
+_Listed = Entry | AnyEvent | BrokenEvent
 _SCHEMA = "handrail.log/1"
 _VERDICTS = {"allow": "allowed", "confirm": "asked", "deny": "refused"}
 _ANSWERS: dict[AnswerKind, str] = {
@@ -40,13 +43,50 @@ _ANSWERS: dict[AnswerKind, str] = {
 
 
 def run(options: SimpleNamespace) -> int:
+    if (options.sessions or options.changes or options.line is not None) and _has_filter(options):
+        raise CommandFailed("--since, --tool and --grep filter the transcript and --events only.")
     if options.sessions:
         return _print_sessions(options)
     if options.changes:
         from handrail.cli.commands.changes import print_changes  # noqa: PLC0415  it opens a session
 
         return print_changes(options)
-    return _print_events(options) if options.line is None else _print_line(options)
+    if options.line is not None:
+        return _print_line(options)
+    return _print_events(options) if options.events else _print_transcript(options)
+
+
+def _has_filter(options: SimpleNamespace) -> bool:
+    return any(value is not None for value in (options.since, options.tool, options.grep))
+
+
+def _is_wanted(item: _Listed, options: SimpleNamespace) -> bool:
+    """Whether an entry or an event passes the filters. A broken event does: nobody knows what it is about."""
+    if isinstance(item, BrokenEvent):
+        return True
+    called = item.tool_call_name if isinstance(item, ToolEvent) else item.tool if isinstance(item, CallRow) else None
+    names = {called, item.label} if isinstance(item, ToolEvent | CallRow) else {called}
+    if (options.tool and options.tool not in names) or (options.since and item.time < options.since):
+        return False
+    text = join_text(item) if isinstance(item, Passage | CallRow) else encode(item).decode()
+    return options.grep is None or options.grep.casefold() in text.casefold()
+
+
+def _print_transcript(options: SimpleNamespace) -> int:
+    folder = _find_session_folder(options)
+    with open_journal(folder) as journal:
+        last, transcript = journal.last_seq(), TranscriptBuilder(journal.events())
+    after = options.after or 0
+    found = [entry for entry in transcript.list_entries() if entry.seq > after and _is_wanted(entry, options)]
+    shown = found[-options.limit :] if options.after is None else found[: options.limit]
+    if options.json:
+        body = {"schema": "handrail.transcript/1", "session": os.path.basename(folder), "lastSeq": last}
+        print_json(encode(body | {"entries": shown, "broken": transcript.broken}))
+        return OK
+    print_out(render_transcript(shown))
+    _warn_of_broken(transcript.broken)
+    _print_window_note(options, shown, len(found), last)
+    return OK
 
 
 # Events
@@ -56,8 +96,7 @@ def _print_events(options: SimpleNamespace) -> int:
     folder = _find_session_folder(options)
     with open_journal(folder) as journal:
         last = journal.last_seq()
-        after = max(0, last - options.limit) if options.after is None else options.after
-        events = (event for _, event in zip(range(options.limit), journal.events(after), strict=False))
+        events = _select_events(options, journal.events, last)
         if options.json:
             body = {"schema": _SCHEMA, "session": os.path.basename(folder), "lastSeq": last}
             print_json_pieces(_encode_events(body, events))
@@ -65,8 +104,19 @@ def _print_events(options: SimpleNamespace) -> int:
         found = list(events)
     if found:
         print_out(render_table([("seq", "time", "kind", "what"), *map(build_event_row, found)]))
-    _print_event_notes(options, found, last)
+    _warn_of_broken(found)
+    _print_window_note(options, found, len(found) if _has_filter(options) else last - (options.after or 0), last)
     return OK
+
+
+def _select_events(
+    options: SimpleNamespace, read: Callable[[int], Iterator[AnyEvent | BrokenEvent]], last: int
+) -> Iterable[AnyEvent | BrokenEvent]:
+    """The events that pass the filters: the last ones, or the first ones after a number."""
+    if not _has_filter(options):
+        return islice(read(max(0, last - options.limit) if options.after is None else options.after), options.limit)
+    passed = (event for event in read(options.after or 0) if _is_wanted(event, options))
+    return deque(passed, maxlen=options.limit) if options.after is None else islice(passed, options.limit)
 
 
 def _encode_events(body: Mapping[str, object], found: Iterable[Event | BrokenEvent]) -> Iterator[bytes]:
@@ -94,16 +144,24 @@ def _find_session_folder(options: SimpleNamespace) -> str:
     return os.path.join(open_state_folder().home(workspace), found[0].id)
 
 
-def _print_event_notes(options: SimpleNamespace, found: list[AnyEvent | BrokenEvent], last: int) -> None:
-    for event in (event for event in found if isinstance(event, BrokenEvent)):
+def _warn_of_broken(found: Iterable[_Listed]) -> None:
+    for event in (one for one in found if isinstance(one, BrokenEvent)):
         warn(f"event {event.seq} cannot be read: {event.problem}")
-    which = f"--session {shlex.quote(options.session)} " if options.session is not None else ""
-    if not found:
-        print_note(f"no event after {options.after or 0}; the last is {last}")
-    elif found[-1].seq < last:
-        print_note(f"{last - found[-1].seq} more: handrail log {which}--after {found[-1].seq}")
-    elif found[0].seq > 1 and options.after is None:
-        print_note(f"the last {len(found)} of {last}; from the beginning: handrail log {which}--after 0")
+
+
+def _print_window_note(options: SimpleNamespace, shown: Sequence[_Listed], total: int, last: int) -> None:
+    """Says that nothing was found, or names the command that shows the rest of `total`."""
+    since = options.since and options.since.isoformat(timespec="seconds")
+    given = [("session", options.session), ("since", since), ("tool", options.tool), ("grep", options.grep)]
+    words = ["handrail", "log", *(word for name, value in given if value is not None for word in (f"--{name}", value))]
+    words += ["--events"] if options.events else []
+    if not shown:
+        nothing = f"no event after {options.after or 0}; the last is {last}"
+        print_note("nothing in this session matches" if _has_filter(options) else nothing)
+    elif len(shown) < total and options.after is None:
+        print_note(f"the last {len(shown)} of {total}; from the beginning: {shlex.join(words)} --after 0")
+    elif len(shown) < total:
+        print_note(f"{total - len(shown)} more: {shlex.join(words)} --after {shown[-1].seq}")
 
 
 def _print_sessions(options: SimpleNamespace) -> int:
@@ -353,8 +411,14 @@ def _add_arguments(parser: ArgumentParser) -> None:
     add_workspace_option(parser)
     parser.add_argument("--session", metavar="ID", help="the session, or the id's beginning (the last one)")
     parser.add_argument("--after", metavar="SEQ", type=parse_number(0), help="events after this number, oldest first")
-    parser.add_argument("--limit", metavar="N", type=parse_number(1), default=100, help="at most so many events (100)")
+    parser.add_argument("--limit", metavar="N", type=parse_number(1), default=100, help="at most so many entries (100)")
+    parser.add_argument(
+        "--since", metavar="TIME", type=parse_past_time, help="only later entries: 2h, 7d or 2026-07-01T09:30"
+    )
+    parser.add_argument("--tool", metavar="NAME", help="only calls of this tool")
+    parser.add_argument("--grep", metavar="TEXT", help="only entries with this text, in upper or lower case")
     other = parser.add_mutually_exclusive_group()
+    other.add_argument("--events", action="store_true", help="show every event instead of the transcript")
     other.add_argument("--sessions", action="store_true", help="list the sessions of the workspace instead")
     other.add_argument("--changes", action="store_true", help="list the workspace's changes instead, the latest first")
     other.add_argument("--line", metavar="FILE:N", help="show which call wrote a line and who approved it")
@@ -373,7 +437,7 @@ COMMANDS = {
     "log": Command(
         run,
         _add_arguments,
-        ("handrail log --changes", "handrail log --line src/a.py:41"),
+        ("handrail log --since 2h", "handrail log --line src/a.py:41"),
         {FAILED: "there is no such session, file or line"},
     ),
     "log export": Command(

@@ -10,18 +10,12 @@ from typing import Any
 
 import msgspec
 
-from handrail.cli.context import (
-    load_settings,
-    open_state_folder,
-    read_json_argument,
-    read_stdin_lines,
-    resolve_workspace,
-    resolve_workspace_session,
-)
+from handrail.cli.context import load_settings, open_state_folder, resolve_workspace, resolve_workspace_session
 from handrail.cli.exits import FAILED, OK, USAGE, WAITING, CommandFailed
 from handrail.cli.format import format_time
 from handrail.cli.output import can_show, print_json, print_note, print_out, render_table, warn
 from handrail.cli.parser import Command, add_json_option, add_mode_option, add_place_options, add_workspace_option
+from handrail.cli.stdin import read_json_argument, read_stdin_lines
 from handrail.cli.usage import parse_number, parse_past_time
 from handrail.inspection import (
     MODE_TABLE,

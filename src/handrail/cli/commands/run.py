@@ -191,6 +191,7 @@ async def _run_turn(
         for call in _list_open_calls(rail) if config.after else ():
             view.remember(call.tool_call_id, call.args)
         unsubscribe = rail.subscribe(listener.tell)
+        rail.subscribe_to_previews(view.show_preview)
         for event in rail.events(config.after):
             if isinstance(event, Event):
                 listener.tell(event)
@@ -265,9 +266,8 @@ class _RunApprover:
         self._rail, self._view, self._interrupted = rail, view, interrupted
 
     async def ask(self, subject: PermissionRequest | Question, number: int, total: int) -> ApproverReply:
-        self._view.end()
         try:
-            with _interruptible():
+            with self._view.lend(), raise_on_signal():
                 if isinstance(subject, Question):
                     return ApproverReply(subject, self._terminal.ask_question(subject))
                 return self._terminal.ask(subject, number, total)
@@ -279,7 +279,8 @@ class _RunApprover:
     def report(self, reply: ApproverReply, outcome: Done | Parked | None) -> None:
         if isinstance(reply.subject, Question) and outcome is None:
             self._view.print_line("Somebody else replied before you.")
-        self._terminal.report(reply, outcome)
+        with self._view.above():
+            self._terminal.report(reply, outcome)
 
     def _reload(self, subject: PermissionRequest | Question) -> PermissionRequest | Question:
         """The request as it is now: the person may have retried it in the prompt that was interrupted."""
@@ -288,7 +289,7 @@ class _RunApprover:
 
 
 @contextmanager
-def _interruptible() -> Generator[None]:
+def raise_on_signal() -> Generator[None]:
     """Lets SIGINT and SIGTERM end the prompt, which restores the terminal first."""
 
     def leave(_: int, __: FrameType | None) -> None:
@@ -318,7 +319,7 @@ class RunInterrupt:
         def interrupted() -> None:
             if self.noted:
                 with suppress(OSError):
-                    os.write(2, _LEFT)  # takes no lock, since a hanging thread may hold it
+                    os.write(2, self._view.erasure + _LEFT)  # takes no lock, since a hanging thread may hold it
                 os._exit(INTERRUPTED)  # the journal has everything
             self.noted = True
             self._view.print_line("Stopping … once more leaves at once.")

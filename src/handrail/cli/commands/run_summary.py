@@ -10,7 +10,7 @@ from handrail.cli.commands.run_setup import RunConfig, find_last_model
 from handrail.cli.commands.run_view import Glyphs, format_rounded_seconds
 from handrail.cli.exits import FAILED, INFRASTRUCTURE, INTERRUPTED, LIMIT, OK, WAITING
 from handrail.cli.format import list_undo_gaps
-from handrail.cli.output import print_note, warn
+from handrail.cli.output import print_note, warn, warn_painted
 from handrail.cli.permission import describe_answer_commands, render_request_text
 from handrail.protocol.events import (
     ChangeEvent,
@@ -126,7 +126,8 @@ def print_ending(outcome: RunOutcome, config: RunConfig, options: SimpleNamespac
     if turn.reason in {"error", "cancelled", "limit"}:
         kept = f"The session is kept: handrail run -c{here}{_render_model_option(config, options, turn)}"
     if turn.reason == "error":
-        warn(f"{glyphs.failed} {_end_sentence(turn.message or turn.code or 'it failed')} {kept}")
+        text = to_one_line(f"{_end_sentence(turn.message or turn.code or 'it failed')} {kept}")
+        warn_painted(f"{glyphs.sign('failed')} {text}")
     if turn.reason != "error" or outcome.tally.calls:
         for line in render_ending(turn, outcome.tally, outcome.seconds, outcome.processes, glyphs, here=here):
             print_note(line)

@@ -14,7 +14,7 @@ from mcp.shared.exceptions import MCPError
 from mcp.shared.message import ServerMessageMetadata
 from pydantic import ValidationError
 
-from handrail.mcp.approval_watch import POLL_SECONDS, WAIT_SECONDS, ApprovalWatch
+from handrail.mcp.approval_watch import POLL_SECONDS, ApprovalWatch
 from handrail.mcp.calls import ClientCalls, Outcome, ParkedCall, UnansweredCall
 from handrail.mcp.elicitation import apply_form, build_form
 from handrail.mcp.http.middleware import Context, get_reply, get_session_id
@@ -153,7 +153,7 @@ class RequestRunner:
         self._workers = threads.get_workers(calls.rail.session_id, has_effects=has_effects)
         self._tell = tell
         self._reply = get_reply(context)
-        self._until = time.monotonic() + WAIT_SECONDS
+        self._until = time.monotonic() + calls.rail.permission_wait
 
     async def run(self, work: Callable[[], Found], call_id: str) -> Found:
         """Runs work that begins, answers or parks a call, and holds its outcome."""

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from handrail.mcp.approval_watch import POLLER, WAIT_SECONDS, ApprovalWatch
+from handrail.mcp.approval_watch import POLLER, ApprovalWatch
 from handrail.mcp.calls import ClientCalls, Outcome, ParkedCall, UnansweredCall
 from handrail.mcp.elicitation import apply_form, build_form
 from handrail.mcp.request_state import build_input_required
@@ -20,9 +20,10 @@ from handrail.protocol.jsonrpc import INTERNAL_ERROR, ProtocolError
 from handrail.protocol.results import ToolResult
 
 
-def ask_person(request: ClientRequest, calls: ClientCalls, call: UnansweredCall, seconds: float = WAIT_SECONDS) -> None:
+def ask_person(request: ClientRequest, calls: ClientCalls, call: UnansweredCall, seconds: float | None = None) -> None:
     """Asks, and returns at once. A client without forms waits this long for an answer from elsewhere."""
-    _Approval(request, calls, call, time.monotonic() + seconds).advance(lambda: call)
+    until = time.monotonic() + (calls.rail.permission_wait if seconds is None else seconds)
+    _Approval(request, calls, call, until).advance(lambda: call)
 
 
 def deliver(request: ClientRequest, calls: ClientCalls, result: ToolResult[Any]) -> None:
