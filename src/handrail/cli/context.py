@@ -29,7 +29,7 @@ _MAX_LINE_BYTES = 64 * 1024 * 1024
 
 
 def resolve_workspace(options: SimpleNamespace) -> str:
-    """The folder of --workspace, or the current folder. Prints the current folder, since nobody named it."""
+    """The folder of --workspace, or the current folder."""
     if options.workspace:
         return options.workspace
     if options.workspace is not None:
@@ -42,8 +42,6 @@ def resolve_workspace(options: SimpleNamespace) -> str:
         ) from None
     if is_whole_home(folder):
         raise CommandFailed(f"{folder} as a whole is no workspace unless you say so: --workspace {folder}")
-    if not options.json:
-        print_note(f"workspace: {folder} (the current folder)")
     return folder
 
 
