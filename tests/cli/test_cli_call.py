@@ -32,11 +32,11 @@ def linger(context: Context) -> str:
 """
 
 
-def test_the_content_goes_to_stdout_and_the_workspace_is_said_on_stderr(run, workspace: Path) -> None:
+def test_the_content_goes_to_stdout_and_nothing_to_stderr(run, workspace: Path) -> None:
     (workspace / "a.txt").write_text("hello\n")
     done = run("call", "read", '{"path": "a.txt"}')
     assert (done.code, done.out) == (0, "hello\n")
-    assert done.err == f"workspace: {workspace} (the current folder)\n"
+    assert done.err == ""
 
 
 @pytest.mark.parametrize("quiet", [("-q",), ("--workspace", ".")])
@@ -137,7 +137,7 @@ def test_what_needs_permission_is_exit_3_with_the_request_and_its_diff(run, work
 def test_a_preview_that_changed_nothing_is_kept_and_one_line_says_so_everywhere(here) -> None:
     done = here("call", "exec", '{"command": "python3 -c \'print(6)\'"}')
     assert (done.code, done.out) == (0, "6\n")
-    assert done.err.splitlines()[1:] == ["not asked: the preview changed nothing"]
+    assert done.err.splitlines() == ["not asked: the preview changed nothing"]
     assert "  exec: not asked: the preview changed nothing: " in here("log", "--events").out
     assert "  confirm (by preview)  " in here("audit").out
     [record] = here("audit", "--json").json["records"]

@@ -1,6 +1,7 @@
 """doctor: finds what is wrong, says what to type, touches nothing."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -24,7 +25,7 @@ def contents(folder: Path) -> dict[str, tuple[int, bytes]]:
 def test_a_new_place_is_fine_and_stays_new(here, state: Path) -> None:
     done = here("doctor")
     assert (done.code, done.err) == (0, "")
-    assert [line for line in done.out.splitlines() if not line.startswith(" ")] == GROUPS
+    assert [line for line in done.out.splitlines() if not line.startswith(" ")][:-2] == GROUPS
     assert "  ✓ $HANDRAIL_STATE_DIR does not exist yet; the first call makes it\n" in done.out
     assert f"  ✓ cpython {sys.version_info.major}.{sys.version_info.minor}." in done.out
     assert not state.exists()
@@ -154,3 +155,12 @@ def test_json_names_no_user_and_no_path_of_this_machine(here, config, tmp_path: 
     assert done.code == 0
     assert str(tmp_path) not in done.out
     assert ("$HANDRAIL_STATE_DIR" if where else "~/.local/state/handrail") in done.out
+
+
+def test_the_last_line_counts_and_names_the_next_command(run) -> None:
+    rows = run("doctor", "--json").json["rows"]
+    counts = [sum(row["status"] == status for row in rows) for status in ("ok", "warning", "error")]
+    last = run("doctor").out.splitlines()[-1]
+    assert [int(number) for number in re.findall(r"(\d+) (?:ok|warning|problem)", last)] == counts
+    fixes = [row["fix"] for status in ("error", "warning") for row in rows if row["status"] == status and row["fix"]]
+    assert last.endswith(f" Next: {fixes[0]}" if fixes else "problems.")

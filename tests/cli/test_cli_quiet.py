@@ -33,12 +33,10 @@ def test_there_is_a_note_and_with_q_there_is_none(here: Run, words: tuple[str, .
 
 
 AFTER_A_CALL = [
-    ("log",),
     ("log", "--line", "a.txt:1"),
     ("diff",),
     ("undo", "--preview"),
     ("call", "read", '{"path": "a.txt"}'),
-    ("policy", "replay"),
     ("mcp", "--config", "zed"),
     ("approvals",),
 ]

@@ -66,7 +66,11 @@ def test_files_stand_below_each_other_where_the_screen_is_narrow() -> None:
 
 
 FORMS = [
-    ({"exit_code": 1}, "Tried, failed: exit 1 in 1.8 s — the network is off in the copy, so this may differ for real."),
+    ({"exit_code": 1}, "Tried, failed: exit 1 in 1.8 s. Your files are untouched."),
+    (
+        {"exit_code": 1, "blocked": ("example.org:443",)},
+        "Tried, failed: exit 1 in 1.8 s — the network is off in the copy, so this may differ for real.",
+    ),
     (
         {"exit_code": None, "ending": "timeout"},
         "it took too long, and was stopped after 1.8 s; no change is kept.",

@@ -55,7 +55,8 @@ def test_other_output_stands_above_and_the_rows_come_back(live: Live) -> None:
 def test_the_end_erases_everything(live: Live) -> None:
     live.view.start(lambda: ["one", "two"], 0)
     live.terminal.sees("two")
-    assert live.view.erasure == b"\r\x1b[A\x1b[J"
+    with live.view.lock:  # the drawing is over
+        assert live.view.erasure == b"\r\x1b[A\x1b[J"
     live.view.stop()
     live.terminal.ends_with("\r\x1b[1A\x1b[J")
     assert live.view.erasure == b""

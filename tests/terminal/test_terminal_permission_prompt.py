@@ -162,7 +162,7 @@ def test_a_no_asks_why(ask: Ask) -> None:
     asked.terminal.sees("Why not?")
     for key, shown in ((b"u", "u"), (b"x", "ux"), (b"\x7f", "u"), (b"s", "us"), (b" ", "us "), ("ü".encode(), "us ü")):
         asked.terminal.press(key)
-        asked.terminal.ends_with(f"Why not? {shown}")
+        asked.terminal.ends_with(f"Why not? Enter denies, Esc goes back: {shown}")
     asked.terminal.press(b"\x1b[200~staging\nnow\x1b[201~")
     asked.terminal.sees("us üstaging now")
     assert asked.answer(b"\r") == Answer(kind="deny", reason="us üstaging now")
@@ -177,7 +177,7 @@ def test_a_no_needs_no_reason_and_can_be_taken_back_before_it_is_sent(ask: Ask, 
     asked.terminal.press(b"\x1b")
     asked.terminal.ends_with("\x1b[K")
     asked.terminal.press(key)
-    asked.terminal.ends_with("Why not? ")
+    asked.terminal.ends_with("Why not? Enter denies, Esc goes back: ")
     assert asked.answer(b"\r") == Answer(kind="deny")
 
 

@@ -27,7 +27,7 @@ _MAX_SHOWN_IDS = 4
 
 
 def resolve_workspace(options: SimpleNamespace) -> str:
-    """The folder of --workspace, or the current folder. Prints the current folder, since nobody named it."""
+    """The folder of --workspace, or the current folder."""
     if options.workspace:
         return options.workspace
     if options.workspace is not None:
@@ -40,8 +40,6 @@ def resolve_workspace(options: SimpleNamespace) -> str:
         ) from None
     if is_whole_home(folder):
         raise CommandFailed(f"{folder} as a whole is no workspace unless you say so: --workspace {folder}")
-    if not options.json:
-        print_note(f"workspace: {folder} (the current folder)")
     return folder
 
 

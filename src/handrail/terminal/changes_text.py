@@ -33,7 +33,7 @@ _STOPPED = {
     "output": "printed too much",
     "cancelled": "was cancelled",
 }
-_NO_NETWORK = "the network is off in the copy, so this may differ for real"
+_NO_NETWORK = " — the network is off in the copy, so this may differ for real"
 _MAX_NAMED_PATHS = 3
 _MAX_LINE_CHARS = 120
 _JUST_NOW = timedelta(seconds=10)
@@ -223,7 +223,7 @@ def _describe_end(run: PreviewRun, paint: Paint) -> str:
         return f"Tried in a throw-away copy: it {why}, and was stopped after {seconds}; no change is kept. {_UNTOUCHED}"
     if run.exit_code:
         exit_code = paint(f"exit {run.exit_code}", "failed")
-        return f"Tried, failed: {exit_code} in {seconds} — {_NO_NETWORK}. {_UNTOUCHED}"
+        return f"Tried, failed: {exit_code} in {seconds}{_NO_NETWORK * bool(run.blocked)}. {_UNTOUCHED}"
     return f"Tried in a throw-away copy: {paint('exit 0', 'ok')} in {seconds}. {_UNTOUCHED}"
 
 

@@ -44,8 +44,8 @@ _COMMAND_HELP = "Change the command; Enter tries it in a copy, Esc goes back."
 _PLAIN_COMMAND_HELP = "Type the whole new command; Enter tries it in a copy, Esc goes back:"
 _MAX_REASON_CHARS = 1_000
 _REASON_PROMPT = "Why not? Enter denies, also without a reason; Esc goes back: "
-_SHORT_REASON_PROMPT = "Why not? "
-_MIN_REASON_COLUMNS = 30
+_REASON_PROMPTS = (_REASON_PROMPT, "Why not? Enter denies, Esc goes back: ", "Why not? Esc: back. ")
+_MIN_REASON_COLUMNS = 20
 
 
 class KeyTiming(NamedTuple):
@@ -219,8 +219,8 @@ def _draw_reason(screen: Screen, typed: str) -> None:
             screen.write([_REASON_PROMPT.rstrip()])
         return
     columns = screen.size()[0] - 2
-    has_room = columns - measure_width(_REASON_PROMPT) >= _MIN_REASON_COLUMNS
-    prompt = _REASON_PROMPT if has_room else _SHORT_REASON_PROMPT
+    fitting = (one for one in _REASON_PROMPTS if columns - measure_width(one) >= _MIN_REASON_COLUMNS)
+    prompt = next(fitting, _REASON_PROMPTS[-1])
     rows = list(wrap(to_one_line(typed), max(5, columns - measure_width(prompt))))
     screen.status(prompt + (rows[-1] if rows else ""))
 

@@ -89,12 +89,6 @@ class Screen:
             self._put(f"{line}\n")
         self._stream.flush()
 
-    def rewrite(self, lines: list[str]) -> None:
-        """Replace the last lines, if the screen has not changed its size since."""
-        if not self.plain and self._size_at_mark == self.size():
-            self._put(f"\x1b[{len(lines)}F" + "".join(f"{line}\x1b[K\n" for line in lines))
-            self._stream.flush()
-
     def status(self, text: str, cursor: int | None = None) -> None:
         """Write one line that the next output replaces, with the cursor in a column. In plain form the line stays."""
         if self.plain:

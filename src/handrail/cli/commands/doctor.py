@@ -76,6 +76,14 @@ def _render_findings(findings: list[Finding]) -> Iterator[str]:
             yield f"  {paint(signs[finding.status], _STYLES[finding.status])} {to_one_line(finding.text)}\n"
             if finding.fix:
                 yield f"      {arrow} {to_one_line(finding.fix)}\n"
+    ok, warnings, problems = ([one for one in findings if one.status == status] for status in _STYLES)
+    fix = next((one.fix for one in (*problems, *warnings) if one.fix), None)
+    counts = f"{len(ok)} ok, {_count(warnings, 'warning')}, {_count(problems, 'problem')}."
+    yield f"\n{counts}{f' Next: {to_one_line(fix)}' if fix else ''}\n"
+
+
+def _count(findings: list[Finding], noun: str) -> str:
+    return f"{len(findings)} {noun}{'s' * (len(findings) != 1)}"
 
 
 def _find_project() -> str | None:
