@@ -221,7 +221,11 @@ def test_the_number_that_a_choice_was_shown_with_is_a_reply_too(
     assert (waits.code, "  2  all" in waits.err) == (3, True)
     done = run("run", prompt, "--model", model, "--resume", "task")
     assert (done.code, done.out) == (0, "Thanks.\n")
-    (end,) = [one for one in run("log", "--session", "task", "--json").json["events"] if one["kind"] == "tool_call.end"]
+    (end,) = [
+        one
+        for one in run("log", "--session", "task", "--events", "--json").json["events"]
+        if one["kind"] == "tool_call.end"
+    ]
     assert told in end["result"]["content"]
 
 

@@ -127,7 +127,9 @@ def test_a_question_takes_a_number_and_enter_alone_is_no_answer(start: Start, ru
     program.terminal.press(b"2\n")
     assert program.ends() == 0
     ends = [
-        event for event in run("log", "--session", "task", "--json").json["events"] if event["kind"] == "tool_call.end"
+        event
+        for event in run("log", "--session", "task", "--events", "--json").json["events"]
+        if event["kind"] == "tool_call.end"
     ]
     assert "all" in ends[0]["result"]["content"]
 
@@ -140,7 +142,9 @@ def test_a_question_takes_several_and_own_words_where_it_says_so(start: Start, r
     program.terminal.press("nur Käufer\n".encode())
     assert program.ends() == 0
     ends = [
-        event for event in run("log", "--session", "task", "--json").json["events"] if event["kind"] == "tool_call.end"
+        event
+        for event in run("log", "--session", "task", "--events", "--json").json["events"]
+        if event["kind"] == "tool_call.end"
     ]
     assert [word in ends[0]["result"]["content"] for word in ("checkout", "all")] == [True, True]
     assert "nur Käufer" in ends[1]["result"]["content"]
