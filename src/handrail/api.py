@@ -140,9 +140,7 @@ class Handrail(TypedTools):
                 close_sources(owned_sources)
             raise
         self._loosest_mode: Mode = find_managed_mode(loaded)
-        self._paths = loaded.settings.paths
-        self.permission_wait = parse_seconds(loaded.settings.mcp.permission_wait)
-        """Seconds that a call of an MCP client without forms waits for an answer from elsewhere."""
+        self._settings = loaded.settings
         self._on_permission, self._unattended = on_permission, unattended
         try:
             self._settle(loaded)
@@ -500,6 +498,11 @@ class Handrail(TypedTools):
         """
         return self._enter(self._session.journal.subscribe, listener, kinds)
 
+    @property
+    def permission_wait(self) -> float:
+        """Seconds that a call of an MCP client without forms waits for an answer from elsewhere."""
+        return parse_seconds(self._settings.mcp.permission_wait)
+
     def subscribe_to_previews(self, listener: Callable[[ToolCall, str], None]) -> None:
         """Calls the listener with a call whose preview begins, and then with new output of it. No event has these."""
         self._enter(self._session.preview_listeners.append, listener)
@@ -545,7 +548,7 @@ class Handrail(TypedTools):
         The setting `paths.client_roots` limits that. Returns a text for each refused folder.
         """
         restricted = self._session.rules.restriction is not None
-        arguments = (self._session.workspace, folders, self._paths.client_roots, self._state.path)
+        arguments = (self._session.workspace, folders, self._settings.paths.client_roots, self._state.path)
         return self._enter(partial(set_client_roots, restricted=restricted), *arguments)
 
     def begin_conversations(self, current: Callable[[], str] = str) -> None:
