@@ -140,6 +140,10 @@ class AsyncHandrail:
         return self.rail.mode
 
     @property
+    def permission_wait(self) -> float:
+        return self.rail.permission_wait
+
+    @property
     def conversation(self) -> "Conversation":
         """The transcript of this session, for the code that runs the loop."""
         return self.rail.conversation
