@@ -1,0 +1,105 @@
+"""What a person waits for in `handrail chat`: the first prompt, and a key while a command floods the terminal."""
+
+import fcntl
+import json
+import os
+import pty
+import select
+import struct
+import subprocess
+import sys
+import tempfile
+import termios
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from bench.measure import Row, Sample
+
+STARTS = 11
+KEYS = 40
+FIRST_PROMPT, KEY = 250.0, 30.0
+"""Milliseconds."""
+RATE = 5
+"""Megabytes a second."""
+_FLOOD = f"for i in $(seq 200); do head -c {RATE * 50_000} /dev/zero | tr '\\0' x | fold -w 100; sleep 0.05; done"
+_SCRIPT = [{"calls": [["exec", {"command": _FLOOD, "timeoutMs": 60_000}]]}, {"text": "Done."}]
+
+
+class Screen:
+    """A session on a pseudo-terminal."""
+
+    def __init__(self, folder: Path) -> None:
+        control, device = pty.openpty()
+        fcntl.ioctl(device, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 0, 0))
+        command = [os.environ["HANDRAIL_BENCH_COMMAND"], "chat", "--model", f"scripted:{folder}/script.json"]
+        variables = os.environ | {"HANDRAIL_STATE_DIR": f"{folder}/state", "TERM": "xterm-256color"}
+        self._control = control
+        self.begun = time.monotonic()
+        self._process = subprocess.Popen(
+            [*command, "--mode", "auto", "--workspace", f"{folder}/workspace"],
+            env=variables,
+            stdin=device,
+            stdout=device,
+            stderr=device,
+            start_new_session=True,
+        )
+        os.close(device)
+        self.came = b""
+
+    def press(self, keys: bytes) -> None:
+        self.came = b""
+        os.write(self._control, keys)
+
+    def wait_for(self, wanted: bytes) -> float:
+        """The time at which it was on the terminal."""
+        until = time.monotonic() + 30
+        while wanted not in self.came:
+            if time.monotonic() > until:
+                sys.exit(f"{wanted!r} did not come: {self.came[-2000:]!r}")
+            if select.select([self._control], [], [], 0.5)[0]:
+                self.came += os.read(self._control, 1 << 16)
+        return time.monotonic()
+
+    def close(self) -> None:
+        self._process.kill()
+        self._process.wait()
+        os.close(self._control)
+
+
+def rows() -> Iterator[Row]:
+    with tempfile.TemporaryDirectory(prefix="handrail-bench-") as name:
+        folder = Path(name)
+        (folder / "workspace").mkdir()
+        (folder / "script.json").write_text(json.dumps(_SCRIPT))
+        starts = Sample(tuple(measure_start(folder) for _ in range(STARTS + 1))[1:])
+        keys = measure_keys(folder)
+    yield Row("first prompt after the start, median", starts.median * 1e3, "ms", FIRST_PROMPT)
+    yield Row(f"key to screen while {RATE} MB/s stream, median", keys.median * 1e3, "ms", KEY)
+    yield Row(f"key to screen while {RATE} MB/s stream, p95", keys.p95 * 1e3, "ms")
+
+
+def measure_start(folder: Path) -> float:
+    screen = Screen(folder)
+    try:
+        return screen.wait_for("›".encode()) - screen.begun
+    finally:
+        screen.close()
+
+
+def measure_keys(folder: Path) -> Sample:
+    """The time from a key to its letter on the terminal, while a command prints."""
+    screen, times = Screen(folder), list[float]()
+    try:
+        screen.wait_for(b"shift+tab mode")
+        screen.press(b"go\r")
+        screen.wait_for(b"xxxxxxxxxx")
+        for number in range(KEYS):
+            letter = bytes([ord("A") + number % 26])
+            screen.press(letter)
+            pressed = time.monotonic()
+            times.append(screen.wait_for(letter) - pressed)
+            time.sleep(0.03)
+    finally:
+        screen.close()
+    return Sample(tuple(times))

@@ -1,0 +1,71 @@
+"""Asks the person of a session."""
+
+import signal
+from contextlib import AbstractAsyncContextManager
+from typing import Protocol
+
+from handrail.async_api import AsyncHandrail
+from handrail.protocol.calls import Done, Parked
+from handrail.protocol.permissions import ApproverReply, PermissionRequest, Question
+from handrail.terminal.keyboard import KeyTiming, raise_on_signal
+from handrail.terminal.permission_prompt import RequestHooks, TerminalApprover
+
+
+class PromptPlace(Protocol):
+    """The terminal of a session, as a prompt needs it."""
+
+    plain: bool
+
+    def end_live(self) -> None:
+        """Ends everything that is live."""
+        ...
+
+    def lend_for_prompt(self) -> AbstractAsyncContextManager[KeyTiming]: ...
+
+    def call_attention(self, text: str, *, waits: bool) -> None: ...
+
+    def say(self, text: str) -> None: ...
+
+    def leave_soon(self, code: int) -> None:
+        """Ends the session once the turn is parked."""
+        ...
+
+    def write(self, rows: list[str]) -> None: ...
+
+
+class ChatApprover:
+    """Asks the person in the terminal of the session, once they stop typing."""
+
+    def __init__(self, rail: AsyncHandrail, chat: PromptPlace) -> None:
+        self._rail, self._chat = rail, chat
+        self._terminal = TerminalApprover(
+            RequestHooks(rail.rail.is_pending, rail.rail.outdated, rail.rail.retry), plain=chat.plain
+        )
+
+    async def ask(self, subject: PermissionRequest | Question, number: int, total: int) -> ApproverReply:
+        chat = self._chat
+        chat.end_live()
+        chat.call_attention("a question waits" if isinstance(subject, Question) else "approval needed", waits=True)
+        async with chat.lend_for_prompt() as timing:
+            try:
+                with raise_on_signal(signal.SIGHUP):
+                    if isinstance(subject, Question):
+                        return ApproverReply(subject, self._terminal.ask_question(subject))
+                    return self._terminal.ask(subject, number, total, timing)
+            except KeyboardInterrupt as interrupt:
+                if interrupt.args != (signal.SIGINT,):
+                    chat.leave_soon(128 + interrupt.args[0])
+                chat.say("Left waiting. Your files are untouched. /continue asks again.")
+                return ApproverReply(self._reload(subject))
+
+    def report(self, reply: ApproverReply, outcome: Done | Parked | None) -> None:
+        if isinstance(reply.subject, Question):
+            if outcome is None:
+                self._chat.say("Somebody else replied before you.")
+            return
+        self._chat.write(self._terminal.render_report(reply, outcome))
+
+    def _reload(self, subject: PermissionRequest | Question) -> PermissionRequest | Question:
+        """The request as it is now: the person may have retried it in the prompt that was interrupted."""
+        pending = self._rail.rail.waiting() if isinstance(subject, PermissionRequest) else ()
+        return next((request for request in pending if request.tool_call_id == subject.tool_call_id), subject)

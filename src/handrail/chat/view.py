@@ -1,0 +1,304 @@
+"""The view of a session: events become finished rows above the composer, with a few live rows below them."""
+
+import time
+from collections import deque
+from typing import Any, Protocol, cast
+
+import msgspec
+
+from handrail.chat.markdown import MarkdownStream
+from handrail.models.base import CallPiece, ReasoningPiece, StreamPiece
+from handrail.protocol.calls import ToolCall
+from handrail.protocol.changes import ChangeSet
+from handrail.protocol.events import (
+    ChangeEvent,
+    Display,
+    Event,
+    PermissionEvent,
+    Reasoning,
+    Text,
+    ToolCallEnd,
+    ToolCallError,
+    ToolCallQuestionRequired,
+    ToolCallRunning,
+    ToolCallStart,
+    ToolCallUpdate,
+    ToolEvent,
+    User,
+)
+from handrail.protocol.results import ToolResult
+from handrail.protocol.text import escape_control, to_one_line, wrap
+from handrail.terminal.call_lines import (
+    Glyphs,
+    SpoofGuard,
+    describe_unasked,
+    render_call_line,
+    render_display,
+    render_event,
+    render_running_line,
+)
+from handrail.terminal.live_view import RunningCalls
+from handrail.terminal.style import truncate_painted
+
+MAX_CARDS = 200
+_MAX_CARD_CHARS = 200_000
+_EXCERPT_LINES = 6
+_MAX_TODO_LINES = 10
+_MAX_LIVE_ROWS = 7
+_MAX_THOUGHT_CHARS = 2_000
+_BODY = "    "
+
+
+class RowWriter(Protocol):
+    """Where rows go that do not change any more."""
+
+    @property
+    def width(self) -> int: ...
+
+    def write(self, rows: list[str]) -> None: ...
+
+
+class Card(msgspec.Struct, kw_only=True):
+    """A finished call, for the viewer."""
+
+    title: str
+    """Escaped, without styles."""
+    args: object
+    output: str
+    diff: str
+    number: int | None = None
+    """Of its change set."""
+
+
+class SessionView:
+    """Shows the events of a session. All methods run in the thread of the event loop."""
+
+    def __init__(self, glyphs: Glyphs, output: RowWriter, *, verbose: bool = False) -> None:
+        self._glyphs, self._output, self._verbose = glyphs, output, verbose
+        self._markdown = MarkdownStream(glyphs.paint, None if glyphs.plain else SpoofGuard(glyphs))
+        self._message = ""
+        self._running = RunningCalls(glyphs.paint)
+        self._arguments: dict[str, object] = {}
+        self._changes: dict[str, ChangeSet] = {}
+        self._announced: set[str] = set()
+        self._thought = ""
+        self._waits_for = ""
+        """What the person waits for, while nothing else shows progress."""
+        self._waits_since = 0.0
+        self._written_call = ""
+        """The name of the call that the model writes."""
+        self.cards: deque[Card] = deque(maxlen=MAX_CARDS)
+        self.own_call: str | None = None
+        """The last command of the person, whose whole output is shown below it."""
+
+    def begin_turn(self, model: str) -> None:
+        self._await(f"waiting for {to_one_line(model)}")
+
+    def end_turn(self) -> None:
+        """Ends everything that is live."""
+        self._end_words()
+        self._waits_for = self._thought = self._written_call = ""
+        self._running = RunningCalls(self._glyphs.paint)
+
+    def show(self, event: Event) -> None:
+        match event:
+            case Text():
+                self._write_words(event)
+            case Reasoning():
+                self._think(event.text)
+            case User():
+                pass  # the composer showed it
+            case ToolCallEnd() | ToolCallError():
+                self._show_result(event.result, event.label)
+            case ToolEvent():
+                self._track_call(event)
+            case Display():
+                self._write(self._render_display(event))
+            case _:
+                self._write(render_event(event, self._glyphs, int(self._verbose)))
+
+    def show_piece(self, piece: StreamPiece) -> None:
+        """Shows that the model thinks, or writes a long call."""
+        match piece:
+            case CallPiece():
+                self._written_call = to_one_line(piece.name)
+            case ReasoningPiece() if not self._thought:
+                self._await("thinking")
+            case _:
+                pass
+
+    def show_preview(self, call: ToolCall, output: str) -> None:
+        self._begin_call(call.tool_call_id, call.name, call.args)
+        self._running.add_output(call.tool_call_id, output)
+
+    def remember(self, call_id: str, args: object) -> None:
+        """Remembers the arguments of a call from before this process."""
+        self._arguments.setdefault(call_id, args)
+
+    def write_note(self, text: str) -> None:
+        """Writes lines of handrail."""
+        self._write(escape_control(text).rstrip("\n").split("\n"))
+
+    def render_live(self) -> list[str]:
+        """The rows that change: a line of the model, running calls with their last output, or what is waited for."""
+        width = self._output.width
+        rows = self._markdown.render_rest(width)[-3:]
+        if self._running:
+            rows += self._running.render()
+        elif self._written_call:
+            rows.append(f"{self._glyphs.sign('running')} {self._written_call} … the model writes the call")
+        elif self._waits_for:
+            seconds = int(time.monotonic() - self._waits_since)
+            elapsed = self._glyphs.paint(f" {seconds} s", "dim") if seconds else ""
+            rows.append(f"{self._glyphs.sign('running')} {self._waits_for}{elapsed}")
+            if self._thought:
+                last = to_one_line(self._thought.strip().rpartition("\n")[2])
+                rows.append(self._glyphs.paint(f"{_BODY}{last}", "dim"))
+        return [truncate_painted(row, width) for row in rows[-_MAX_LIVE_ROWS:]]
+
+    # Events
+
+    def _track_call(self, event: ToolEvent) -> None:
+        match event:
+            case ToolCallStart():
+                self._arguments[event.tool_call_id] = event.args
+                self._begin_call(event.tool_call_id, event.label, event.args)
+            case ToolCallRunning():
+                self._begin_call(event.tool_call_id, event.label, self._arguments.get(event.tool_call_id))
+            case ToolCallUpdate():
+                self._running.add_output(event.tool_call_id, event.output or "")
+            case PermissionEvent() | ToolCallQuestionRequired():
+                self._running.end(event.tool_call_id)  # it waits for a person
+            case ChangeEvent():
+                self._changes[event.tool_call_id] = event.change
+            case _:
+                pass
+
+    def _begin_call(self, call_id: str, name: str, args: object) -> None:
+        self._end_words()
+        self._written_call = ""
+        if self._glyphs.plain and name == "exec" and call_id not in self._announced:
+            self._announced.add(call_id)  # no live row shows it
+            self._write([render_running_line(name, args, self._sized_glyphs())])
+        self._running.begin(call_id, render_running_line(name, args, self._sized_glyphs()))
+
+    def _write_words(self, event: Text) -> None:
+        if event.message_id != self._message:
+            self._end_words()
+            self._message = event.message_id
+        self._waits_for = self._thought = ""
+        self._write(self._markdown.feed(event.text, self._output.width), ends_words=False)
+
+    def _think(self, text: str) -> None:
+        self._thought = (self._thought + text)[-_MAX_THOUGHT_CHARS:]
+        if not self._waits_for:
+            self._await("thinking")
+
+    def _show_result(self, result: ToolResult[Any], label: str) -> None:
+        args = self._arguments.pop(result.tool_call_id, None)
+        change = self._changes.pop(result.tool_call_id, None)
+        self._running.end(result.tool_call_id)
+        if not self._running:
+            self._await("waiting for the model")
+        if result.name == "display" and result.ok:
+            return  # its event showed it
+        glyphs = self._sized_glyphs()
+        line = render_call_line(result, args, glyphs, label, change)
+        card = _build_card(result, args, label, change)
+        self.cards.append(card)
+        rows = [line] if result.ok or glyphs.plain else _wrap_error(line, self._output.width)
+        if result.meta.answered_by is not None:
+            rows.append(f"{_BODY}{describe_unasked(result.meta.answered_by, changed=result.meta.undo is not None)}")
+        rows += self._render_excerpt(result, card)
+        rows += [f"{glyphs.sign('asks')} {to_one_line(text)}" for text in result.warnings]
+        self._write(rows)
+
+    def _render_excerpt(self, result: ToolResult[Any], card: Card) -> list[str]:
+        """The first changed lines of a file, the last output of a failed command, or the list of steps."""
+        width = self._output.width
+        if result.name == "todo" and result.ok:
+            return _render_todo(card.args, self._glyphs)
+        if card.diff and result.name != "exec":
+            lines = [line for line in card.diff.splitlines() if line[:1] in "+-" and line[:3] not in {"+++", "---"}]
+            shown = lines[:_EXCERPT_LINES]
+            rows = [self._paint_change(truncate_painted(f"{_BODY}{to_one_line(line)}", width - 1)) for line in shown]
+            left = len(lines) - len(shown)
+            more = [self._glyphs.paint(f"{_BODY}… {left} more changed lines: ctrl+o", "dim")] if left else []
+            return [*rows, *more]
+        data = _read_data(result)
+        is_own = result.tool_call_id == self.own_call
+        if result.name == "exec" and not is_own and (not result.ok or data.get("exitCode")):
+            lines = [line for line in card.output.splitlines() if line.strip()][-_EXCERPT_LINES:]
+            return [
+                self._glyphs.paint(truncate_painted(f"{_BODY}{to_one_line(one)}", width - 1), "dim") for one in lines
+            ]
+        return []
+
+    def _paint_change(self, row: str) -> str:
+        return self._glyphs.paint(row, "added" if row.lstrip().startswith("+") else "removed")
+
+    def _render_display(self, event: Display) -> list[str]:
+        """A display with its thought and its evidence."""
+        says = self._glyphs.says
+        rows = render_display(event, self._glyphs)
+        if event.thought:
+            rows.append(self._glyphs.paint(f"{says}   why: {to_one_line(event.thought)}", "dim"))
+        rows += [self._glyphs.paint(f"{says}   see: {to_one_line(one)}", "dim") for one in event.evidence]
+        return rows
+
+    # Rows
+
+    def _write(self, rows: list[str], *, ends_words: bool = True) -> None:
+        if ends_words:
+            self._end_words()
+        if rows:
+            self._output.write(rows)
+
+    def _end_words(self) -> None:
+        rows = self._markdown.end(self._output.width)
+        if rows:
+            self._output.write(rows)
+
+    def _await(self, what: str) -> None:
+        if what != self._waits_for:
+            self._waits_for, self._waits_since = what, time.monotonic()
+
+    def _sized_glyphs(self) -> Glyphs:
+        return msgspec.structs.replace(self._glyphs, width=max(40, min(160, self._output.width)))
+
+
+def _wrap_error(line: str, width: int) -> list[str]:
+    """The line of a failed call in rows. Only its sign may be painted."""
+    sign, _, text = line.partition(" ")
+    first, *more = (row.rstrip() for row in wrap(text, width - 2))
+    return [f"{sign} {first}", *(f"  {row}" for row in more)]
+
+
+def _build_card(result: ToolResult[Any], args: object, label: str, change: ChangeSet | None) -> Card:
+    data = _read_data(result)
+    output = data.get("output") if result.name == "exec" else None
+    return Card(
+        title=to_one_line(f"{label or result.name}: {result.summary}"),
+        args=args,
+        output=str(output or result.content)[:_MAX_CARD_CHARS],
+        diff=str(data.get("diff") or "")[:_MAX_CARD_CHARS],
+        number=change.number if change is not None else None,
+    )
+
+
+def _read_data(result: ToolResult[Any]) -> dict[str, Any]:
+    data = msgspec.to_builtins(result.data)
+    return cast("dict[str, Any]", data) if isinstance(data, dict) else {}
+
+
+def _render_todo(args: object, glyphs: Glyphs) -> list[str]:
+    """The steps of the model, each with its state in a sign."""
+    given = cast("dict[str, Any]", args).get("items") if isinstance(args, dict) else None
+    items = [cast("dict[str, Any]", one) for one in cast("list[Any]", given or []) if isinstance(one, dict)]
+    signs = {"done": glyphs.ok, "active": glyphs.running}
+    rows = [
+        f"{_BODY}{signs.get(str(one.get('status')), glyphs.info)} {to_one_line(str(one.get('text', '')))}"
+        for one in items
+    ]
+    left = len(rows) - _MAX_TODO_LINES
+    return [*rows[:_MAX_TODO_LINES], *([f"{_BODY}… {left} more"] if left > 0 else [])]

@@ -1,0 +1,294 @@
+"""The work of a session: its turns, the person's own commands, the questions to the person."""
+
+import asyncio
+import os
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, suppress
+from typing import TYPE_CHECKING, Any, Protocol
+
+import msgspec
+
+from handrail.protocol.calls import Done, Parked
+from handrail.protocol.results import OVERLAY_TIER
+from handrail.protocol.text import measure_width, to_one_line, truncate
+from handrail.terminal.call_lines import Glyphs, format_rounded_seconds
+from handrail.terminal.keyboard import KeyTiming
+
+if TYPE_CHECKING:
+    from handrail.agent.turn import Turn
+    from handrail.chat.session import ChatSession, SessionSetup
+    from handrail.chat.view import SessionView
+    from handrail.models.base import Model
+    from handrail.settings import Settings
+    from handrail.terminal.diff_view import ViewerPage
+
+LONG_SECONDS = 30.0
+"""A turn that took longer is worth a notification if the person looks elsewhere."""
+_MAX_SHOWN_OUTPUT = 20_000
+"""Characters of the output of a person's command that the model gets."""
+
+
+class ChatHost(Protocol):
+    """What the command line knows: settings, sessions, models, other commands."""
+
+    def prepare(self, session: str | None) -> "SessionSetup":
+        """The setup of the chosen session, or of this one. Runs in a thread. HandrailError, or an error of the command
+        line that says why not."""
+        ...
+
+    def open_model(self, name: str) -> "Model": ...
+
+    def list_sessions(self) -> list[tuple[str, str]]:
+        """The id and the first prompt of the workspace's conversations, the latest first."""
+        ...
+
+    def build_command(self, *words: str) -> list[str]:
+        """The program and arguments of another command of handrail."""
+        ...
+
+    def is_refusal(self, error: Exception) -> bool:
+        """Whether an error of `prepare` has a text for the person."""
+        ...
+
+
+class Entry(msgspec.Struct):
+    """A prompt or a command of the person."""
+
+    shown: str
+    text: str
+    was_typed: bool = True
+    """Whether nothing of it was pasted."""
+
+
+class SessionWork(ABC):
+    """A session on a terminal, without the way in which the terminal shows it."""
+
+    plain = False
+    """Whether the terminal is append-only."""
+
+    def __init__(self, host: ChatHost, glyphs: Glyphs, *, verbose: bool) -> None:
+        self.host, self.glyphs = host, glyphs
+        self._verbose = verbose
+        self.session: ChatSession | None = None
+        self._view: SessionView | None = None
+        self._heard: list[str] = []
+        """Outputs of the person's commands, for the next prompt."""
+        self.pictures: dict[str, bytes] = {}
+        """Pictures from the clipboard, by what stands for them in the prompt."""
+        self.is_working = False
+        self._own_call: str | None = None
+        """The running command of the person."""
+
+    @property
+    @abstractmethod
+    def width(self) -> int:
+        """The columns for a row."""
+
+    @abstractmethod
+    def write(self, rows: list[str]) -> None:
+        """Writes rows that are escaped."""
+
+    @abstractmethod
+    def lend_for_prompt(self) -> AbstractAsyncContextManager[KeyTiming]:
+        """Gives the terminal to a prompt, once the person stops typing."""
+
+    @abstractmethod
+    async def choose(self, title: str, rows: Sequence[str]) -> int | None:
+        """The number of the row that the person chooses, from 0. None: they went back. The rows are escaped."""
+
+    @abstractmethod
+    async def read_pages(self, pages: Sequence["ViewerPage"]) -> None:
+        """Shows pages until the person goes back."""
+
+    @abstractmethod
+    async def show_command(self, *words: str) -> None:
+        """Runs another command of handrail on this terminal."""
+
+    @abstractmethod
+    def put_prompt(self, text: str) -> None:
+        """Offers a text to the person as the next prompt."""
+
+    @abstractmethod
+    def leave(self, code: int = 0) -> None:
+        """Ends the session."""
+
+    @abstractmethod
+    def leave_soon(self, code: int) -> None:
+        """Ends the session after the running work. A request that waits goes on waiting."""
+
+    @abstractmethod
+    def call_attention(self, text: str, *, waits: bool) -> None:
+        """Notifies the person if they look elsewhere."""
+
+    @property
+    def view(self) -> "SessionView":
+        if self._view is None:
+            from handrail.chat.view import SessionView  # noqa: PLC0415  after the first prompt is on the screen
+
+            self._view = SessionView(self.glyphs, self, verbose=self._verbose)
+        return self._view
+
+    def cancel(self) -> bool:
+        """Stops the running turn, or the running command of the person. Returns whether there was one."""
+        if self.session is None:
+            return False
+        if self._own_call is not None:
+            return self.session.rail.cancel_call(self._own_call)
+        return self.session.cancel()
+
+    def end_live(self) -> None:
+        self.view.end_turn()
+
+    def say(self, text: str) -> None:
+        """Writes lines of handrail, escaped."""
+        self.view.write_note(text)
+
+    def fail(self, text: str) -> None:
+        self.write([f"{self.glyphs.sign('failed')} {to_one_line(text)}"])
+
+    async def switch(self, session_id: str) -> None:
+        """Goes on in another session of the workspace."""
+        setup = await asyncio.to_thread(self.host.prepare, session_id)
+        before, self.session = self.session, None
+        if before is not None:
+            setup = msgspec.structs.replace(setup, model=before.model)
+            await before.rail.close()
+        try:
+            await self.open_session(setup)
+        except Exception:
+            if before is not None:
+                await self.open_session(before.setup)
+            raise
+
+    async def go_on(self) -> None:
+        """Continues the last turn, if it waits."""
+        session = self.session
+        if session is None or not await session.is_unfinished():
+            self.say("Nothing waits here: the last turn has ended.")
+            return
+        await self._run_turn(session.go_on)
+
+    async def open_session(self, setup: "SessionSetup") -> None:
+        from handrail.chat.approver import ChatApprover  # noqa: PLC0415  after the first prompt is on the screen
+        from handrail.chat.session import ChatSession  # noqa: PLC0415
+
+        self.session = await ChatSession.open(setup, self.view, lambda rail: ChatApprover(rail, self))
+        rail = self.session.rail.rail
+        tier = await self.session.rail.in_pool(lambda: rail.sandbox_tier)
+        self.write(self._render_header(setup, tier))
+        for note in setup.notes:
+            self.say(note)
+        if setup.resumes and await self.session.is_unfinished():
+            self.say("The last turn is unfinished. /continue resumes it; a new prompt replaces it.")
+
+    async def close_session(self) -> None:
+        """Closes the session. Background processes go on."""
+        session, self.session = self.session, None
+        if session is None:
+            return
+        with suppress(Exception):
+            running = [one for one in await session.rail.processes() if one.state == "running"]
+            notes = [f"Still running: {one.id[:9]} {to_one_line(one.command)} (handrail processes)" for one in running]
+            self.write([truncate(note, 200) for note in (*notes, "The session is kept: handrail chat -c")])
+        await session.close()
+
+    async def run_entry(self, entry: Entry) -> None:
+        from handrail.agent.prompt import fence_text  # noqa: PLC0415  loaded with the session
+        from handrail.chat.pictures import attach_pictures  # noqa: PLC0415  few prompts have pictures
+
+        session = self.session
+        if session is None:
+            return
+        if entry.text.startswith("!"):
+            await self._run_shell(session, entry)
+            return
+        prompt = attach_pictures(entry.text, session.rail.rail.workspace, self.pictures)
+        heard = [fence_text("shell", text) for text in self._heard]
+        self._heard.clear()
+        self.pictures.clear()
+        text = "\n\n".join([prompt.text, *heard])
+        await self._run_turn(lambda: session.run(text, prompt.pictures))
+
+    async def _run_turn(self, run: "Callable[[], Awaitable[Turn]]") -> None:
+        from handrail.chat.outcome import render_turn_end  # noqa: PLC0415  loaded with the session
+
+        session = self.session
+        if session is None:
+            return
+        was_working, self.is_working = self.is_working, True
+        self.view.begin_turn(session.model.name)
+        begun = time.monotonic()
+        try:
+            turn = await run()
+        finally:
+            self.view.end_turn()
+            self.is_working = was_working
+        seconds = time.monotonic() - begun
+        self.write(await render_turn_end(session, turn, seconds, self.glyphs))
+        self.queue(session.take_steering())
+        self.call_attention(f"{turn.reason} after {format_rounded_seconds(seconds)}", waits=seconds > LONG_SECONDS)
+
+    async def _run_shell(self, session: "ChatSession", entry: Entry) -> None:
+        """Runs a command of the person as a call. What they typed needs no approval; what they pasted does."""
+        command = entry.text[1:].strip()
+        if not command:
+            return
+        rail = session.rail
+        self._own_call = self.view.own_call = rail.new_call_id()
+        try:
+            result = await rail.call("exec", {"command": command}, tool_call_id=self._own_call)
+        finally:
+            self._own_call = None
+        if result.error is not None and result.error.code == "PERMISSION_REQUIRED":
+            result = await self._settle_own(session, result.tool_call_id, typed=entry.was_typed) or result
+        self.view.end_turn()
+        output: str = getattr(result.data, "output", "")
+        if output:
+            self.say(truncate(output, _MAX_SHOWN_OUTPUT))
+        self._heard.append(f"$ {command}\n{truncate(result.content, _MAX_SHOWN_OUTPUT)}")
+
+    async def _settle_own(self, session: "ChatSession", call_id: str, *, typed: bool) -> Any:
+        from handrail.chat.approver import ChatApprover  # noqa: PLC0415  loaded with the session
+
+        rail = session.rail
+        requests = [one for one in await rail.waiting() if one.tool_call_id == call_id]
+        for request in requests:
+            if typed and "once" in request.answers and not await rail.outdated(request):
+                outcome: Done | Parked = await rail.answer(request, "once")
+            else:
+                reply = await ChatApprover(rail, self).ask(request, 1, len(requests))
+                settled = await rail.settle_reply(reply)
+                if settled is None:
+                    return None
+                outcome = settled.rest
+            if isinstance(outcome, Done):
+                return next((one for one in outcome.results if one.tool_call_id == call_id), None)
+        return None
+
+    def _render_header(self, setup: "SessionSetup", tier: int) -> list[str]:
+        """The facts of the session, in as many rows as they take."""
+        home = os.path.expanduser("~")
+        folder = os.path.abspath(setup.workspace)
+        shown = f"~{folder.removeprefix(home)}" if home != "/" and folder.startswith(f"{home}/") else folder
+        mode = self.session.mode if self.session is not None else setup.loaded.settings.mode
+        sandbox = _describe_sandbox(tier, setup.loaded.settings)
+        rows = [to_one_line(shown)]
+        for fact in (mode, to_one_line(setup.model.name), sandbox, f"session {setup.session}"):
+            longer = f"{rows[-1]}{self.glyphs.between}{fact}"
+            rows[-1:] = [longer] if measure_width(longer) <= self.width else [rows[-1], f"  {fact}"]
+        return [self.glyphs.paint(row, "dim") for row in rows]
+
+    @abstractmethod
+    def queue(self, texts: Sequence[str]) -> None:
+        """Puts messages that a turn did not take at the front of the queue."""
+
+
+def _describe_sandbox(tier: int, settings: "Settings") -> str:
+    """How commands are confined, in a few words."""
+    if tier == 0:
+        return "no sandbox"
+    name = "overlay sandbox" if tier >= OVERLAY_TIER else f"sandbox tier {tier}"
+    hosts = 0 if tier < 2 or "net.connect" in settings.tools.deny else len(settings.network.allow)
+    return f"{name}, {f'network: {hosts} allowed' if hosts else 'no network'}"

@@ -1,0 +1,122 @@
+"""`handrail chat`: an interactive session with a model."""
+
+import asyncio
+import os
+import sys
+from functools import cached_property
+from types import SimpleNamespace
+from typing import TYPE_CHECKING
+
+from handrail.cli.exits import INFRASTRUCTURE, INTERRUPTED, OK, USAGE, CommandFailed
+from handrail.cli.parser import COMMANDS as ALL_COMMANDS
+from handrail.cli.parser import Command, add_mode_option, add_plain_option, add_workspace_option
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser
+
+    from handrail.chat.session import SessionSetup
+    from handrail.models.base import Model
+
+
+def run(options: SimpleNamespace) -> int:
+    streams = (sys.stdin, sys.stdout, sys.stderr)
+    if not all(stream is not None and stream.isatty() for stream in streams):
+        problem = "a session needs a terminal on stdin, stdout and stderr. Nothing was run."
+        raise CommandFailed(f"{problem} Without one: handrail run 'PROMPT'", USAGE)
+    from handrail.terminal.call_lines import build_glyphs  # noqa: PLC0415  loads the room of terminals
+
+    glyphs = build_glyphs(options)
+    host = CommandLineHost(options)
+    if glyphs.plain:
+        from handrail.chat.plain import PlainChat  # noqa: PLC0415  few terminals are plain
+
+        return asyncio.run(PlainChat(host, glyphs, verbose=bool(options.verbose)).run())
+    from handrail.chat.chat import Chat  # noqa: PLC0415  the only importer of prompt_toolkit
+
+    return asyncio.run(Chat(host, glyphs, verbose=bool(options.verbose)).run())
+
+
+class CommandLineHost:
+    """The host of a session: the options of the command decide."""
+
+    def __init__(self, options: SimpleNamespace) -> None:
+        self.options = options
+        self._model: Model | None = None
+
+    @cached_property
+    def workspace(self) -> str:
+        from handrail.cli.context import resolve_workspace  # noqa: PLC0415  after the first prompt is on the screen
+
+        return os.path.abspath(resolve_workspace(self.options))
+
+    def prepare(self, session: str | None) -> "SessionSetup":
+        from handrail.chat.session import SessionSetup  # noqa: PLC0415  after the first prompt is on the screen
+        from handrail.cli.commands.run_setup import build_turn_limits, prepare_run  # noqa: PLC0415
+        from handrail.cli.context import find_server_sources  # noqa: PLC0415
+
+        options = self.options
+        if session is not None:
+            options = SimpleNamespace(**{**vars(options), "resume": session, "last": False, "fork": None})
+        quiet = SimpleNamespace(**{**vars(options), "quiet": True})
+        config = prepare_run(quiet, self.workspace, self._model, needs_prompt=False)
+        self._model = config.model
+        return SessionSetup(
+            workspace=config.workspace,
+            session=config.session,
+            model=config.model,
+            loaded=config.loaded,
+            limits=build_turn_limits(config.loaded),
+            sources=find_server_sources(quiet, config.loaded, config.workspace),
+            notes=config.loaded.notes if not self.options.quiet else (),
+            resumes=config.after > 0,
+        )
+
+    def open_model(self, name: str) -> "Model":
+        from handrail.cli.commands.run_setup import resolve_model, warm_up  # noqa: PLC0415  loaded with the session
+
+        self._model = resolve_model(name)
+        warm_up(name)
+        return self._model
+
+    def list_sessions(self) -> list[tuple[str, str]]:
+        from handrail.cli.context import open_state_folder  # noqa: PLC0415  loaded with the session
+
+        found = open_state_folder().list_conversations(os.path.realpath(self.workspace))
+        return [(one.id, one.prompt) for one in found]
+
+    def build_command(self, *words: str) -> list[str]:
+        program = [sys.executable, "-P", "-m", "handrail"]
+        takes_folder = words[0] != "doctor" and words[:2] != ("policy", "modes")
+        place = ["--workspace", self.workspace] if takes_folder else []
+        count = 2 if len(words) > 1 and f"{words[0]} {words[1]}" in ALL_COMMANDS else 1
+        return [*program, *words[:count], *place, *words[count:]]
+
+    def is_refusal(self, error: Exception) -> bool:
+        return isinstance(error, CommandFailed)
+
+
+def _add_arguments(parser: "ArgumentParser") -> None:
+    parser.add_argument("--model", metavar="NAME", help="provider and model, such as anthropic:… or ollama:…")
+    add_mode_option(parser)
+    add_workspace_option(parser)
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("-c", "--continue", dest="last", action="store_true", help="go on in the workspace's last one")
+    which.add_argument("--resume", metavar="ID", help="go on in this session (or the id's beginning)")
+    which.add_argument("--fork", metavar="ID", help="begin a new session where this one is")
+    which.add_argument("--session", metavar="ID", help="the session by this name, new or not (a new one)")
+    add_plain_option(parser)
+    parser.set_defaults(json=False, prompt=None, park=False, unattended=False, max_calls=None, max_tokens=None)
+
+
+COMMANDS = {
+    "chat": Command(
+        run,
+        _add_arguments,
+        ("handrail chat --model anthropic:claude-sonnet-4-5", "handrail chat -c"),
+        {
+            OK: "you left the session, which is kept",
+            INFRASTRUCTURE: "the sandbox or the state folder cannot be used; the session is kept",
+            INTERRUPTED: "interrupted; the session is kept",
+        },
+    ),
+}

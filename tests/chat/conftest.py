@@ -1,0 +1,89 @@
+"""Runs `handrail chat` on a pseudo-terminal whose screen tests read as text."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.chat.window import Window
+
+from people import Program
+
+Chat = Callable[..., Window]
+DEEP = pytest.mark.skipif(
+    os.environ.get("HANDRAIL_DEEP", "") in {"", "0"}, reason="its parts are tested without a session; HANDRAIL_DEEP=1"
+)
+
+
+@pytest.fixture
+def chat(workspace: Path, environment: dict[str, str], tmp_path: Path) -> Iterator[Chat]:
+    """Starts `handrail chat` with a script."""
+    begun: list[Program] = []
+    (workspace / "a.txt").write_text("one\n")
+
+    def start(
+        *lines: dict[str, Any], words: tuple[str, ...] = (), columns: int = 100, ready: bool = True, **changes: str
+    ) -> Window:
+        file = tmp_path / "script.json"
+        file.write_text(json.dumps(lines))
+        model = () if "--model" in words else ("--model", f"scripted:{file}")
+        command = [sys.executable, "-m", "handrail", "chat", *words, *model]
+        variables = {**environment, "TERM": "xterm-256color", **changes}
+        program = Program(command, workspace, variables, columns=columns)
+        begun.append(program)
+        window = Window(program, columns)
+        if ready:
+            window.sees("shift+tab mode")
+        return window
+
+    yield start
+    for program in begun:
+        program.close()
+
+
+@pytest.fixture
+def shell(workspace: Path, environment: dict[str, str], tmp_path: Path) -> Iterator[Chat]:
+    """Starts `handrail chat` in an interactive shell, which has jobs."""
+    begun: list[Program] = []
+
+    def start(*lines: dict[str, Any]) -> Window:
+        file = tmp_path / "script.json"
+        file.write_text(json.dumps(lines))
+        variables = {**environment, "TERM": "xterm-256color", "PS1": "$ "}
+        begun.append(Program(["bash", "--norc", "--noprofile", "-i"], workspace, variables))
+        window = Window(begun[-1], 100)
+        window.sees("$")
+        window.press(f"{sys.executable} -m handrail chat --model scripted:{file}\r")
+        window.sees("shift+tab mode")
+        return window
+
+    yield start
+    for program in begun:
+        program.close()
+
+
+@pytest.fixture
+def run_log(workspace: Path, environment: dict[str, str]) -> Callable[[str], list[dict[str, Any]]]:
+    """The events of a session."""
+
+    def read(session: str) -> list[dict[str, Any]]:
+        command = [
+            sys.executable,
+            "-m",
+            "handrail",
+            "log",
+            "--session",
+            session,
+            "--events",
+            "--json",
+            "--limit",
+            "500",
+        ]
+        done = subprocess.run(command, cwd=workspace, env=environment, capture_output=True, check=True, timeout=60)
+        return json.loads(done.stdout)["events"]
+
+    return read

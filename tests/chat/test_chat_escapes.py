@@ -1,0 +1,190 @@
+"""Nothing of a model, a tool or a file reaches the terminal raw."""
+
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from prompt_toolkit.document import Document
+from prompt_toolkit.layout.controls import BufferControl
+from prompt_toolkit.layout.processors import TransformationInput
+from tests.chat.conftest import Chat
+from tests.chat.payloads import INVISIBLE, PAYLOADS, SEQUENCES
+from tests.chat.window import Window
+
+from handrail.chat.composer import VisibleText
+from handrail.chat.markdown import MarkdownStream
+from handrail.chat.view import SessionView
+from handrail.chat.viewer import build_card_pages
+from handrail.models.base import CallPiece
+from handrail.protocol import events
+from handrail.protocol.calls import ToolCall
+from handrail.protocol.results import Artifacts, Meta, ToolResult
+from handrail.protocol.text import escape_control
+from handrail.terminal.call_lines import Glyphs, SpoofGuard
+from handrail.terminal.style import paint_text
+
+SGR = re.compile(r"\x1b\[[0-9;]*m")
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+STAMP: dict[str, Any] = {"event_id": "s:1", "seq": 1, "session_id": "s", "time": NOW}
+CALL: dict[str, Any] = {**STAMP, "tool_call_id": "c1", "tool_call_name": "exec"}
+
+
+class Rows:
+    """Keeps the rows."""
+
+    width = 90
+
+    def __init__(self) -> None:
+        self.rows: list[str] = []
+
+    def write(self, rows: list[str]) -> None:
+        self.rows += rows
+
+
+def is_clean(row: str) -> bool:
+    text = SGR.sub("", row)
+    return "\n" not in text and escape_control(text) == text
+
+
+def result(payload: str, name: str = "exec", **more: Any) -> ToolResult[Any]:
+    given: dict[str, Any] = {
+        "tool_call_id": "c1",
+        "name": name,
+        "version": "1.0.0",
+        "ok": True,
+        "title": payload,
+        "summary": payload,
+        "content": payload,
+        "data": {"output": f"{payload}\n{payload}", "exitCode": 1, "diff": f"-{payload}\n+{payload}\n"},
+        "error": None,
+        "meta": Meta(truncated=False),
+        "artifacts": Artifacts(),
+        "attachments": (),
+        "warnings": (payload,),
+        "duration_ms": 1.0,
+    }
+    return ToolResult(**(given | more))
+
+
+def everything_that_shows(payload: str) -> Iterator[events.Event]:
+    yield events.Text(
+        **STAMP, message_id="m", text=f"{payload}\n# {payload}\n- {payload}\n```\n{payload}\n```\n{payload}"
+    )
+    yield events.Reasoning(**STAMP, message_id="m", text=payload)
+    yield events.Display(**STAMP, content=payload, title=payload, thought=payload, evidence=(payload,))
+    yield events.Warning(**STAMP, code="X", text=payload)
+    yield events.Notice(**STAMP, text=payload)
+    yield events.Network(**STAMP, host=payload, port=1, allowed=False, reason=payload)
+    yield events.Process(**STAMP, process=payload, state="ended", command=payload, reason=payload)
+    yield events.ToolCallStart(**CALL, args={"command": payload}, trace_id="t")
+    yield events.ToolCallUpdate(**CALL, output=payload)
+    yield events.ToolCallEnd(**CALL, result=result(payload))
+    edit = {**CALL, "tool_call_name": payload}
+    yield events.ToolCallStart(**edit, args={"path": payload}, trace_id="t")
+    yield events.ToolCallEnd(
+        **edit, result=result(payload, name="edit", data={"diff": f"+{payload}\n", "replacements": 2})
+    )
+    todo = {"items": [{"text": payload, "status": payload}]}
+    yield events.ToolCallStart(**CALL, args=todo, trace_id="t")
+    yield events.ToolCallEnd(**CALL, result=result(payload, name="todo"))
+
+
+def shown_for(payload: str) -> list[str]:
+    """Every row that a session shows of a payload: finished, live, and in the viewer."""
+    rows = Rows()
+    view = SessionView(Glyphs(paint=paint_text), rows)
+    view.begin_turn(payload)
+    live = view.render_live()
+    for event in everything_that_shows(payload):
+        view.show(event)
+        live += view.render_live()
+    view.show_piece(CallPiece(payload))
+    view.show_preview(
+        ToolCall(tool_call_id="c9", name=payload, args={"command": payload}, trace_id="t", timestamp=NOW), payload
+    )
+    live += view.render_live()
+    view.write_note(payload)
+    view.end_turn()
+    pages = build_card_pages([*view.cards], paint_text)
+    return [*rows.rows, *live, *(row for page in pages for row in (page.name, *page.rows(80)))]
+
+
+def test_there_are_enough_payloads() -> None:
+    assert len(PAYLOADS) >= 40
+    assert all(escape_control(payload) != payload for payload in PAYLOADS.values())
+
+
+@pytest.mark.parametrize("name", PAYLOADS)
+def test_no_payload_reaches_a_row_raw_and_each_is_visible(name: str) -> None:
+    payload = PAYLOADS[name]
+    shown = shown_for(payload)
+    assert [row for row in shown if not is_clean(row)] == []
+    if name != "carriage return":
+        assert sum("\\u" in row or "\\n" in row for row in shown) >= 8
+
+
+@given(payload=st.text(st.characters(codec="utf-8"), min_size=1, max_size=30))
+def test_no_text_at_all_reaches_a_row_raw(payload: str) -> None:
+    assert [row for row in shown_for(payload) if not is_clean(row)] == []
+
+
+@given(text=st.text(max_size=60), cuts=st.lists(st.integers(0, 60), max_size=4))
+def test_it_does_not_matter_where_a_message_was_cut(text: str, cuts: list[int]) -> None:
+    whole = MarkdownStream(paint_text, SpoofGuard(Glyphs()))
+    expected = [*whole.feed(text, 80), *whole.end(80)]
+    pieces = MarkdownStream(paint_text, SpoofGuard(Glyphs()))
+    edges = [0, *sorted(cuts), len(text)]
+    rows = [row for start, end in pairwise(edges) for row in pieces.feed(text[start:end], 80)]
+    assert [*rows, *pieces.end(80)] == expected
+
+
+@pytest.mark.parametrize("name", PAYLOADS)
+def test_the_composer_shows_what_is_in_its_text(name: str) -> None:
+    payload = PAYLOADS[name].replace("\n", "")
+    given = TransformationInput(BufferControl(), Document(payload), 0, lambda at: at, [("", payload)], 80, 24)
+    shown = VisibleText().apply_transformation(given)
+    text = "".join(fragment[1] for fragment in shown.fragments)
+    assert escape_control(text) == text
+    for at in range(len(payload)):
+        assert shown.display_to_source(shown.source_to_display(at)) == at
+
+
+def shows_all(window: Window) -> None:
+    """Turns the pages of a request to its end."""
+    while "why do you ask?" not in "\n".join(window.lines[-8:]):
+        window.program.press_until(b" ", "\n")
+
+
+def test_on_a_real_terminal_none_is_raw_and_all_are_visible_in_the_prompt(chat: Chat, workspace: Path) -> None:
+    payloads = [payload for payload in PAYLOADS.values() if "\x00" not in payload and "/" not in payload]
+    content = "\n".join(payloads)
+    names = [payload.replace("\r", "") for payload in INVISIBLE.values()]
+    (workspace / f"{names[0]}.txt").write_text("x\n")
+    command = " ".join(f"'{payload}'" for payload in payloads)
+    window = chat(
+        {"text": content, "calls": [["write", {"path": f"{names[7]}.txt", "content": content}]]},
+        {"text": "", "calls": [["exec", {"command": f"printf '%s\\n' {command} > out.txt; cat out.txt"}]]},
+        {"text": content},
+    )
+    window.sends("begin")
+    window.sees("Permission · write")
+    shows_all(window)
+    window.answers(b"y", "You allowed")
+    window.sees("Permission · exec")
+    shows_all(window)
+    window.answers(b"y", "✓ You")
+    window.sees("Done ·")
+    raw = window.raw
+    for payload in (*SEQUENCES.values(), *INVISIBLE.values()):
+        if payload not in {SEQUENCES[name] for name in ("alternate screen", "paste off", "hide cursor", "bell")}:
+            assert payload not in raw, payload
+    squeezed = re.sub(r"[\s│]+", "", SGR.sub("", raw))
+    for payload in payloads:
+        visible = re.sub(r"\s+", "", escape_control(payload))
+        assert visible in squeezed, (payload, visible)

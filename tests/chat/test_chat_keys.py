@@ -1,0 +1,278 @@
+"""The keys and the slash commands of a session."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.chat.conftest import DEEP, Chat
+
+EDIT = {"text": "I change it.", "calls": [["edit", {"path": "a.txt", "oldText": "one", "newText": "two"}]]}
+DONE = {"text": "All is done."}
+
+
+def test_every_key_does_what_the_help_says(chat: Chat, workspace: Path, tmp_path: Path) -> None:
+    editor = tmp_path / "editor"
+    editor.write_text('#!/bin/sh\necho "from the editor" > "$1"\n')
+    editor.chmod(0o700)
+    (workspace / "notes.md").write_text("x\n")
+    window = chat(EDIT, DONE, words=("--mode", "auto"), EDITOR=str(editor), VISUAL="")
+    window.press("one\x1b\rtwo")
+    window.sees("› one\n  two")
+    window.press("\x0athree")
+    window.sees("  two\n  three")
+    window.press("\x03")
+    window.sees_no("three")
+    for mode in ("plan", "ask", "auto", "plan", "ask", "auto"):
+        window.press("\x1b[Z")
+        window.sees(f"mode {mode}")
+    window.press("\x07")
+    window.sees("› from the editor")
+    window.press("\x03")
+    window.press("see @ntes")
+    window.sees("  notes.md\n auto ·")
+    window.press("\t\r")
+    window.sees("› see @notes.md")
+    window.press("\x03")
+    window.press("/po")
+    window.sees("/policy")
+    window.press("\x1b")
+    window.sees_no("explain a decision")
+    window.press("\x03")
+    window.sends("begin")
+    window.sees("All is done.")
+    window.is_ready()
+    window.press("\x0f")
+    window.sees("edit: Edited a.txt")
+    window.sees("arguments")
+    window.press("q")
+    window.is_ready()
+    window.press("?")
+    window.sees("shift+tab          mode: plan, ask, auto")
+    window.press("\x12")
+    window.sees("I-search backward:")
+    window.press("beg")
+    window.sees("› begin\nI-search backward: beg")
+    window.press("\r")
+    window.sees_no("I-search")
+    window.press("\x03")
+    window.press("\x03")
+    window.sees("ctrl+c again: leave the session")
+    window.press("\x03")
+    assert window.program.ends() == 0
+    assert "The session is kept: handrail chat -c" in window.text
+
+
+def test_a_command_of_the_person_runs_under_the_same_undo_and_reaches_the_model(
+    chat: Chat, workspace: Path, run_log
+) -> None:
+    window = chat(DONE, words=("--session", "task"))
+    window.sends("!echo mine > b.txt; echo told")
+    window.sees("\ntold\n")
+    window.is_ready()
+    assert (workspace / "b.txt").read_text() == "mine\n"
+    assert "Permission" not in window.text
+    window.sends("!echo failing; false")
+    window.sees("\nfailing\n")
+    window.is_ready()
+    assert "    failing" not in window.text
+    window.sends("go on")
+    window.sees("All is done.")
+    prompt = [event for event in run_log("task") if event["kind"] == "user"][-1]
+    assert "$ echo mine > b.txt; echo told\n" in prompt["text"]
+    window.sends("!echo begun; sleep 60")
+    window.sees("    begun")
+    window.press("\x1b")
+    window.sees("The call was cancelled")
+    window.is_ready()
+    window.sends("/undo")
+    window.sees("✓ undo")
+    assert not (workspace / "b.txt").exists()
+
+
+@DEEP
+def test_a_pasted_command_of_the_person_needs_approval(chat: Chat, workspace: Path) -> None:
+    window = chat(DONE)
+    window.press("\x1b[200~!echo mine > b.txt\x1b[201~")
+    window.sees("› !echo mine > b.txt")
+    window.press("\r")
+    window.sees("Permission · exec")
+    window.answers(b"l", "Left for later")
+    assert not (workspace / "b.txt").exists()
+
+
+def test_rewinding_shows_the_diff_and_takes_files_and_conversation_back(chat: Chat, workspace: Path) -> None:
+    window = chat(EDIT, DONE, {"text": "Second."}, words=("--mode", "auto"))
+    window.sends("change it")
+    window.sees("All is done.")
+    window.is_ready()
+    window.sends("and then")
+    window.sees("Second.")
+    window.is_ready()
+    window.press("\x1b")
+    window.sees("esc again: go back")
+    window.press("\x1b")
+    window.sees("> and then\n  change it")
+    window.press("\x1b[B")
+    window.sees("> change it")
+    window.press("\r")
+    window.sees("1 - two")
+    assert (workspace / "a.txt").read_text() == "two\n"
+    window.press("q")
+    window.sees("> both          undo 1 change; go on before this prompt")
+    window.press("\r")
+    window.sees("✓ undo")
+    window.sees("› change it\n auto ·")
+    assert (workspace / "a.txt").read_text() == "one\n"
+    window.press("\r")
+    window.sees_in_scrollback("undo 3")
+    assert (workspace / "a.txt").read_text() == "two\n"
+
+
+def test_slash_commands_answer(chat: Chat) -> None:
+    window = chat(DONE, {"text": "Again."}, words=("--session", "task"))
+    window.sends("begin")
+    window.sees("All is done.")
+    window.is_ready()
+    for typed, shown in (
+        ("/help", "suspend"),
+        ("/udno", "Did you mean /undo?"),
+        ("/mode full", "Full mode takes the flag --mode full"),
+        ("/mode plan", "mode plan"),
+        ("/model", "model scripted:"),
+        ("/ps", "nothing is running here"),
+        ("/approvals", "nothing is granted"),
+        ("/policy explain rm -rf build", "fs.delete"),
+        ("/compact", "too short to be summed up"),
+        ("/continue", "Nothing waits here"),
+        ("/diff", "No change is in effect"),
+        ("/undo 99", "There is no change 99"),
+        ("/fork", "This is a copy of session task"),
+        ("/resume task", "session task"),
+        ("/quit", "The session is kept"),
+    ):
+        window.sends(typed)
+        if typed != "/quit":
+            window.sees(shown)
+            window.is_ready()
+    assert window.program.ends() == 0
+    assert "The session is kept" in window.text
+
+
+@DEEP
+def test_a_picture_goes_to_the_model_by_its_path(chat: Chat, workspace: Path, run_log) -> None:
+    (workspace / "shot.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(64))
+    window = chat(DONE, words=("--session", "task"))
+    window.sends("look at shot.png please")
+    window.sees("All is done.")
+    prompt = next(event for event in run_log("task") if event["kind"] == "user")
+    assert prompt["text"] == "look at [picture 1: shot.png] please"
+
+
+def test_a_plain_session_only_grows_and_takes_numbers(chat: Chat, workspace: Path) -> None:
+    window = chat(EDIT, DONE, words=("--plain",), ready=False)
+    window.sees("Your message (/help lists commands, Ctrl-D leaves):")
+    window.press("change it\n")
+    window.sees("3 or n: deny it and say why")
+    window.answers(b"1", "ok: You allowed Edit a.txt once")
+    window.sees("Done, ")
+    window.press("/rewind\n")
+    window.sees("  1  change it")
+    window.press("1\n")
+    window.sees("  2  files         undo 1 change")
+    window.press("2\n")
+    window.sees("ok undo")
+    assert (workspace / "a.txt").read_text() == "one\n"
+    window.press(b"\x04")
+    assert window.program.ends() == 0
+    assert "\x1b" not in window.raw
+
+
+@DEEP
+def test_a_terminal_without_control_sequences_gets_the_plain_form(chat: Chat) -> None:
+    window = chat(DONE, ready=False, TERM="dumb")
+    window.sees("Your message")
+    window.press(b"\x04")
+    assert window.program.ends() == 0
+    assert "\x1b" not in window.raw
+
+
+def test_it_needs_a_terminal(workspace: Path, environment: dict[str, str]) -> None:
+    command = [sys.executable, "-m", "handrail", "chat"]
+    done = subprocess.run(
+        command, cwd=workspace, env=environment, capture_output=True, stdin=subprocess.DEVNULL, check=False
+    )
+    assert done.returncode == 2
+    assert b"a session needs a terminal" in done.stderr
+    assert not os.listdir(workspace)
+
+
+def test_nothing_else_imports_the_composers_library(workspace: Path, environment: dict[str, str]) -> None:
+    program = (
+        "import sys\nfrom handrail.cli.main import run\n"
+        "run(['call', 'read', '{\"path\": \"a.txt\"}'])\nrun(['chat', '--help'])\nrun(['run', '--help'])\n"
+        "sys.exit('prompt_toolkit' in sys.modules)"
+    )
+    (workspace / "a.txt").write_text("one\n")
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=workspace, env=environment, check=False, capture_output=True
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_composer_loads_nothing_that_only_the_session_needs(workspace: Path, environment: dict[str, str]) -> None:
+    program = (
+        "import sys\nfrom handrail.cli.parser import load_command, parse_plain\n"
+        "assert parse_plain(load_command('chat'), ['--model', 'scripted:x'])\n"
+        "import handrail.chat.chat, handrail.terminal.call_lines\n"
+        "late = {'argparse', 'difflib', 'sqlite3', 'handrail.settings', 'handrail.api', 'handrail.agent'}\n"
+        "sys.exit(', '.join(sorted(late & {*sys.modules})) or None)"
+    )
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, cwd=workspace, env=environment, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_terminal_that_takes_notifications_gets_one_with_text_instead_of_a_bell(chat: Chat) -> None:
+    window = chat(EDIT, DONE, TERM_PROGRAM="WezTerm")
+    window.press("\x1b[O")
+    window.sends("begin")
+    window.sees("Permission · edit")
+    assert window.raw.count("\x1b]9;handrail: approval needed\x07") == 1
+    assert window.raw.count("\x07") == 1
+
+
+def test_a_picture_is_pasted_from_the_clipboard_or_refused_plainly(
+    chat: Chat, environment: dict[str, str], tmp_path: Path, run_log
+) -> None:
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    (tmp_path / "clipboard").write_bytes(b"no picture")
+    paste = programs / "wl-paste"
+    paste.write_text(f"#!/bin/sh\ncat '{tmp_path}/clipboard'\n")
+    paste.chmod(0o700)
+    window = chat(DONE, words=("--session", "task"), PATH=f"{programs}:{environment['PATH']}")
+    window.press("\x16")
+    window.sees("no picture in the clipboard")
+    (tmp_path / "clipboard").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(64))
+    window.press("\x16")
+    window.sees("› [Pasted picture 1]")
+    window.press("\r")
+    window.sees("All is done.")
+    prompt = next(event for event in run_log("task") if event["kind"] == "user")
+    assert prompt["text"] == "[picture 1: from the clipboard]"
+
+
+@DEEP
+def test_a_prompt_rings_if_the_window_has_no_focus(chat: Chat) -> None:
+    window = chat(EDIT, DONE)
+    window.press("\x1b[O")
+    window.press("begin")
+    window.sees("› begin")
+    window.press("\r")
+    window.sees("Permission · edit")
+    assert window.raw.count("\x07") == 1
+    window.answers(b"n", "Why not?")
+    window.press("\r")
+    window.sees("All is done.")
+    assert window.raw.count("\x07") == 1

@@ -1,0 +1,280 @@
+"""A session at a terminal: its turns, its prompts, its end."""
+
+import os
+import re
+import signal
+import time
+from pathlib import Path
+
+from tests.chat.conftest import DEEP, Chat
+from tests.chat.window import Window
+from tests.wires.openai_wire import events
+from tests.wires.server import Answer
+
+EDIT = {"text": "I change it.", "calls": [["edit", {"path": "a.txt", "oldText": "one", "newText": "two"}]]}
+DONE = {"text": "All is done."}
+SLOW = {"text": "I wait.", "calls": [["exec", {"command": "echo begun; sleep 60"}]]}
+
+
+def question(**more: object) -> dict[str, object]:
+    return {"calls": [["question", {"question": "Which callers?", "options": ["checkout", "all"], **more}]]}
+
+
+def test_a_turn_streams_shows_its_calls_and_ends_with_what_changed(chat: Chat, workspace: Path) -> None:
+    words = {
+        "text": "# Plan\n\nI change **one** word in `a.txt`:\n\n- first\n\n```python\nx = 1\n```\nNow.",
+        "calls": [
+            ["read", {"path": "a.txt"}],
+            ["todo", {"items": [{"text": "look", "status": "done"}, {"text": "change", "status": "active"}]}],
+            [
+                "display",
+                {"content": "Half way", "level": "success", "thought": "so you know", "evidence": ["a.txt:1"]},
+            ],
+        ],
+    }
+    window = chat(words, EDIT, DONE)
+    window.sends("change it")
+    window.sees("Permission · edit")
+    window.answers(b"y", "You allowed")
+    window.sees("Done ·")
+    window.is_ready()
+    shown = window.text
+    for line in (
+        "› change it",
+        "  Plan",
+        "  I change one word in a.txt:",
+        "  - first",
+        "  x = 1",
+        "    ✓ look",
+        "    ● change",
+        "» ✓ Half way",
+        "»   why: so you know",
+        "»   see: a.txt:1",
+        "✓ You allowed Edit a.txt once",
+        "    -one",
+        "    +two",
+        "  All is done.",
+        "  1 file changed +1 −1 · undo 1      /diff turn · /undo turn · /rewind",
+        "  Not undoable: nothing",
+    ):
+        assert f"\n{line}\n" in shown, line
+    assert "lines 1–1 of 1" in shown
+    assert "4 calls, 1 kept, 0 denied" in shown
+    assert (workspace / "a.txt").read_text() == "two\n"
+
+
+def test_the_header_names_the_sandbox_and_breaks_between_facts(chat: Chat, tmp_path: Path) -> None:
+    narrow = chat(DONE, words=("--session", "task"), columns=60)
+    narrow.sees("session task")
+    header = "\n".join(narrow.lines)
+    assert "\n  overlay sandbox, no network" in header or " · overlay sandbox, no network" in header
+    assert "\n  session task" in header or " · session task" in header
+    settings = tmp_path / "bare.toml"
+    settings.write_text("[sandbox]\ntier = 0\n")
+    bare = chat(DONE, words=("--session", "bare"), columns=200, HANDRAIL_CONFIG=str(settings))
+    bare.sees("· no sandbox · session bare")
+
+
+def test_a_message_is_queued_edited_or_given_to_the_running_turn(chat: Chat) -> None:
+    waits = {"text": "", "calls": [["exec", {"command": "sleep 2"}]]}
+    window = chat(waits, {"text": "I heard it."}, {"text": "Second."}, words=("--mode", "auto"))
+    window.sends("begin")
+    window.sees("● exec")
+    window.sends("wrong")
+    window.sees("1 queued: wrong")
+    window.press(b"\x1b[A")
+    window.sees_no("1 queued")
+    window.sees("› wrong")
+    window.press(b"\x03")
+    window.sends("use tabs")
+    window.sees("1 queued: use tabs")
+    window.press(b"\r")
+    window.sees("› use tabs (with the next result)")
+    window.sends("and then")
+    window.sees("1 queued: and then")
+    window.sees("Second.")
+    window.is_ready()
+    assert window.text.index("use tabs (with") < window.text.index("I heard it.") < window.text.index("› and then")
+
+
+def test_escape_stops_a_command_and_leaves_no_process(chat: Chat, workspace: Path) -> None:
+    window = chat(SLOW, DONE, words=("--mode", "auto"))
+    window.sends("wait")
+    window.sees("    begun")
+    window.press(b"\x1b")
+    window.sees("Stopped ·")
+    window.is_ready()
+    assert re.search(r"\n⊘ exec .*\.\n  \w.*\.\n    begun\n", window.text)
+    commands = [Path(one, "cmdline") for one in Path("/proc").iterdir() if one.name.isdigit()]
+    running = [one.read_bytes() for one in commands if one.exists()]
+    assert not [one for one in running if b"echo begun; sleep 60" in one]
+
+
+def test_escape_stops_a_model_that_streams_and_its_words_stay(chat: Chat, openai_wire) -> None:
+    whole = list(events("I write it.\nAnd more", calls=[("c1", "write", '{"path": "b.txt", "content": "b"}')]))
+    named = next(number for number, one in enumerate(whole) if b'"write"' in one)
+    openai_wire.sends(Answer(pieces=tuple(whole[: named + 1]), ending="hang"))
+    window = chat(words=("--model", openai_wire.model), **openai_wire.environment)
+    window.sends("begin")
+    window.sees("  I write it.\n  And more\n● write … the model writes the call")
+    window.press(b"\x1b")
+    window.sees("Stopped ·")
+    window.is_ready()
+    assert "\n  I write it.\n  And more\n" in window.text
+
+
+@DEEP
+def test_cancelling_works_while_a_prompt_or_a_question_waits(chat: Chat, workspace: Path) -> None:
+    window = chat(EDIT, question(), DONE)
+    window.sends("begin")
+    window.sees("Permission · edit")
+    window.answers(b"\x03", "Left waiting")
+    window.sees("It waits for you: /continue asks again")
+    window.sends("/continue")
+    window.sees_in_scrollback("Permission · edit")
+    window.answers(b"y", "You allowed")
+    window.sees("? Which callers?")
+    window.press(b"\x04")
+    window.sees("Left for later.")
+    window.sends("/continue")
+    window._wait(lambda: window.text.count("? Which callers?") > 1, "the question again")
+    window.press(b"2\n")
+    window.sees("All is done.")
+    assert (workspace / "a.txt").read_text() == "two\n"
+
+
+@DEEP
+def test_a_batch_asks_one_request_after_the_other(chat: Chat, workspace: Path) -> None:
+    both = [["write", {"path": name, "content": f"{name}\n"}] for name in ("b.txt", "c.txt")]
+    window = chat({"calls": both}, DONE)
+    window.sends("write both")
+    window.sees("Permission 1 of 2 · write")
+    window.answers(b"y", "You allowed")
+    window.sees("Permission 2 of 2 · write")
+    window.answers(b"y", "You allowed Write c.txt")
+    window.sees("All is done.")
+    assert (workspace / "c.txt").read_text() == "c.txt\n"
+
+
+@DEEP
+def test_a_stale_preview_cannot_be_kept(chat: Chat, workspace: Path) -> None:
+    change = {"calls": [["exec", {"command": "sh -c 'echo two > a.txt'"}]]}
+    window = chat(change, DONE)
+    window.sends("change it")
+    window.sees("y keep this result")
+    window.answers(b"x", "asks: sh runs")
+    (workspace / "a.txt").write_text("mine\n")
+    window.press(b"y")
+    window.sees("Out of date")
+    window.answers(b"l", "Left for later")
+    assert (workspace / "a.txt").read_text() == "mine\n"
+
+
+def test_typing_holds_a_prompt_back_and_stays_in_the_composer(chat: Chat, workspace: Path) -> None:
+    window = chat(EDIT, DONE)
+    window.sends("begin")
+    begun, pressed, typed = time.monotonic(), 0.0, 0
+    while time.monotonic() - begun < 1.6:
+        if time.monotonic() - pressed > 0.1:
+            window.press(b"y")
+            pressed, typed = time.monotonic(), typed + 1
+        window.program.terminal.look(0.05)
+    assert "Permission ·" not in window.text
+    window.sees("Stop typing for a second to see it.")
+    window.sees("Permission · edit")
+    assert (workspace / "a.txt").read_text() == "one\n"
+    window.answers(b"y", "You allowed")
+    window.sees("All is done.")
+    composed = "".join("".join(line.split()) for line in window.lines if set(line) <= set("› y"))
+    assert composed == "›" + "y" * typed
+
+
+@DEEP
+def test_without_a_key_for_the_model_the_session_is_kept(chat: Chat) -> None:
+    window = chat(words=("--model", "anthropic:claude-x"))
+    window.sends("hello")
+    window.sees("✗ No key for anthropic. Set ANTHROPIC_API_KEY")
+    assert "The session is saved: handrail chat -c" in " ".join(window.lines).replace("  ", " ")
+    window.press(b"\x04")
+    assert window.program.ends() == 0
+    assert "The session is kept: handrail chat -c" in window.text
+    again = chat(words=("--model", "anthropic:claude-x", "-c"))
+    again.sends("/rewind")
+    again.sees("> hello")
+
+
+@DEEP
+def test_the_terminal_going_away_ends_the_session_and_its_commands(chat: Chat) -> None:
+    window = chat(SLOW, DONE, words=("--mode", "auto"))
+    window.sends("wait")
+    window.sees("    begun")
+    os.kill(window.program.pid, signal.SIGHUP)
+    assert window.program.ends() == 129
+    again = chat(DONE, words=("-c",), ready=True)
+    again.sees("session")
+
+
+@DEEP
+def test_a_prompt_that_waits_does_not_keep_the_session_from_ending(chat: Chat, run_log) -> None:
+    window = chat(EDIT, DONE, words=("--session", "task"))
+    window.sends("begin")
+    window.sees("Permission · edit")
+    os.kill(window.program.pid, signal.SIGTERM)
+    assert window.program.ends() == 143
+    kinds = [event["kind"] for event in run_log("task")]
+    assert "tool_call.permission-required" in kinds
+    assert "tool_call.permission-denied" not in kinds
+
+
+def test_a_resize_during_output_loses_nothing(chat: Chat) -> None:
+    counts = "for i in $(seq 40); do echo line $i; sleep 0.02; done; sleep 0.2"
+    window = chat({"calls": [["exec", {"command": counts}]]}, DONE, words=("--mode", "auto"), columns=200)
+    window.sends("count")
+    window.sees("    line 3")
+    window.resizes(60)
+    window.sees("All is done.")
+    window.is_ready()
+    assert all(len(line) <= 60 for line in window.lines)
+    assert sum("All is done." in line for line in window.text.splitlines()) == 1
+
+
+def test_a_paste_of_10000_lines_is_one_line_of_the_composer_and_whole_for_the_model(chat: Chat, run_log) -> None:
+    window = chat(DONE, words=("--session", "task"))
+    pasted = "\r".join(f"line {number}" for number in range(10_000))
+    window.press(f"see \x1b[200~{pasted}\x1b[201~")
+    window.sees("› see [Pasted text 1: 10,000 lines]")
+    window.press(b"\r")
+    window.sees("All is done.")
+    assert "line 9999" not in window.text
+    prompt = next(event for event in run_log("task") if event["kind"] == "user")
+    assert prompt["text"] == "see " + pasted.replace("\r", "\n")
+
+
+def test_much_output_stays_bounded_and_keys_are_still_read(chat: Chat) -> None:
+    size = "100M" if os.environ.get("HANDRAIL_DEEP") else "8M"
+    flood = {"calls": [["exec", {"command": f"yes 0123456789abcdef | head -c {size}; sleep 0.3"}]]}
+    window = chat(flood, DONE, words=("--mode", "auto"))
+    window.sends("flood")
+    window.sees("    0123456789abcdef")
+    window.press("typed meanwhile")
+    window.sees("› typed meanwhile")
+    window.sees("All is done.")
+    status = Path(f"/proc/{window.program.pid}/status").read_text()
+    peak = int(next(line for line in status.splitlines() if line.startswith("VmHWM")).split()[1])
+    assert peak < 400_000
+    assert len(window.raw) < 2_000_000
+
+
+def test_suspending_gives_the_terminal_back_and_comes_again(chat: Chat, workspace: Path, shell) -> None:
+    window: Window = shell(DONE)
+    window.press("half a")
+    window.sees("› half a")
+    window.press(b"\x1a")
+    window.sees("Stopped")
+    assert window.raw.rindex("\x1b[?1004l") > window.raw.rindex("\x1b[?1004h")
+    window.press("echo here again\r")
+    window.sees("here again\n")
+    window.press("fg\r")
+    window.sees("› half a")
+    window.press(b" sentence\r")
+    window.sees("All is done.")

@@ -1,0 +1,77 @@
+"""Typing steadily while a prompt arrives never answers it, whatever the keys and their times are."""
+
+import asyncio
+import os
+import threading
+import time
+from contextlib import suppress
+
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from handrail.chat.console import QuietClock
+from handrail.terminal.keyboard import KeyTiming
+from handrail.terminal.permission_prompt import PermissionPrompt
+from handrail.terminal.screen import Screen
+from people import Terminal, a_request
+
+TIMING = KeyTiming(quiet=0.4, deaf=0.05, settle=0.01, poll=0.05)
+"""The times of a person, faster."""
+ANSWERS = b"ysnwoal123\r \x1b"
+
+
+@settings(max_examples=6, deadline=None)
+@given(
+    keys=st.lists(st.sampled_from(ANSWERS), min_size=3, max_size=6),
+    pauses=st.lists(st.floats(0.0, 0.6), min_size=6, max_size=6),
+    before=st.floats(0.5, 0.9),
+)
+def test_steady_typing_never_answers_a_prompt_that_arrives(keys: list[int], pauses: list[float], before: float) -> None:
+    """`before`: for which part of the quiet time no key had been pressed when the prompt came."""
+    terminal, answers = Terminal(columns=100), []
+    timing = TIMING._replace(quiet_before=before * TIMING.quiet)
+    with suppress(OSError), open(terminal.device, "w", closefd=False) as stream:  # it is gone when this closes
+        prompt = PermissionPrompt(terminal.device, Screen(stream, {"TERM": "xterm"}), timing)
+        asking = threading.Thread(target=lambda: answers.append(prompt.ask(a_request())), daemon=True)
+        os.write(terminal.control, bytes([keys[0]]))
+        asking.start()
+        last, longest = time.monotonic(), 0.0
+        for key, pause in zip(keys[1:], pauses, strict=False):
+            time.sleep(pause * TIMING.quiet)
+            os.write(terminal.control, bytes([key]))
+            longest, last = max(longest, time.monotonic() - last), time.monotonic()
+        shown, answered = terminal.sees_whole(), [*answers]
+        terminal.hang_up()
+        asking.join(10)
+    os.close(terminal.device)
+    assert not asking.is_alive()
+    assume(longest < TIMING.quiet * 0.8)  # otherwise the machine was too slow to type steadily
+    assert "Permission ·" not in shown
+    assert answered == []
+    assert answers[0].answer is None
+
+
+@settings(max_examples=8, deadline=None)
+@given(pauses=st.lists(st.floats(0.0, 0.8), min_size=3, max_size=6))
+def test_a_session_lends_its_terminal_only_after_a_quiet_second(pauses: list[float]) -> None:
+    quiet = 0.1
+    lent_at, pressed_at = asyncio.run(type_into_console(pauses, quiet))
+    assert all(lent_at - at >= quiet * 0.99 for at in pressed_at)
+
+
+async def type_into_console(pauses: list[float], quiet: float) -> tuple[float, list[float]]:
+    """When the console lent its terminal, and when keys were pressed before."""
+    clock, pressed = QuietClock(quiet), []
+
+    async def press() -> None:
+        for pause in pauses:
+            clock.note_key()
+            pressed.append(time.monotonic())
+            await asyncio.sleep(pause * quiet)
+
+    typing = asyncio.ensure_future(press())
+    await asyncio.sleep(0)
+    await clock.wait(lambda: None)
+    lent = time.monotonic()
+    await typing
+    return lent, [at for at in pressed if at <= lent]

@@ -1,0 +1,125 @@
+"""A terminal window whose screen can be read as text."""
+
+import fcntl
+import os
+import re
+import struct
+import termios
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyte
+
+from people import DEADLINE, Program
+
+_PAGE = re.compile(r"(\x1b\[\?1049[hl])")
+
+
+class Window:
+    """A terminal window with a program: what a person sees of it, what they press."""
+
+    def __init__(self, program: Program, columns: int, rows: int = 50) -> None:
+        self.program = program
+        self._fed = 0
+        self._rows = rows
+        self._screens = [pyte.HistoryScreen(columns, rows, history=20_000)]
+        self._streams = [pyte.Stream(self._screens[0])]
+
+    @classmethod
+    def open(cls, command: list[str], cwd: Path, environment: dict[str, str], columns: int, rows: int) -> "Window":
+        """Starts a program in a window of its own."""
+        return cls(Program(command, cwd, environment, columns=columns, rows=rows), columns, rows)
+
+    def close(self) -> None:
+        self.program.close()
+
+    @property
+    def raw(self) -> str:
+        """Everything that the program sent."""
+        self.program.terminal.sees_whole()
+        return self.program.terminal._came
+
+    @property
+    def lines(self) -> list[str]:
+        """The rows of the screen that are not blank."""
+        self._feed()
+        return [line.rstrip() for line in self._screens[-1].display if line.strip()]
+
+    @property
+    def cells(self) -> list[list[tuple[str, str]]]:
+        """The rows of the screen: each character with the letter of its style."""
+        self._feed()
+        screen = self._screens[-1]
+        return [
+            [_read_cell(screen.buffer[row][column]) for column in range(screen.columns)] for row in range(screen.lines)
+        ]
+
+    @property
+    def text(self) -> str:
+        """The scrollback with the screen below it."""
+        self._feed()
+        screen = self._screens[0]
+        above = ("".join(line[column].data for column in range(screen.columns)).rstrip() for line in screen.history.top)
+        return "\n".join([*above, *(line.rstrip() for line in screen.display)])
+
+    def sees(self, text: str) -> None:
+        self._wait(lambda: text in "\n".join(self.lines), text)
+
+    def sees_in_scrollback(self, text: str) -> None:
+        self._wait(lambda: text in self.text, text)
+
+    def sees_no(self, text: str) -> None:
+        self._wait(lambda: text not in "\n".join(self.lines), f"anything but {text}")
+
+    def press(self, keys: bytes | str) -> None:
+        os.write(self.program.terminal.control, keys.encode() if isinstance(keys, str) else keys)
+
+    def sends(self, text: str) -> None:
+        """Types a text, then Enter, as a person does: one key is read before the next comes."""
+        self.press(text)
+        last = text.splitlines()[-1][-30:]
+        self.sees(last)
+        self.press(b"\r")
+
+    def answers(self, key: bytes, shown: str) -> None:
+        """Presses a key of a prompt when the prompt listens."""
+        self.program.press_until(key, shown)
+        self._feed()
+
+    def is_ready(self) -> None:
+        self.sees("shift+tab mode")
+        self.sees_no("working ·")
+
+    def resizes(self, columns: int) -> None:
+        fcntl.ioctl(self.program.terminal.control, termios.TIOCSWINSZ, struct.pack("HHHH", self._rows, columns, 0, 0))
+        self._feed()
+        for screen in self._screens:
+            screen.resize(self._rows, columns)
+
+    def _wait(self, happened: Callable[[], bool], wanted: str) -> None:
+        until = time.monotonic() + DEADLINE
+        while not happened():
+            assert time.monotonic() < until, (
+                f"{wanted!r} did not come:\n" + self.text + "\n---\n" + "\n".join(self.lines)
+            )
+            self.program.terminal.look(0.02)
+
+    def _feed(self) -> None:
+        raw = self.raw
+        new, self._fed = raw[self._fed :], len(raw)
+        for piece in _PAGE.split(new):
+            if piece == "\x1b[?1049h":
+                page = pyte.HistoryScreen(self._screens[0].columns, self._rows)
+                self._screens.append(page)
+                self._streams.append(pyte.Stream(page))
+            elif piece == "\x1b[?1049l":
+                del self._screens[1:], self._streams[1:]
+            else:
+                self._streams[-1].feed(piece)
+
+
+def _read_cell(char: Any) -> tuple[str, str]:
+    colour = {"green": "g", "red": "r", "brown": "y", "cyan": "c"}.get(char.fg, "")
+    return char.data, colour or ("b" if char.bold else "")
