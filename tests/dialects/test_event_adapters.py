@@ -7,15 +7,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator
 from msgspec.structs import replace
 
-from handrail import AsyncHandrail
+from handrail import AsyncHandrail, Handrail
 from handrail.agent.loop import Agent
-from handrail.dialects import ADAPTERS
+from handrail.dialects.adapters import ADAPTERS
+from handrail.dialects.event_schemas import EVENT_SCHEMAS
 from handrail.models.scripted import ScriptedModel, ScriptedReply
 from handrail.protocol.events import End, Event, User, decode_event
 from handrail.protocol.schema import read_wire_samples
 from handrail.protocol.wire import encode
+from handrail.settings import Settings
+
+GOLDEN = Path(__file__).parent / "golden"
 
 SCRIPT = (
     ScriptedReply(reasoning="It says one.", text="I change it.", calls=(("read", {"path": "a.txt"}),)),
@@ -98,7 +103,7 @@ def test_deepchats_calls_go_through_the_states_it_knows(events: list[Event]) -> 
 def test_deepchats_permission_events_have_what_resumes_them() -> None:
     asked = [one["data"]["permission_request"] for one in told("deepchat", samples()) if "permission" in str(one)]
     assert asked
-    assert all({"toolName", "serverName", "permissionType", "description", "id"} <= set(one) for one in asked)
+    assert all({"toolName", "serverName", "permissionType", "description", "requestId"} <= set(one) for one in asked)
 
 
 def test_deepchats_usage_is_summed_up(events: list[Event]) -> None:
@@ -141,3 +146,54 @@ def test_onething_is_told_of_every_step_of_a_message(events: list[Event]) -> Non
     assert all(set(one["payload"]["updates"]) == {"title", "metadata"} for one in messages)
     edit = [one["payload"] for one in messages if one["payload"]["updates"]["metadata"]["tool"] == "edit"]
     assert [one["updates"]["metadata"]["status"] for one in edit] == ["pending", "running", "completed"]
+
+
+@pytest.mark.parametrize("name", ADAPTERS)
+def test_every_message_has_the_form_of_its_schema(events: list[Event], name: str) -> None:
+    validator = Draft202012Validator(EVENT_SCHEMAS[name])
+    golden = [
+        json.loads(line) for file in sorted(GOLDEN.glob(f"{name}-*.jsonl")) for line in file.read_text().splitlines()
+    ]
+    assert golden
+    for message in (*golden, *(json.loads(encode(one)) for one in told(name, [*events, *samples()]))):
+        validator.validate(message)
+
+
+def test_deepchat_keeps_its_seven_states() -> None:
+    data = [one["data"] for one in told("deepchat", samples())]
+    answers = [one["tool_call"] for one in data if "permission_request" in one]
+    assert sorted(answers) == ["error", "permission-required", "running"]
+
+
+def test_devminds_is_told_of_warnings_durations_and_limits(events: list[Event]) -> None:
+    messages = list(told("devminds", [*events, *samples()]))
+    warnings = [one["payload"]["warning"] for one in messages if "warning" in one["payload"]]
+    assert warnings
+    assert all(set(one) == {"code", "message"} for one in warnings)
+    outputs = [one["payload"] for one in messages if one["type"] == "agent.run.output"]
+    assert all({"durationMs", "limits"} <= set(one) for one in outputs if one["operation"] != "message")
+
+
+def test_onething_is_told_of_a_call_by_its_title(events: list[Event]) -> None:
+    titles = [one["payload"]["updates"]["title"] for one in told("onething", events)]
+    assert {"Reading a.txt", "Editing a.txt", "Reading b.txt"} <= set(titles)
+
+
+def test_onethings_requests_have_its_own_types() -> None:
+    updates = [one["payload"]["updates"]["metadata"] for one in told("onething", samples())]
+    requests = [one["permission_request"] for one in updates if "permission_request" in one]
+    assert requests
+    for request in requests:
+        assert request["type"] in {"bash", "edit", "external_directory"}
+        assert {"messageId", "title", "metadata", "createdAt"} <= set(request)
+
+
+def test_live_lines_have_the_form_of_a_dialect(tmp_path: Path) -> None:
+    (tmp_path / "w").mkdir()
+    settings = Settings.from_values({"events.jsonl": ".tasklogs", "events.dialect": "devminds"})
+    with Handrail(tmp_path / "w", state_dir=tmp_path / "s", session="t1", settings=settings) as rail:
+        rail.ls(".")
+    [file] = (tmp_path / "w" / ".tasklogs" / "t1").iterdir()
+    assert file.name.startswith("events-")
+    types = [json.loads(line)["type"] for line in file.read_text().splitlines()]
+    assert types == ["agent.run.delta", "agent.run.output"]

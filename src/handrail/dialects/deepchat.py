@@ -1,130 +1,59 @@
-"""Renders events as the stream of DeepChat."""
+"""The dialect of DeepChat: canonical names, its own answers."""
 
 from typing import Any
 
 from msgspec import to_builtins
 
-from handrail.protocol.events import (
-    ChangeEvent,
-    Display,
-    End,
-    Error,
-    Event,
-    PermissionEvent,
-    Reasoning,
-    Text,
-    ToolCallEnd,
-    ToolCallError,
-    ToolCallQuestionRequired,
-    ToolCallStart,
-    ToolCallUpdate,
-    ToolEvent,
-    Usage,
-    User,
-    get_event_kind,
-)
-from handrail.protocol.results import ToolResult
-from handrail.protocol.tool_spec import OWN_SERVER
-from handrail.protocol.wire import encode
+from handrail.dialects.dialect import Answered, Dialect, DialectAnswer, DialectTool
+from handrail.dialects.parameters import may, need, rows
+from handrail.dialects.render import list_extras
 
-NAMES = {
-    "response": "STREAM_EVENTS.RESPONSE",
-    "error": "STREAM_EVENTS.ERROR",
-    "end": "STREAM_EVENTS.END",
-}
+_SHARED = ("read", "write", "edit", "find", "grep", "ls", "exec", "process", "skill_list", "skill_control")
+_OPTION = rows(label=need(str, "The reply, at most 30 characters.", max_length=30), description=may(str))
 
 
-class DeepChatEvents:
-    """Keeps one `eventId` for a whole turn, since DeepChat finds the growing answer by it.
-
-    DeepChat also expects the sum of tokens, and the arguments of a call in each of its messages."""
-
-    def __init__(self) -> None:
-        self._turn: str | None = None
-        self._input = 0
-        self._output = 0
-        self._params: dict[str, str] = {}
-        """Arguments of calls without a result."""
-
-    def render(self, event: Event) -> tuple[dict[str, Any], ...]:
-        """One message, two if a limit ended the turn, or none for an event that DeepChat lacks."""
-        if isinstance(event, User):
-            self._turn = event.message_id
-        head = {"eventId": self._turn or event.session_id, "conversationId": event.session_id, "seq": event.seq}
-        data = self._render_data(event)
-        messages = [(event.channel, data)] if data is not None else []
-        if isinstance(event, End) and event.reason == "limit":
-            messages.insert(0, ("response", {"maximum_tool_calls_reached": True}))
-        return tuple({"event": NAMES[channel], "data": head | data} for channel, data in messages)
-
-    def _render_data(self, event: Event) -> dict[str, Any] | None:  # noqa: PLR0911  one a kind
-        match event:
-            case Text():
-                return {"messageId": event.message_id, "content": event.text}
-            case Reasoning():
-                return {"messageId": event.message_id, "reasoning_content": event.text}
-            case Display():
-                return {"content": event.content, "display": {"level": event.level, "title": event.title}}
-            case Usage():
-                return {"totalUsage": self._add_usage(event)}
-            case Error():
-                return {"error": event.message, "code": event.code, "retryable": event.retryable}
-            case End():
-                return {"reason": event.reason, "userStop": event.reason == "cancelled"}
-            case ToolEvent():
-                return self._render_call(event)
-            case _:
-                return None
-
-    def _render_call(self, event: ToolEvent) -> dict[str, Any] | None:
-        if isinstance(event, ChangeEvent):
-            return None
-        call_id = event.tool_call_id
-        if isinstance(event, ToolCallStart):
-            self._params[call_id] = encode(event.args).decode()
-        is_over = isinstance(event, ToolCallEnd | ToolCallError)
-        params = self._params.pop(call_id, "") if is_over else self._params.get(call_id, "")
-        head = {
-            "tool_call": get_event_kind(event).removeprefix("tool_call."),
-            "tool_call_id": call_id,
-            "tool_call_name": event.tool_name or event.tool_call_name,
-            "tool_call_params": params,
-            "tool_call_server_name": event.server_name or OWN_SERVER,
-        }
-        return head | _render_news(event)
-
-    def _add_usage(self, event: Usage) -> dict[str, int]:
-        self._input += event.input_tokens
-        self._output += event.output_tokens
-        return {
-            "prompt_tokens": self._input,
-            "completion_tokens": self._output,
-            "total_tokens": self._input + self._output,
-        }
-
-
-def _render_news(event: ToolEvent) -> dict[str, Any]:
-    match event:
-        case ToolCallUpdate():
-            return {"tool_call_response": event.output or "", "title": event.title, "metadata": event.metadata}
-        case ToolCallEnd() | ToolCallError():
-            return _render_result(event.result)
-        case ToolCallQuestionRequired():
-            names = ("question", "options", "multiple", "custom")
-            return {"question_request": {name: to_builtins(getattr(event, name)) for name in names}}
-        case PermissionEvent():
-            return {"permission_request": to_builtins(event.permission_request)}
-        case _:
-            return {}
-
-
-def _render_result(result: ToolResult[Any]) -> dict[str, Any]:
-    told = {
-        "ok": result.ok,
-        "summary": result.summary,
-        "data": to_builtins(result.data),
-        "meta": to_builtins(result.meta),
-    }
+def _render(one: Answered, _: Any) -> DialectAnswer:
+    result = one.result
     if result.error is not None:
-        told["error"] = to_builtins(result.error)
-    return {"tool_call_response": result.content, "tool_call_response_raw": {"toolResult": told}}
+        error = {"code": result.error.code, "message": result.error.message, "recoverable": result.error.retryable}
+        told: dict[str, Any] = {"ok": False, "error": error, "meta": list_extras(result)}
+        if result.data is not None:
+            told["data"] = to_builtins(result.data)
+        return DialectAnswer(result.error.message, {"content": result.content, "rawData": {"toolResult": told}})
+    meta = list_extras(result) | {"truncated": result.meta.truncated}
+    if result.artifacts.files_changed:
+        meta["affectedPaths"] = list(result.artifacts.files_changed)
+    if process := getattr(result.data, "session_id", None):
+        meta["sessionId"] = process
+    told = {"ok": True, "summary": result.summary, "data": to_builtins(result.data), "meta": meta}
+    return DialectAnswer(result.content, {"content": result.content, "rawData": {"toolResult": told}})
+
+
+def _ask(args: Any, _: Any) -> tuple[str, dict[str, Any]]:
+    options = [option.label for option in args.options]
+    described = [f"{option.label}: {option.description}" for option in args.options if option.description]
+    question = "\n".join((args.question, *described))
+    return "question", {"question": question, "options": options, "multiple": args.multiple, "custom": args.custom}
+
+
+DIALECT = Dialect(
+    name="deepchat",
+    follows="Agent Tooling V2",
+    keeps_canonical=True,
+    tools=(
+        *(DialectTool(name=name, about="", to=(name,)) for name in _SHARED),
+        DialectTool(
+            name="deepchat_question",
+            about="Ask the person one question and wait for the reply. It must be the only call of its message.",
+            params={
+                "question": need(str, "The question.", min_length=1, max_length=500),
+                "options": need(_OPTION, "Replies to choose from.", min_length=1, max_length=10),
+                "multiple": may(bool, False, "Whether several options may be chosen."),
+                "custom": may(bool, False, "Whether a reply in own words is welcome too."),
+            },
+            to=("question",),
+            call=_ask,
+        ),
+    ),
+    render=_render,
+)

@@ -1,127 +1,142 @@
-"""Renders events as the stream of DevMinds: `agent.run.delta`, `.output`, `.cancelled`, `.error`, `.finished`."""
+"""The dialect of DevMinds: two tools in the restricted profile."""
 
-from typing import Any, cast
+import shlex
+from typing import Any
 
-from msgspec import to_builtins
+from handrail.dialects.dialect import Answered, Canonical, Dialect, DialectAnswer, DialectTool, Surface
+from handrail.dialects.parameters import may, need, record
+from handrail.dialects.render import drop_none, list_extras
+from handrail.protocol.errors import ToolError
+from handrail.protocol.wire import encode
 
-from handrail.protocol.events import (
-    Display,
-    End,
-    Error,
-    Event,
-    PermissionEvent,
-    Reasoning,
-    Text,
-    ToolCallEnd,
-    ToolCallError,
-    ToolCallQuestionRequired,
-    ToolCallRunning,
-    ToolCallStart,
-    ToolCallUpdate,
-    ToolEvent,
-    User,
-    get_event_kind,
-)
-from handrail.protocol.results import ToolResult
-
-_PATHS = ("path", "cwd")
+_FOLDERS = (".minds", ".tasklogs")
 
 
-class DevMindsEvents:
-    """Collects the text of a run. It is the content of the run's output."""
-
-    def __init__(self) -> None:
-        self._texts: list[str] = []
-        self._paths: dict[str, str] = {}
-        """Paths of running calls, by their ids."""
-
-    def render(self, event: Event) -> tuple[dict[str, Any], ...]:
-        """One message, two at the end of a run, or none for an event that DevMinds lacks."""
-        return tuple(
-            {"ts": event.time, "taskId": event.session_id, "type": kind, "payload": payload}
-            for kind, payload in self._render_payloads(event)
+def _join_path(path: str | tuple[str, ...]) -> str:
+    """A path below `.minds`, or below the folder that its first part names."""
+    parts = path.split("/") if isinstance(path, str) else list(path)
+    if not parts or any(part in {"", ".", ".."} or "/" in part for part in parts):
+        raise ToolError(
+            "POLICY_DENIED", "path: parts are names without /, and none is empty, . or ..; nothing was done"
         )
-
-    def _render_payloads(self, event: Event) -> list[tuple[str, dict[str, Any]]]:  # noqa: PLR0911  one a kind
-        match event:
-            case User():
-                self._texts.clear()
-                return [_build_delta("start", prompt=event.text)]
-            case Text():
-                self._texts.append(event.text)
-                return [_build_delta("progress", delta=event.text)]
-            case Reasoning():
-                return [_build_delta("progress", reasoning=event.text)]
-            case Display():
-                display = {"display": event.content, "level": event.level, "title": event.title}
-                return [_build_delta("progress", metadata=display)]
-            case Error():
-                payload = {"code": event.code, "message": event.message, "retryable": event.retryable}
-                return [("agent.run.error", payload)]
-            case End():
-                return self._render_end(event)
-            case _:
-                return self._render_call(event)
-
-    def _render_call(self, event: Event) -> list[tuple[str, dict[str, Any]]]:  # noqa: PLR0911  one a kind
-        match event:
-            case ToolCallStart():
-                if path := _find_path(event.args):
-                    self._paths[event.tool_call_id] = path
-                return [_build_delta("start", **_name_call(event), path=path)]
-            case ToolCallRunning():
-                return [_build_delta("progress", **_name_call(event))]
-            case ToolCallUpdate():
-                partial = {"output": event.output, "title": event.title, "metadata": event.metadata}
-                return [_build_delta("progress", **_name_call(event), **partial)]
-            case PermissionEvent():
-                kind = get_event_kind(event).removeprefix("tool_call.")
-                metadata = {"permission": kind, "permission_request": to_builtins(event.permission_request)}
-                return [_build_delta("progress", **_name_call(event), metadata=metadata)]
-            case ToolCallQuestionRequired():
-                question = {"question": event.question, "options": list(event.options)}
-                return [_build_delta("progress", **_name_call(event), metadata=question)]
-            case ToolCallEnd() | ToolCallError():
-                return [("agent.run.output", self._render_output(event.result))]
-            case _:
-                return []
-
-    def _render_output(self, result: ToolResult[Any]) -> dict[str, Any]:
-        changed = result.artifacts.files_changed
-        path = self._paths.pop(result.tool_call_id, None) or (changed[0] if changed else None)
-        data: Any = to_builtins(result.data)
-        output: dict[str, Any] = {
-            "operation": result.name,
-            "toolCallId": result.tool_call_id,
-            "ok": result.ok,
-            "path": path,
-            "summary": result.summary,
-            "exitCode": data.get("exitCode") if isinstance(data, dict) else None,  # pyright: ignore[reportUnknownMemberType]
-        }
-        if result.error is not None:
-            output["error"] = to_builtins(result.error)
-        return output
-
-    def _render_end(self, event: End) -> list[tuple[str, dict[str, Any]]]:
-        """The whole text of the run, and its end."""
-        content = "".join(self._texts)
-        self._texts.clear()
-        output = [("agent.run.output", {"operation": "message", "content": content})] if content else []
-        if event.reason == "cancelled":
-            return [*output, ("agent.run.cancelled", {"calls": event.calls})]
-        payload = {"reason": event.reason, "calls": event.calls, "filesChanged": list(event.files_changed)}
-        return [*output, ("agent.run.finished", payload)]
+    return "/".join(parts if parts[0] in _FOLDERS else (_FOLDERS[0], *parts))
 
 
-def _build_delta(phase: str, **payload: Any) -> tuple[str, dict[str, Any]]:
-    given = {name: value for name, value in payload.items() if value is not None}
-    return "agent.run.delta", {"phase": phase, **given}
+def _use_file(args: Any, _: Surface) -> Canonical:
+    path = _join_path(args.path)
+    if args.op == "read":
+        if args.content is not None:
+            raise ToolError("INVALID_ARGUMENT", "workspace.fs: content is for write and append only")
+        return "read", {"path": path}
+    if args.content is None:
+        raise ToolError("INVALID_ARGUMENT", f"workspace.fs: content is required for {args.op}")
+    return args.op, {"path": path, "content": args.content}
 
 
-def _name_call(event: ToolEvent) -> dict[str, Any]:
-    return {"operation": event.tool_call_name, "toolCallId": event.tool_call_id}
+def _show_file(one: Answered) -> dict[str, Any]:
+    data = one.data
+    if one.args.op == "read":
+        mtime = data.mtime.isoformat().replace("+00:00", "Z") if data.mtime is not None else None
+        return {"text": one.content, "meta": {"mtime": mtime, "size": data.size}}
+    size = data.bytes if one.args.op == "append" else data.size
+    return {"path": data.path, "bytes": size, "summary": one.result.summary}
 
 
-def _find_path(args: Any) -> str | None:
-    given: dict[str, Any] = cast("dict[str, Any]", args) if isinstance(args, dict) else {}
-    return next((given[name] for name in _PATHS if isinstance(given.get(name), str)), None)
+def _run(args: Any, _: Surface) -> Canonical:
+    return "exec", drop_none(command=shlex.join([*args.cmd.split(), *args.args]), cwd=args.cwd)
+
+
+def _show_command(one: Answered) -> dict[str, Any]:
+    data = one.data
+    stdout = data.output if data.stdout is None else data.stdout
+    return {"stdout": stdout, "stderr": data.stderr or "", "exitCode": data.exit_code}
+
+
+def _ask(args: Any, _: Surface) -> Canonical:
+    hint = [args.context.hint] if args.context is not None and args.context.hint else []
+    return "question", {"question": "\n".join((args.question, *hint)), "options": [], "custom": True}
+
+
+def _show_reply(one: Answered) -> dict[str, Any]:
+    said = [*one.data.chosen, *([one.data.text] if one.data.text else [])]
+    sender = {"agent": one.args.from_.agent, "taskId": one.args.from_.taskId}
+    return {
+        "to": sender,
+        "answer": "\n".join(said),
+        "inReplyTo": one.call_id,
+        "metadata": {"choices": list(one.data.chosen)},
+    }
+
+
+def _render(one: Answered, shown: Any) -> DialectAnswer:
+    result, error = one.result, one.result.error
+    extras = list_extras(result)
+    warnings: list[Any] = list(extras.pop("warnings", ()))
+    if error is not None:
+        code, message = error.code, error.message
+        warnings.insert(0, {"code": code, "message": message} | drop_none(rule=extras.get("rule")))
+        answer: dict[str, Any] = {"ok": False, "warnings": warnings}
+    else:
+        notes = {name: extras[name] for name in ("undo", "sandbox", "output", "limits") if name in extras}
+        if result.meta.truncated:
+            notes["truncated"] = True
+        if notes:
+            warnings.append({"code": "INFO", **notes})
+        answer = {"ok": True, "result": shown if shown is not None else one.content}
+        if warnings:
+            answer["warnings"] = warnings
+    return DialectAnswer(encode(answer).decode(), answer)
+
+
+_PATH = str | tuple[str, ...]
+
+DIALECT = Dialect(
+    name="devminds",
+    follows="tools migration (2025-10)",
+    is_restricted=True,
+    splits_streams=True,
+    parameters={"command": "cmd"},
+    unknown="unknown tool: {name}",
+    tools=(
+        DialectTool(
+            name="workspace.fs",
+            about="Read, write or append a file below .minds or .tasklogs.",
+            params={
+                "op": need("read | write | append", "What to do."),
+                "path": need(_PATH, "The path, as a text or a list of names; below .minds if it names no folder."),
+                "content": may(str, None, "The text; for write and append."),
+            },
+            to=("read", "write", "append"),
+            call=_use_file,
+            show=_show_file,
+        ),
+        DialectTool(
+            name="workspace.shell",
+            about="Run one of a few listed commands, such as ls, cat and git status.",
+            params={
+                "cmd": need(str, "The program, from the list.", min_length=1),
+                "args": may(tuple[str, ...], (), "Its arguments."),
+                "cwd": may(str, None, "The folder to run it in; the workspace if not given."),
+            },
+            to=("exec",),
+            call=_run,
+            show=_show_command,
+        ),
+        DialectTool(
+            name="ask.request",
+            about="Ask the person and wait for the answer.",
+            params={
+                "from": need(record(agent=need(str), taskId=need(str)), "Who asks."),
+                "to": need(record(type=need("user | agent"), agent=may(str), taskId=may(str)), "Who is asked."),
+                "question": need(str, "The question.", min_length=1, max_length=4_000),
+                "context": may(record(refs=may(tuple[str, ...], ()), hint=may(str)), None, "What it is about."),
+                "timeoutMs": may(int, 120_000, "Ignored: a question waits until it is answered."),
+            },
+            to=("question",),
+            call=_ask,
+            show=_show_reply,
+            on_request=True,
+        ),
+    ),
+    render=_render,
+)

@@ -1,0 +1,287 @@
+"""Dialects: tables of foreign tools, answers in the shape of their system, canonical calls behind them."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, ClassVar
+
+import msgspec
+import pytest
+from calls import CALLS
+from spoken import build_workspace, open_rail, play, read_transcript
+
+from handrail import Handrail
+from handrail.dialects.dialect import DIALECTS, DialectTool, load_dialect
+from handrail.protocol.calls import Done, Parked
+from handrail.protocol.errors import UsageError
+from handrail.protocol.events import ToolCallStart
+from handrail.protocol.events import Warning as WarningEvent
+from handrail.protocol.tool_spec import BASE_NAMES
+from handrail.settings import Settings
+
+ROWS = [(name, tool) for name in DIALECTS for tool in load_dialect(name).tools]
+NOT_BUILT = {
+    "clude": {"codebase_search", "read_lints"},
+    "agentica": {
+        *("analyze_code", "get_code_outline", "format_code", "lint_code", "find_symbols", "goto_definition"),
+        *("find_references", "hover_info", "get_diagnostics", "lsp_symbol", "lsp_format"),
+    },
+    "claude-code": {"LSP", "EnterPlanMode", "ExitPlanMode"},
+    "codex": {"request_permissions"},
+    "opencode": {"lsp", "plan_exit"},
+}
+"""The tools that answer UNAVAILABLE."""
+CANONICAL = {"codex": "read", "devminds": "read", "clude": "read", "agentica": "edit", "claude-code": "read"}
+SHARED = {
+    "deepchat": ("read_file", {"path": "a.py"}),
+    "onething": ("find", {"pattern": "*"}),
+    "opencode": ("find", {"pattern": "*"}),
+}
+
+
+def list_started(rail: Handrail) -> list[ToolCallStart]:
+    return [event for event in rail.events() if isinstance(event, ToolCallStart)]
+
+
+# Transcripts
+
+
+@pytest.mark.parametrize("dialect", CALLS)
+def test_a_transcript_is_answered_as_its_system_would(tmp_path: Path, dialect: str) -> None:
+    with open_rail(tmp_path, dialect) as rail:
+        answers = play(rail, CALLS[dialect])
+    for answer, expected in zip(answers, read_transcript(dialect), strict=True):
+        assert answer == expected
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_transcript_has_fifteen_calls_with_successes_as_well_as_errors(dialect: str) -> None:
+    rows = read_transcript(dialect)
+    assert len(rows) >= 15
+    assert sum(row["error"] is None for row in rows) >= 5
+    assert len({row["error"] for row in rows}) >= 4
+
+
+@pytest.mark.parametrize(("dialect", "tool"), ROWS, ids=lambda one: one if isinstance(one, str) else one.name)
+def test_the_transcript_uses_every_parameter_of_every_tool(dialect: str, tool: DialectTool) -> None:
+    given = [args for name, args in CALLS[dialect] if name.casefold() in {tool.name.casefold(), tool.export_name}]
+    assert given
+    if tool.params is not None and not tool.lacks:
+        used = {name for args in given for name in (args if isinstance(args, dict) else {tool.free_text})}
+        assert set(tool.params) <= used
+
+
+# Tables
+
+
+@pytest.mark.parametrize(("dialect", "tool"), ROWS, ids=lambda one: one if isinstance(one, str) else one.name)
+def test_every_parameter_is_checked_under_its_own_name(tmp_path: Path, dialect: str, tool: DialectTool) -> None:
+    if tool.lacks or tool.name in NOT_BUILT.get(dialect, ()) or not tool.params:
+        return
+    with open_rail(tmp_path, dialect) as rail:
+        result = rail.call(tool.name, dict.fromkeys(tool.params, Unlike.VALUE) | {"surplus": 1})
+        assert result.error is not None
+        assert result.error.code == "INVALID_ARGUMENT"
+        fields = {problem["field"].split("[")[0].split(".")[0] for problem in result.error.details}
+        assert fields == {*tool.params, "surplus"}
+        spec = rail.spec(tool.name)
+        assert spec is not None
+        required = {name for name, param in tool.params.items() if param.default is msgspec.NODEFAULT}
+        missing = rail.call(tool.name, {})
+        named = {problem["field"] for problem in missing.error.details} if missing.error and required else set[str]()
+        assert named == required
+
+
+class Unlike:
+    """A value that no parameter takes."""
+
+    VALUE: ClassVar[Any] = [{"neither": 1}, 2.5]
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_tools_that_are_not_built_answer_unavailable(tmp_path: Path, dialect: str) -> None:
+    with open_rail(tmp_path, dialect) as rail:
+        offered = set(rail.tool_names())
+        for tool in load_dialect(dialect).tools:
+            if tool.name in NOT_BUILT.get(dialect, ()):
+                assert tool.export_name not in offered
+                result = rail.call(tool.name, {})
+                assert result.error is not None
+                assert result.error.code == "UNAVAILABLE"
+                assert tool.name in result.error.message
+            else:
+                assert tool.export_name in offered
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_another_systems_name_is_unknown(tmp_path: Path, dialect: str) -> None:
+    name, args = SHARED.get(dialect) or (CANONICAL[dialect], {"path": "a.py"})
+    with open_rail(tmp_path, dialect) as rail:
+        result = rail.call(name, args)
+        assert result.error is not None
+        assert result.error.code == "UNKNOWN_TOOL"
+        assert result.error.details == list(rail.tool_names())
+        warnings = [event for event in rail.events() if isinstance(event, WarningEvent)]
+        assert [event.text for event in warnings] == [f"Unknown Agent tool: {name}"]
+        assert len(list_started(rail)) == 1
+
+
+@pytest.mark.parametrize("dialect", [name for name in DIALECTS if name != "deepchat"])
+def test_names_of_a_dialect_are_unknown_without_it(tmp_path: Path, dialect: str) -> None:
+    own = [tool.name for tool in load_dialect(dialect).tools if tool.name not in BASE_NAMES]
+    with Handrail(build_workspace(tmp_path), state_dir=tmp_path / "state") as rail:
+        for name in own:
+            result = rail.call(name, {})
+            assert result.error is not None
+            assert result.error.code == "UNKNOWN_TOOL"
+
+
+def test_a_canonical_parameter_is_unknown_in_a_dialect_that_has_the_tools_name(tmp_path: Path) -> None:
+    with open_rail(tmp_path, "opencode") as rail:
+        result = rail.call("read", {"path": "a.py"})
+    assert result.error is not None
+    assert "path is not an argument" in result.content
+    assert "filePath is required" in result.content
+
+
+def test_an_unknown_dialect_names_those_there_are(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="there is no dialect 'klingon'; there are deepchat, devminds"):
+        Handrail(tmp_path, state_dir=tmp_path / "state", dialect="klingon")
+
+
+# Behind the dialect
+
+
+def test_events_and_changes_have_canonical_calls(tmp_path: Path) -> None:
+    with open_rail(tmp_path, "claude-code") as rail:
+        rail.call("Edit", {"file_path": f"{rail.workspace}/a.py", "old_string": "y = 2", "new_string": "y = 4"})
+        (started,) = list_started(rail)
+        assert started.tool_call_name == "edit"
+        assert set(started.args) == {"path", "oldText", "newText", "replaceAll"}
+        assert rail.undo().ok
+        assert "y = 2" in Path(rail.workspace, "a.py").read_text()
+
+
+def test_policy_asks_about_the_canonical_call_before_it_runs(tmp_path: Path) -> None:
+    with open_rail(tmp_path, "onething", mode="ask") as rail:
+        interim = rail.call("write", {"file_path": "new.py", "content": "hi"})
+        assert interim.error is not None
+        assert interim.error.code == "PERMISSION_REQUIRED"
+        (request,) = rail.waiting()
+        assert request.called == "write"
+        assert not Path(rail.workspace, "new.py").exists()
+        outcome = rail.answer(request, "once")
+        assert isinstance(outcome, Done)
+        assert outcome.results[0].data["data"]["title"] == "Created new.py"
+        again = rail.call("write", {"file_path": "new.py", "content": "hi"}, tool_call_id=interim.tool_call_id)
+        assert again.data == outcome.results[0].data
+
+
+def test_a_denial_is_told_in_the_words_of_the_system(tmp_path: Path) -> None:
+    with open_rail(tmp_path, "codex", mode="ask") as rail:
+        rail.call("apply_patch", "*** Begin Patch\n*** Add File: n\n+x\n*** End Patch")
+        outcome = rail.answer(rail.waiting()[0], "deny", reason="not now")
+        assert isinstance(outcome, Done)
+        assert outcome.results[0].content.startswith("patch rejected by user")
+
+
+def test_clude_renders_decisions(tmp_path: Path) -> None:
+    with open_rail(tmp_path, "clude", mode="ask") as rail:
+        asked = rail.call("delete_file", {"path": "a.py"})
+        decision = asked.data["error"]["details"]["decision"]
+        assert decision["decision"] == "REQUIRE_CONFIRMATION"
+        assert decision["scope"] in {"single_action", "session", "workspace"}
+        denied = rail.call("read_file", {"path": "../x"})
+        assert denied.data["error"]["details"]["decision"]["decision"] == "DENY"
+
+
+def test_refused_calls_of_a_batch_do_not_keep_others_from_running(tmp_path: Path) -> None:
+    with open_rail(tmp_path, "claude-code") as rail:
+        calls = [build_call(rail, "Read", {"file_path": "a.py"}), build_call(rail, "cat", {})]
+        outcome = rail.batch(calls)
+        assert isinstance(outcome, Done)
+        assert [result.ok for result in outcome.results] == [True, False]
+
+
+def test_a_batch_that_waits_is_answered_in_the_dialect(tmp_path: Path) -> None:
+    with open_rail(tmp_path, "claude-code", mode="ask") as rail:
+        outcome = rail.batch([build_call(rail, "Write", {"file_path": "n.py", "content": "x"})])
+        assert isinstance(outcome, Parked)
+        done = rail.answer(outcome.requests[0], "once")
+        assert isinstance(done, Done)
+        assert done.results[0].name == "Write"
+        assert done.results[0].data["tool_use_result"]["type"] == "create"
+
+
+def build_call(rail: Handrail, name: str, args: Any) -> Any:
+    from datetime import UTC, datetime
+
+    from handrail.protocol.calls import ToolCall
+
+    call_id = rail.new_call_id()
+    return ToolCall(tool_call_id=call_id, name=name, args=args, trace_id=call_id, timestamp=datetime.now(UTC))
+
+
+def test_custom_tools_stay_under_their_names(tmp_path: Path) -> None:
+    from handrail import tool
+
+    @tool(read_only=True)
+    def greet(name: str) -> str:
+        """Greets somebody."""
+        return f"Hello {name}"
+
+    with open_rail(tmp_path, "codex", tools=[greet]) as rail:
+        assert "greet" in rail.tool_names()
+        assert rail.call("greet", {"name": "Ada"}).content == "Hello Ada"
+
+
+def test_a_tool_that_the_person_disabled_is_not_offered(tmp_path: Path) -> None:
+    settings = Settings.from_values({"tools.disable": ("grep", "apply_patch")})
+    with open_rail(tmp_path, "claude-code", settings=settings) as rail:
+        assert "Grep" not in rail.tool_names()
+        assert rail.call("Grep", {"pattern": "x"}).content == "No such tool available: Grep"
+    with open_rail(tmp_path, "opencode", settings=settings) as rail:
+        assert not {"grep", "apply_patch"} & set(rail.tool_names())
+
+
+def test_typed_methods_stay_canonical(tmp_path: Path) -> None:
+    with open_rail(tmp_path, "codex") as rail:
+        assert rail.read("a.py").data.path == "a.py"
+
+
+def test_dotted_names_are_exported_in_a_form_that_providers_accept(tmp_path: Path) -> None:
+    with open_rail(tmp_path, "devminds") as rail:
+        exported = [tool["function"]["name"] for tool in rail.openai_tools()]
+        assert exported[:2] == ["workspace_fs", "workspace_shell"]
+        for name in ("workspace.fs", "workspace_fs"):
+            assert rail.call(name, {"op": "read", "path": "note.md"}).data["ok"]
+
+
+def test_case_is_repaired_as_a_setting_with_a_warning(tmp_path: Path) -> None:
+    with open_rail(tmp_path, "devminds", repair="case") as rail:
+        assert rail.call("Workspace.FS", {"op": "read", "path": "note.md"}).data["ok"]
+        warnings = [event.text for event in rail.events() if isinstance(event, WarningEvent)]
+        assert warnings == ["Workspace.FS was taken for workspace.fs."]
+    with open_rail(tmp_path, "codex") as rail:
+        assert rail.call("Exec_Command", {"cmd": "ls"}).content.startswith("unsupported call: Exec_Command")
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_every_schema_is_exported_in_all_forms(tmp_path: Path, dialect: str) -> None:
+    with open_rail(tmp_path, dialect) as rail:
+        names = list(rail.tool_names())
+        assert [entry["name"] for entry in rail.anthropic_tools()] == names
+        assert [entry["name"] for entry in rail.mcp_tools()] == names
+        for entry in rail.mcp_tools():
+            assert entry["inputSchema"]["additionalProperties"] is False
+            assert "outputSchema" not in entry
+
+
+def test_without_a_dialect_none_of_it_is_loaded(tmp_path: Path) -> None:
+    program = (
+        "import sys, handrail; rail = handrail.Handrail(sys.argv[1], state_dir=sys.argv[2]);"
+        "rail.call('ls', {'path': '.'});"
+        "rail.close(); print([name for name in sys.modules if name.startswith('handrail.dialects')])"
+    )
+    arguments = [sys.executable, "-c", program, str(build_workspace(tmp_path)), str(tmp_path / "state")]
+    assert subprocess.run(arguments, capture_output=True, text=True, check=True).stdout == "[]\n"

@@ -1,0 +1,118 @@
+"""Features that no canonical parameter has, behind the dialects that offer them."""
+
+import os
+from pathlib import Path
+
+import pytest
+from spoken import build_workspace, open_rail
+
+from handrail.dialects.render import list_hunks
+from handrail.settings import Settings
+
+
+def test_append_keeps_line_ends_and_is_one_step_of_undo(tmp_path: Path) -> None:
+    note = build_workspace(tmp_path) / ".minds" / "note.md"
+    note.write_bytes(b"one\r\ntwo\r\n")
+    with open_rail(tmp_path, "devminds") as rail:
+        appended = rail.call("workspace.fs", {"op": "append", "path": "note.md", "content": "three\n"})
+        assert appended.data["ok"]
+        assert note.read_bytes() == b"one\r\ntwo\r\nthree\r\n"
+        assert rail.undo().ok
+        assert note.read_bytes() == b"one\r\ntwo\r\n"
+
+
+def test_append_creates_a_file_and_refuses_what_is_no_text(tmp_path: Path) -> None:
+    folder = build_workspace(tmp_path) / ".minds"
+    (folder / "data.bin").write_bytes(b"\0\1\2")
+    with open_rail(tmp_path, "devminds") as rail:
+        assert rail.call("workspace.fs", {"op": "append", "path": "new.md", "content": "x\n"}).data["ok"]
+        assert (folder / "new.md").read_text() == "x\n"
+        refused = rail.call("workspace.fs", {"op": "append", "path": "data.bin", "content": "x"})
+        assert refused.error is not None
+        assert refused.error.code == "BINARY_FILE"
+        assert (folder / "data.bin").read_bytes() == b"\0\1\2"
+
+
+def test_a_match_over_line_ends_needs_ripgrep(tmp_path: Path) -> None:
+    settings = Settings.from_values({"search.engine": "python"})
+    with open_rail(tmp_path, "clude", settings=settings) as rail:
+        refused = rail.call("grep", {"pattern": "one.*two", "multiline": True})
+        assert refused.error is not None
+        assert refused.error.code == "UNAVAILABLE"
+        assert "ripgrep" in refused.error.message
+        assert rail.call("grep", {"pattern": "one"}).ok
+
+
+@pytest.mark.parametrize("engine", ["ripgrep", "python"])
+def test_only_the_matched_parts_of_lines_are_shown_each_by_itself(tmp_path: Path, engine: str) -> None:
+    long = "z" * 600
+    (build_workspace(tmp_path) / "parts.txt").write_text(f"hit é hat\nnone\nä hut\r\n{long} h{long}t")
+    with open_rail(tmp_path, "claude-code", settings=Settings.from_values({"search.engine": engine})) as rail:
+        args = {"pattern": "h[^ ]+t", "output_mode": "content", "-o": True, "-n": True, "glob": "parts.txt"}
+        found = rail.call("Grep", args)
+        first = ["parts.txt:1:hit", "parts.txt:1:hat", "parts.txt:3:hut"]
+        assert found.content.splitlines() == [*first, f"parts.txt:4:h{'z' * 499}…"]
+        assert found.data["tool_use_result"]["numFiles"] == 1
+        assert rail.call("Grep", args | {"output_mode": "count"}).content == "parts.txt:3"
+
+
+def test_matched_parts_over_line_ends_are_refused_plainly(tmp_path: Path) -> None:
+    with open_rail(tmp_path, "claude-code") as rail:
+        args = {"pattern": "x.*y", "output_mode": "content", "-o": True, "multiline": True}
+        refused = rail.call("Grep", args)
+        assert refused.error is not None
+        assert refused.error.code == "UNAVAILABLE"
+        assert rail.call("Grep", args | {"-o": False}).ok
+
+
+def test_each_line_of_a_match_over_line_ends_has_its_number(tmp_path: Path) -> None:
+    (build_workspace(tmp_path) / "long.txt").write_text("a\nbegin\r\n\nend\nb\nbegin end\n")
+    with open_rail(tmp_path, "claude-code") as rail:
+        args = {"pattern": "begin.*?end", "output_mode": "content", "multiline": True, "glob": "long.txt", "-n": True}
+        rows = rail.call("Grep", args).content.splitlines()
+    assert rows == ["long.txt:2:begin", "long.txt:3:", "long.txt:4:end", "long.txt:6:begin end"]
+
+
+def test_counts_are_of_all_hits_not_of_the_first_hundred(tmp_path: Path) -> None:
+    (build_workspace(tmp_path) / "many.txt").write_text("hit\n" * 1_500)
+    with open_rail(tmp_path, "claude-code") as rail:
+        counted = rail.call("Grep", {"pattern": "hit", "output_mode": "count", "glob": "*.txt"})
+        assert counted.content == "many.txt:1500"
+        assert counted.data["tool_use_result"]["numMatches"] == 1_500
+
+
+def test_a_type_and_a_glob_both_have_to_match(tmp_path: Path) -> None:
+    folder = build_workspace(tmp_path)
+    (folder / "x.py").write_text("App\n")
+    with open_rail(tmp_path, "claude-code") as rail:
+        found = rail.call("Grep", {"pattern": "App", "glob": "src/*", "type": "py"})
+        assert found.content == "Found 1 file\nsrc/c.py"
+
+
+def test_the_newest_files_come_first(tmp_path: Path) -> None:
+    folder = build_workspace(tmp_path)
+    for age, name in enumerate(("old.zz", "new.zz", "middle.zz")):
+        (folder / name).write_text("")
+        os.utime(folder / name, (1_000 + (age * 2) % 3, 1_000 + (age * 2) % 3))
+    with open_rail(tmp_path, "onething") as rail:
+        output = rail.call("glob", {"pattern": "*.zz"}).data["data"]["output"]
+    assert [line.rpartition("/")[2] for line in output.splitlines()] == ["new.zz", "middle.zz", "old.zz"]
+
+
+def test_an_empty_old_text_never_replaces_a_file_that_has_content(tmp_path: Path) -> None:
+    with open_rail(tmp_path, "claude-code") as rail:
+        refused = rail.call("Edit", {"file_path": "a.py", "old_string": "", "new_string": "gone"})
+        assert refused.error is not None
+        assert Path(rail.workspace, "a.py").read_text() == "x = 1\ny = 2\nx = 3\n"
+
+
+def test_only_the_first_of_several_matches_is_replaced(tmp_path: Path) -> None:
+    with open_rail(tmp_path, "agentica") as rail:
+        args = {"file_path": "a.py", "old_string": "x = ", "new_string": "w = ", "allow_multiple_matches": True}
+        assert rail.call("edit_file", args).ok
+        assert Path(rail.workspace, "a.py").read_text() == "w = 1\ny = 2\nx = 3\n"
+
+
+def test_hunks_of_a_diff_have_their_lines() -> None:
+    (hunk,) = list_hunks("--- a/f\n+++ b/f\n@@ -1,2 +1,2 @@\n a\n-b\n+c\n")
+    assert hunk == {"oldStart": 1, "oldLines": 2, "newStart": 1, "newLines": 2, "lines": [" a", "-b", "+c"]}
