@@ -3,4 +3,17 @@
 A benchmark is a module or package in this one with a function `rows() -> Iterator[Finding]` and its name in BENCHMARKS.
 """
 
-BENCHMARKS = ("startup", "small_read", "large_file", "edit", "search", "policy", "exec", "layers", "run", "loop", "mcp")
+BENCHMARKS = (
+    "startup",
+    "small_read",
+    "large_file",
+    "edit",
+    "search",
+    "policy",
+    "exec",
+    "layers",
+    "run",
+    "chat",
+    "loop",
+    "mcp",
+)

@@ -41,6 +41,16 @@ def bare_command(roots: tuple[str, ...], state: Path, trust: CommandOrigin) -> C
     return run
 
 
+def minimal_command() -> Callable[[], None]:
+    """A function that runs `true` in bubblewrap with the fewest options that confine it."""
+    argv = ["bwrap", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--unshare-all", "--die-with-parent"]
+
+    def run() -> None:
+        subprocess.run([*argv, "true"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, check=True)
+
+    return run
+
+
 def spelt_out(argv: tuple[str, ...]) -> Iterator[str]:
     """The words with those of a file that they name in its place."""
     words = iter(argv)

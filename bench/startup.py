@@ -12,7 +12,7 @@ from pathlib import Path
 from bench.measure import Row, alternate
 
 TEXT = "The quick brown fox jumps over the lazy dog.\n" * 20
-RATIO = 7.0
+RATIO = 6.0
 
 
 def rows() -> Iterator[Row]:

@@ -13,7 +13,7 @@ from handrail.settings import Settings
 from handrail.settings.model import Tools
 
 _PROMPTS = "tests/agent/prompts"
-_GUIDE = "docs/tools.md"
+_GUIDE = "docs/reference/tools.md"
 _BEGIN, _END = "<!-- guide: scripts/prompts --write -->", "<!-- end of the guide -->"
 _CHANGING = ("write", "edit", "exec", "process")
 _INSTRUCTIONS = Instructions(name="AGENTS.md", text="# Sample\nRun `make test`. Style: @docs/style.md\n")

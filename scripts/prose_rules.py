@@ -1,7 +1,7 @@
 """The rules of plain English, and the texts that they apply to.
 
-A page is README.md, CONTRIBUTING.md, THREAT_MODEL.md or a page of docs. A message is a string of src that people or
-models read. The code is read, never run.
+A page is one of the five files in the root, or a page of docs. A message is a string of several words in src. The code
+is read, never run.
 """
 
 import ast
@@ -11,11 +11,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
-GENERATED = frozenset(("docs/protocol.md",))
+GENERATED = "<!-- Generated:"
+"""Stands on the pages that scripts/protocol or scripts/reference makes. Their texts are messages."""
 MAX_WHAT = 8.0
 """Uses of "what" outside questions, per 1,000 words."""
 MAX_SENTENCE = 18.0
 """Words in a sentence, on average."""
+MAX_ORPHANS = 4.0
+"""Sentences that begin with a pronoun, per 100 sentences. A reader of such a sentence alone misses its subject."""
 MAX_COLUMNS = 80
 """Of a line of code on a page."""
 README_LINES = 150
@@ -78,14 +81,10 @@ REPLACED = (
 UNCONVERTED: frozenset[str] = frozenset()
 """Pages that are not converted yet. A page that passes must leave the list."""
 
-_SAYS = frozenset(
-    (
-        *("ToolError", "UsageError", "HandrailError", "StoreError", "CommandFailed", "ToolSpec", "Field"),
-        *("print_note", "print_error", "warn"),
-    )
-)
-"""The functions and classes whose texts are messages."""
-_SAYS_BY_KEYWORD = frozenset(("help", "description", "reason", "advice", "because", "epilog"))
+_MIN_WORDS = 3
+"""A shorter string is a name or a label."""
+_SENTENCE_WORD = re.compile(r"\b(the|a|an|is|are|was|were|not|no|of|to|in|with|and|or|for|it|this|that|cannot|be)\b")
+_SQL = re.compile(r"\s*(SELECT|INSERT|UPDATE|DELETE|CREATE|DROP|PRAGMA|ALTER|WITH|ATTACH|BEGIN|COMMIT|REPLACE)\b")
 _FENCE = re.compile(r"^(```|~~~).*?^\1", re.MULTILINE | re.DOTALL)
 _HIDDEN = re.compile(r"<!-- guide:.*?<!-- end of the guide -->|<!--.*?-->", re.DOTALL)
 """The guide is generated from tools' specs, whose texts are messages."""
@@ -95,6 +94,17 @@ _BLOCK_START = re.compile(r"\s*(?:[-*]|\d+\.)\s+|\||#")
 _SENTENCE_END = re.compile(r"(?<=[.!?])[\"')*]*\s+")
 _WORD = re.compile(r"[A-Za-z0-9][\w'’./-]*")
 _WHAT = re.compile(r"\bwhat\b", re.IGNORECASE)
+_ORPHAN = re.compile(
+    r"""[\s\-*"'(\d.]*(?:
+    (?:It|Its|They|Their|Them|Those)\b
+    |(?:This|That|These)\ (?:is|are|was|were|has|have|does|do|can|cannot|may|must|also)\b
+    |(?:This|That|These)\ (?:needs?|appl(?:y|ies)|works?|covers?|means?)\b
+    |So\ (?:is|are|was|were|has|have|does|do|did|can)\b
+    |One\ (?:that|which|who|is|has|with|over|whose)\b
+    |Then\ (?:it|its|they|their)\b)""",
+    re.VERBOSE,
+)
+"""The beginning of a sentence that names its subject only by a pronoun."""
 _MIN_CELL_WORDS = 12
 """A shorter cell of a table is no sentence."""
 
@@ -107,6 +117,8 @@ class Figures(NamedTuple):
     """Per 1,000 words."""
     sentence: float
     """Words in a sentence, on average."""
+    orphans: float
+    """Sentences that begin with a pronoun, per 100."""
     forbidden: tuple[str, ...]
     wide: tuple[int, ...]
     """Line numbers of code that is too wide."""
@@ -118,6 +130,8 @@ class Figures(NamedTuple):
             yield f'"what" {self.what:.1f} times per 1,000 words; at most {MAX_WHAT:.0f}'
         if self.sentence > MAX_SENTENCE:
             yield f"{self.sentence:.1f} words in a sentence; at most {MAX_SENTENCE:.0f}"
+        if self.orphans > MAX_ORPHANS:
+            yield f"{self.orphans:.1f} of 100 sentences begin with a pronoun; at most {MAX_ORPHANS:.0f}"
         if self.wide:
             yield f"code wider than {MAX_COLUMNS} columns in lines {', '.join(map(str, self.wide))}"
 
@@ -132,21 +146,22 @@ class Message(NamedTuple):
 
 def list_pages(root: Path) -> list[str]:
     """Lists the pages that the rules apply to."""
-    names = ["README.md", "CONTRIBUTING.md", "THREAT_MODEL.md"]
-    names += sorted(f"docs/{page.name}" for page in (root / "docs").glob("*.md"))
-    return [name for name in names if name not in GENERATED]
+    names = ["README.md", "CONTRIBUTING.md", "THREAT_MODEL.md", "ARCHITECTURE.md", "CHANGELOG.md"]
+    pages = sorted((root / "docs").rglob("*.md"))
+    return names + [str(page.relative_to(root)) for page in pages if GENERATED not in page.read_text()]
 
 
 def measure_page(text: str) -> Figures:
     """Measures a page of Markdown."""
     sentences = list(_split_sentences(text))
     words = sum(len(_WORD.findall(one)) for one in sentences)
-    full = [count for one in sentences if (count := len(_WORD.findall(one))) and not one.startswith("|")]
+    full = [one for one in sentences if _WORD.search(one) and not one.startswith("|")]
     what = sum(len(_WHAT.findall(one)) for one in sentences if not one.endswith("?"))
     return Figures(
         words,
         1000 * what / max(words, 1),
-        sum(full) / max(len(full), 1),
+        sum(len(_WORD.findall(one)) for one in full) / max(len(full), 1),
+        100 * sum(bool(_ORPHAN.match(one)) for one in full) / max(len(full), 1),
         tuple(found[0] for one in sentences for found in FORBIDDEN.finditer(one)),
         tuple(sorted(set(_list_wide_lines(text)))),
     )
@@ -196,29 +211,27 @@ def _is_continued(text: str, number: int) -> bool:
 
 
 def list_messages(tree: ast.Module, path: str) -> Iterator[Message]:
-    """Lists the messages of a module."""
+    """Lists the prose of a module: all strings of several words but docstrings, patterns and SQL.
+
+    A string may reach a person through a variable, a table, a default or a helper, so its place does not matter.
+    """
+    hidden = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call):
-            function = node.func
-            name = function.id if isinstance(function, ast.Name) else getattr(function, "attr", "")
-            said = node.args if name in _SAYS else []
-            said = [*said, *(one.value for one in node.keywords if name in _SAYS or one.arg in _SAYS_BY_KEYWORD)]
-            for one in said:
-                yield from _list_texts(one, path)
-        elif isinstance(node, ast.AnnAssign) and ast.unparse(node.target) == "COMMANDS" and node.value is not None:
-            yield from _list_texts(node.value, path)
+        if isinstance(node, ast.Call) and ast.unparse(node.func).startswith("re."):
+            hidden |= {id(one) for one in ast.walk(node)}
+        elif isinstance(node, ast.JoinedStr):
+            hidden |= {id(part) for part in node.values}
+            if id(node) not in hidden and _is_prose(text := _join(node)):
+                yield Message(path, node.lineno, text)
+        elif isinstance(node, ast.Constant) and id(node) not in hidden and _is_prose(node.value):
+            yield Message(path, node.lineno, str(node.value))
 
 
-def _list_texts(node: ast.expr, path: str) -> Iterator[Message]:
-    """Lists the strings of an expression, formatted ones whole, without those of calls inside it."""
-    if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        yield Message(path, node.lineno, node.value)
-    elif isinstance(node, ast.JoinedStr):
-        yield Message(path, node.lineno, _join(node))
-    elif not isinstance(node, ast.Call):
-        for child in ast.iter_child_nodes(node):
-            if isinstance(child, ast.expr):
-                yield from _list_texts(child, path)
+def _is_prose(text: object) -> bool:
+    """Whether a string has words of a sentence. A command line, a pattern or a name has none."""
+    if not isinstance(text, str):
+        return False
+    return len(text.split()) >= _MIN_WORDS and bool(_SENTENCE_WORD.search(text)) and not _SQL.match(text)
 
 
 def _join(node: ast.JoinedStr) -> str:
@@ -232,7 +245,7 @@ def measure_messages(messages: Sequence[Message]) -> Figures:
     sentences = [part for text in texts for part in _SENTENCE_END.split(text)]
     counts = [len(_WORD.findall(one)) for one in sentences]
     what = sum(len(_WHAT.findall(one)) for one in sentences if not one.endswith("?"))
-    return Figures(sum(counts), 1000 * what / max(sum(counts), 1), sum(counts) / max(len(counts), 1), (), ())
+    return Figures(sum(counts), 1000 * what / max(sum(counts), 1), sum(counts) / max(len(counts), 1), 0, (), ())
 
 
 def list_message_faults(messages: Sequence[Message]) -> list[str]:
@@ -275,10 +288,11 @@ def main(arguments: Sequence[str], root: Path = ROOT) -> int:
     messages = [one for path, text in sources.items() for one in list_messages(ast.parse(text), path)]
     pages = {name: (root / name).read_text() for name in list_pages(root)}
     if "--check" not in arguments:
-        print(f"{'words':>6} {'what':>5} {'sentence':>8} {'forbidden':>9} {'wide':>5}")
+        print(f"{'words':>6} {'what':>5} {'sentence':>8} {'pronoun':>7} {'forbidden':>9} {'wide':>5}")
         named = {name: measure_page(text) for name, text in pages.items()} | {"messages": measure_messages(messages)}
         for name, one in named.items():
-            print(f"{one.words:6} {one.what:5.1f} {one.sentence:8.1f} {len(one.forbidden):9} {len(one.wide):5}  {name}")
+            rates = f"{one.what:5.1f} {one.sentence:8.1f} {one.orphans:7.1f}"
+            print(f"{one.words:6} {rates} {len(one.forbidden):9} {len(one.wide):5}  {name}")
     faults = [
         *check_readme(pages["README.md"]),
         *list_page_faults(root, UNCONVERTED),

@@ -56,10 +56,20 @@ def _events(path: Path, name: str, all_of_it: bool) -> list[Any]:
         with closing(open_read_only(str(path))) as connection:
             kinds = connection.execute("SELECT seq, kind FROM event ORDER BY seq").fetchall()
             chosen = [seq for seq, _ in kinds] if all_of_it or len(kinds) <= _A_DAY else _share(kinds, name)
-            rows = [connection.execute("SELECT data FROM event WHERE seq = ?", (seq,)).fetchone() for seq in chosen]
+            query = "SELECT seq, kind, data FROM event WHERE seq = ?"
+            rows = [connection.execute(query, (seq,)).fetchone() for seq in chosen]
     except (sqlite3.Error, OSError):
         return []
-    return [json.loads(data) for (data,) in rows if _can_be_read(data)]
+    whole = [_complete(path.parent.name, *row) for row in rows]
+    return [json.loads(data) for data in whole if _can_be_read(data)]
+
+
+def _complete(session: str, seq: int, kind: str, data: Any) -> Any:
+    """A row has the fields from the time on. Its columns know the others."""
+    if not isinstance(data, bytes) or not data.startswith(b'{"time":'):
+        return data
+    head = {"kind": kind, "eventId": f"{session}:{seq}", "seq": seq, "sessionId": session}
+    return json.dumps(head).encode()[:-1] + b"," + data[1:]
 
 
 def _share(kinds: list[tuple[int, str]], name: str) -> list[int]:

@@ -194,7 +194,7 @@ class Asked:
 
     def listens(self) -> "Asked":
         """Waits until the question takes keys: it says why it asks."""
-        self.until(b"x", lambda: "It needs" in self.terminal.shown)
+        self.until(b"x", lambda: "Permissions: " in self.terminal.shown)
         return self
 
     def until(self, key: bytes, happened: Callable[[], bool]) -> None:
@@ -246,9 +246,16 @@ class Program:
     """A program that has a terminal of its own, as one that a person started."""
 
     def __init__(
-        self, words: list[str], cwd: Path, environment: dict[str, str], *, piped: bool = False, columns: int = 100
+        self,
+        words: list[str],
+        cwd: Path,
+        environment: dict[str, str],
+        *,
+        piped: bool = False,
+        columns: int = 100,
+        rows: int = 50,
     ) -> None:
-        self.terminal = Terminal(columns, rows=50)
+        self.terminal = Terminal(columns, rows)
         device = self.terminal.device
         self._process = subprocess.Popen(
             words,

@@ -687,7 +687,37 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "runtime/test_tool_set.py::test_another_major_version_is_answered_with_what_is_there",
         ),
     ),
-    "D-5": (clause("dialects", *planned),),
+    "D-5": (
+        clause(
+            "each system's tools, parameters, answers",
+            "dialects/test_dialects.py::test_a_transcript_is_answered_as_its_system_would",
+            "dialects/test_dialects.py::test_the_transcript_uses_every_parameter_of_every_tool",
+            "dialects/test_dialects.py::test_every_parameter_is_checked_under_its_own_name",
+            "dialects/test_dialects.py::test_tools_that_are_not_built_answer_unavailable",
+        ),
+        clause(
+            "opt-in: names of another system are unknown",
+            "dialects/test_dialects.py::test_another_systems_name_is_unknown",
+            "dialects/test_dialects.py::test_names_of_a_dialect_are_unknown_without_it",
+            "dialects/test_dialects.py::test_without_a_dialect_none_of_it_is_loaded",
+        ),
+        clause(
+            "policy, sandbox, audit, events see canonical calls",
+            "dialects/test_dialects.py::test_events_and_changes_have_canonical_calls",
+            "dialects/test_dialects.py::test_policy_asks_about_the_canonical_call_before_it_runs",
+        ),
+        clause(
+            "names that a vendor refuses are exported in another form",
+            "dialects/test_dialects.py::test_dotted_names_are_exported_in_a_form_that_providers_accept",
+        ),
+        clause(
+            "tools, call, mcp, run",
+            "cli/test_cli_dialects.py::test_tools_lists_the_tools_of_the_dialect",
+            "cli/test_cli_dialects.py::test_call_prints_the_text_that_a_model_gets",
+            "cli/test_cli_dialects.py::test_mcp_serves_the_dialect",
+            "cli/test_cli_dialects.py::test_a_model_calls_the_tools_of_the_dialect",
+        ),
+    ),
     "D-6": (
         clause(
             "OpenAI and Anthropic tool lists",
@@ -751,7 +781,7 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
         clause(
             "error codes are one closed, documented list",
             "protocol/test_protocol_errors.py::test_the_error_codes_are_those_of_the_contract",
-            "protocol/test_protocol_contract.py::test_the_page_has_every_error_code_with_its_meaning",
+            "protocol/test_protocol_contract.py::test_the_reference_has_every_error_code_with_its_meaning",
         ),
         clause(
             "a failure of the infrastructure is a result; only a session whose store cannot be opened raises",
@@ -803,7 +833,15 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "runtime/test_repeated_calls.py::test_at_the_same_time_from_many_threads_it_runs_once",
         ),
     ),
-    "R-5": (clause("the result in each source's shape", *planned),),
+    "R-5": (
+        clause(
+            "the result in each source's shape",
+            "dialects/test_dialects.py::test_a_transcript_is_answered_as_its_system_would",
+            "dialects/test_dialects.py::test_a_transcript_has_fifteen_calls_with_successes_as_well_as_errors",
+            "dialects/test_dialects.py::test_clude_renders_decisions",
+            "cli/test_cli_dialects.py::test_call_json_prints_the_answer_in_the_shape_of_the_system",
+        ),
+    ),
     # Policy, permissions
     "P-1": (
         clause(
@@ -1066,6 +1104,14 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "tools/test_exec_overlay.py::test_only_the_output_is_told_as_such",
             "cli/test_cli_previews.py::test_output_only_keeps_no_change",
             "terminal/test_terminal_retry.py::test_output_only_counts_also_where_it_is_out_of_date",
+        ),
+        clause(
+            "a person in a session answers with the same letters, and typing, pasting or Enter answer nothing",
+            "chat/test_chat_session.py::test_a_batch_asks_one_request_after_the_other",
+            "chat/test_chat_session.py::test_typing_holds_a_prompt_back_and_stays_in_the_composer",
+            "chat/test_chat_typing.py::test_steady_typing_never_answers_a_prompt_that_arrives",
+            "chat/test_chat_typing.py::test_a_session_lends_its_terminal_only_after_a_quiet_second",
+            "chat/test_chat_keys.py::test_a_pasted_command_of_the_person_needs_approval",
         ),
     ),
     "P-7": (
@@ -1427,6 +1473,11 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "cli/test_cli_previews.py::test_a_trial_can_be_made_again_as_it_is_or_as_another_command",
             "terminal/test_terminal_retry.py::test_the_command_can_be_changed_and_is_tried_anew",
         ),
+        clause(
+            "a session shows the preview, and keeps nothing of one that is out of date",
+            "chat/test_chat_session.py::test_a_stale_preview_cannot_be_kept",
+            "chat/test_chat_escapes.py::test_on_a_real_terminal_none_is_raw_and_all_are_visible_in_the_prompt",
+        ),
     ),
     "B-6": (
         clause(
@@ -1545,7 +1596,7 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "protocol/test_protocol_contract.py::test_a_fresh_run_gives_what_is_stored",
         ),
         clause(
-            "docs/protocol.md is generated and checked",
+            "docs/reference/protocol.md is generated and checked",
             "protocol/test_protocol_contract.py::test_a_fresh_run_gives_what_is_stored",
             "protocol/test_protocol_contract.py::test_the_page_describes_every_wire_type_and_says_where_its_sample_is_from",
         ),
@@ -1596,6 +1647,14 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
         clause(
             "one-thing's STEP_UPDATED",
             "dialects/test_event_adapters.py::test_onething_is_told_of_every_step_of_a_message",
+            "dialects/test_event_adapters.py::test_onething_is_told_of_a_call_by_its_title",
+            "dialects/test_event_adapters.py::test_onethings_requests_have_its_own_types",
+        ),
+        clause(
+            "a schema and a live form for each",
+            "dialects/test_event_adapters.py::test_every_message_has_the_form_of_its_schema",
+            "dialects/test_event_adapters.py::test_live_lines_have_the_form_of_a_dialect",
+            "cli/test_cli_dialects.py::test_run_json_prints_the_events_of_the_dialect",
         ),
     ),
     "E-5": (
@@ -1841,6 +1900,11 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "test_public_names.py::test_the_root_exports_exactly_these_names",
             "runtime/test_async_api.py::test_the_async_face_has_the_same_tool_and_wire_methods",
         ),
+        clause(
+            "the examples of README and docs run as they are written",
+            "test_pages.py::test_every_block_of_the_page_runs_in_its_order",
+            "test_pages.py::test_every_command_and_program_of_the_readme_runs_in_its_order",
+        ),
     ),
     "F-2": (
         clause(
@@ -1890,7 +1954,26 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "mcp/test_http_sessions.py::test_without_the_extra_it_is_said_what_to_install",
             "acp/test_acp_transport.py::test_without_the_extra_it_says_what_to_install",
         ),
-        clause("chat, serve, completion, audit receipt", *planned),
+        clause(
+            "chat: streaming, queue, steering, stop, slash commands, rewind, plain form",
+            "chat/test_chat_session.py::test_a_turn_streams_shows_its_calls_and_ends_with_what_changed",
+            "chat/test_chat_session.py::test_a_message_is_queued_edited_or_given_to_the_running_turn",
+            "chat/test_chat_session.py::test_escape_stops_a_command_and_leaves_no_process",
+            "chat/test_chat_session.py::test_escape_stops_a_model_that_streams_and_its_words_stay",
+            "chat/test_chat_session.py::test_cancelling_works_while_a_prompt_or_a_question_waits",
+            "chat/test_chat_session.py::test_without_a_key_for_the_model_the_session_is_kept",
+            "chat/test_chat_keys.py::test_every_key_does_what_the_help_says",
+            "chat/test_chat_keys.py::test_slash_commands_answer",
+            "chat/test_chat_keys.py::test_rewinding_shows_the_diff_and_takes_files_and_conversation_back",
+            "chat/test_chat_keys.py::test_a_plain_session_only_grows_and_takes_numbers",
+            "chat/test_chat_escapes.py::test_no_payload_reaches_a_row_raw_and_each_is_visible",
+            "chat/test_recording.py::test_the_recording_is_what_a_session_shows",
+        ),
+        clause("serve, completion, audit receipt", *planned),
+        clause(
+            "the reference of commands, settings, codes and the Python API follows from the code",
+            "test_site.py::test_the_reference_is_what_the_code_says",
+        ),
     ),
     "F-3": (
         clause(

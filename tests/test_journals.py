@@ -26,7 +26,10 @@ def journal(rail: Callable[..., Handrail], workspace: Path, tmp_path: Path) -> P
 def altered(journal: Path, seq: int, **fields: object) -> None:
     database = Database(str(journal), "crash")
     (data,) = database.row("SELECT data FROM event WHERE seq = ?", (seq,)) or (b"",)
-    database.run("UPDATE event SET data = ? WHERE seq = ?", (json.dumps(json.loads(data) | fields).encode(), seq))
+    database.run(
+        "UPDATE event SET data = ? WHERE seq = ?",
+        (json.dumps(json.loads(data) | fields, separators=(",", ":")).encode(), seq),
+    )
     database.close()
 
 

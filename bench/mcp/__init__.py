@@ -13,9 +13,10 @@ from bench.mcp.memory import Memory, memory_of
 from bench.mcp.servers import FILES, HANDRAIL, NPM, STANDARD_LIBRARY, TEXT, Read, Server, found_servers
 from bench.measure import Row, Sample
 
-COLD_RATIOS = {NPM: 0.35, STANDARD_LIBRARY: 4.5}
-WARM_RATIOS = {NPM: 0.6, STANDARD_LIBRARY: 2.5}
+COLD_RATIOS = {NPM: 0.35, STANDARD_LIBRARY: 4.0}
+WARM_RATIOS = {NPM: 0.6, STANDARD_LIBRARY: 2.4}
 MEGABYTES = 30.0
+LIST_KILOBYTES = 16.0
 STARTS = 21
 SESSIONS = 5
 ROUNDS = 20
@@ -40,15 +41,19 @@ def cold(servers: Mapping[str, Server]) -> Iterator[Row]:
     """From the start of the process until the list of tools is read, and until the text of a file is."""
     listed: dict[str, list[float]] = {name: [] for name in servers}
     read: dict[str, list[float]] = {name: [] for name in servers}
+    sizes: dict[str, int] = {}
     for start in range(STARTS + 1):  # the first warms the caches
         turns = list(servers.items())
         for name, server in turns if start % 2 == 0 else reversed(turns):
             with Client(server.command, server.environment) as client:
                 prove(name, client, server)
+                sizes[name] = len(client.tools)
                 listed[name].append(client.listed - client.begun)
                 read[name].append(client.answered - client.begun)
     yield from compared("cold start", without_first(listed, 1), "ms", COLD_RATIOS)
     yield from compared("start to first read", without_first(read, 1), "ms", {})
+    for name, size in sizes.items():
+        yield Row(f"tool list: {name}", size / 1e3, "KB", LIST_KILOBYTES if name == HANDRAIL else None)
 
 
 def warm(servers: Mapping[str, Server]) -> Iterator[Row]:

@@ -1,1 +1,1 @@
-"""The written contract: plays a session, and makes the recorded samples and docs/protocol.md out of it."""
+"""The written contract: plays a session, and makes the recorded samples and docs/reference/protocol.md out of it."""

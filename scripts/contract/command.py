@@ -15,7 +15,7 @@ from .stable import Placeholders
 from .story import Story, play
 
 _SAMPLES = "src/handrail/protocol/samples.json"
-_PAGE = "docs/protocol.md"
+_PAGE = "docs/reference/protocol.md"
 _DEFAULT_TOOLS = "src/handrail/mcp/default_tools.json"
 _SHOWN = 60
 

@@ -1,11 +1,10 @@
-"""Lays out docs/protocol.md."""
+"""Lays out docs/reference/protocol.md."""
 
 import inspect
 import textwrap
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from handrail.protocol.errors import CODES, MEANING, RETRYABLE
 from handrail.protocol.events import KINDS, Event, PermissionEvent, ToolEvent, get_event_kind
 from handrail.protocol.schema import EVENTS, MESSAGES
 from handrail.protocol.tool_spec import ToolSpec
@@ -45,7 +44,6 @@ def page(story: Story, samples: dict[str, Any]) -> str:
         prose.VERSIONS.format(protocol=PROTOCOL_VERSION),
         "## Error codes",
         prose.CODES,
-        _codes(),
         "## One session",
         prose.STORY,
         _session(story.events),
@@ -87,11 +85,6 @@ def _channels() -> str:
     for kind in KINDS:
         channels.setdefault(kind.channel, []).append(get_event_kind(kind))
     return "\n".join(_wrapped(f"- `{name}`: {', '.join(kinds)}", "  ") for name, kinds in channels.items())
-
-
-def _codes() -> str:
-    lines = [(f"`{code}`", MEANING[code], "yes" if code in RETRYABLE else "") for code in CODES]
-    return _table(("code", "meaning", "retryable"), lines)
 
 
 def _session(events: list[Any]) -> str:

@@ -1,4 +1,4 @@
-"""The words of docs/protocol.md that no type says."""
+"""The words of docs/reference/protocol.md that no type says."""
 
 START = """\
 What crosses the border between an agent and the runtime: calls and results, questions and answers, events.
@@ -64,7 +64,7 @@ roots (rule `fs.outside`) or a credential (`fs.secret`).
    of commands that the request names in `grants`: commands of these classes are not asked about any more
    until somebody revokes it.
 5. With the last answer of the batch, the batch runs. A refused call has the result `PERMISSION_DENIED` with
-   the person's reason. A yes counts for what was shown: if a file of `basedOn` changed meanwhile, the result
+   the person's reason. An approval counts for what was shown: if a file of `basedOn` changed meanwhile, the result
    is `CONFLICT` and nothing is written; to a command so with another folder, other variables (`environment`),
    other `hosts` or a weaker sandbox.
 6. Where the process that runs it is killed, calls that had begun are `INTERRUPTED`. Those that had not are
@@ -87,7 +87,7 @@ load.
 """
 
 CODES = """\
-The list is closed. Retryable: the same call, or nearly the same, may succeed later.
+The list of [error codes](codes.md#error-codes) is closed. The page marks the codes of calls that may succeed later.
 """
 
 STORY = """\

@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from datetime import UTC, datetime
 from functools import partial
 from threading import Condition, Lock, get_ident
-from typing import TYPE_CHECKING, Any, Literal, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, Self, TypeVar, cast
 
 from msgspec import to_builtins
 from msgspec.structs import replace
@@ -46,6 +46,7 @@ from handrail.tools.tool import Tool
 from handrail.tools.typed_tools import TypedTools
 
 if TYPE_CHECKING:
+    from handrail.dialects.surface import SessionSurface
     from handrail.process.sessions.sessions import ProcessSession
     from handrail.protocol.changes import ChangeRecord, LineOrigin, StoredDiff
     from handrail.protocol.permissions import InboxRequest, Question, Reply
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
 CLOSED = "this Handrail is closed"
 Parameters = ParamSpec("Parameters")
 Returned = TypeVar("Returned")
+SomeOutcome = TypeVar("SomeOutcome", Done, Done | Parked)
 
 
 def load_builtin_spec(name: str) -> ToolSpec:
@@ -83,6 +85,9 @@ class Handrail(TypedTools):
     `variables` replaces this process's environment as the source of the variables of commands. Commands get only those
     that a command may get.
 
+    `dialect` replaces the offered tools by those of another system: the names, parameters and answers of, for example,
+    `claude-code`. `data` of a result is then the answer in that system's own shape.
+
     `sources` are servers whose tools are offered as `mcp__<server>__<tool>`. This Handrail owns them: it closes them
     when it is closed or cannot be opened.
     """
@@ -104,6 +109,7 @@ class Handrail(TypedTools):
         project_tools: bool = False,
         variables: Mapping[str, str] | None = None,
         sources: "Iterable[ToolSource]" = (),
+        dialect: str | None = None,
     ) -> None:
         self._inside: dict[object, int] = {}
         """The calls that run now, each with its thread."""
@@ -118,6 +124,10 @@ class Handrail(TypedTools):
             loaded = settings or load(os.environ, {"mode": mode}, os.fspath(workspace), state=self._state.path)
             if isinstance(loaded, Settings):
                 loaded = LoadedSettings(settings=loaded, sources={})
+            dialect = dialect or loaded.settings.dialect
+            spoken = _load_dialects().load_dialect(dialect) if dialect is not None else None
+            if spoken is not None:
+                loaded = replace(loaded, settings=_load_dialects().adapt_settings(spoken, loaded))
             rules = build_policy_config(loaded, mode, unattended)
             options = SessionOptions(
                 workspace=os.fspath(workspace),
@@ -131,6 +141,8 @@ class Handrail(TypedTools):
                 variables=variables,
                 sources=owned_sources,
                 ends_background=not session,  # a session without a name cannot be opened again
+                helpers=_load_dialects().list_helpers(spoken) if spoken is not None else (),
+                splits_streams=spoken is not None and spoken.splits_streams,
             )
             self._session = open_session(options)
         except BaseException:
@@ -139,6 +151,15 @@ class Handrail(TypedTools):
 
                 close_sources(owned_sources)
             raise
+        self.dialect = dialect
+        """The dialect that its tools speak. None: the canonical names."""
+        self._surface: SessionSurface | None = None
+        if spoken is not None:
+            from handrail.dialects import surface  # noqa: PLC0415  few sessions speak a dialect
+
+            self._surface = surface.SessionSurface(
+                spoken, self._session, self._run_batch, repairs_case=repair == "case"
+            )
         self._loosest_mode: Mode = find_managed_mode(loaded)
         self._settings = loaded.settings
         self._on_permission, self._unattended = on_permission, unattended
@@ -186,7 +207,7 @@ class Handrail(TypedTools):
             message_id=message_id,
             requested_permissions=requested_permissions,
         )
-        return self._run_single(clean_call(call), fresh)
+        return self._run_single(clean_call(call), fresh, self._surface)
 
     def batch(self, calls: Iterable[ToolCall]) -> Done | Parked:
         """Runs the calls of one message: all of them, or none while a person has to answer."""
@@ -197,7 +218,8 @@ class Handrail(TypedTools):
                 raise UsageError(f"the timestamp of call {call.tool_call_id} is no date and time with an offset")
         if len({call.tool_call_id for call in batch}) != len(batch):
             raise UsageError("two calls of one batch have the same tool_call_id")
-        return self._enter(self._run_batch, batch, fresh=False)
+        run = self._run_batch if self._surface is None else self._surface.run
+        return self._enter(run, batch, False)
 
     def new_call_id(self) -> str:
         """Makes an id for a future call: `call(…, tool_call_id=…)`. The call can be cancelled from now on.
@@ -261,7 +283,7 @@ class Handrail(TypedTools):
         outcome = self._enter(_load_approvals().answer_request, self._session, request_id, given)
         if outcome is None:
             raise UsageError(f"the permission request {request_id[:80]!r} was answered already")
-        return outcome
+        return self._speak(outcome)
 
     def retry(self, request_id: str, command: str | None = None) -> PermissionRequest:
         """Previews the command of an open request again, or another command that a person wrote instead.
@@ -289,11 +311,15 @@ class Handrail(TypedTools):
     def ask(self, parked: Parked, approver: "Approver") -> Done | Parked:
         """Asks about each request of a parked batch, until it is done or one is left for later. Results of calls that
         other processes ran are missing."""
-        return self._enter(_load_approvals().ask_in_turn, self._session, parked, approver)
+        return self._speak(self._enter(_load_approvals().ask_in_turn, self._session, parked, approver))
 
     def settle_reply(self, reply: ApproverReply) -> "SettledReply | None":
         """Gives the answer of an approver. None if there is no answer and its subject stays pending."""
-        return self._enter(_load_approvals().settle_reply, self._session, reply)
+        settled = self._enter(_load_approvals().settle_reply, self._session, reply)
+        if settled is None or self._surface is None:
+            return settled
+        answered = None if settled.answered is None else self._speak(settled.answered)
+        return settled._replace(answered=answered, rest=self._speak(settled.rest))
 
     def waiting(self) -> tuple[PermissionRequest, ...]:
         """The open permission requests."""
@@ -308,7 +334,7 @@ class Handrail(TypedTools):
         outcome = self._enter(_load_approvals().answer_question, self._session, call_id, said)
         if outcome is None:
             raise UsageError(f"the question {call_id[:80]!r} had its reply already")
-        return outcome
+        return self._speak(outcome)
 
     def waiting_questions(self) -> "tuple[Question, ...]":
         """The open questions of the model."""
@@ -323,7 +349,8 @@ class Handrail(TypedTools):
 
     def resume(self) -> Done | None:
         """Runs the answered batches that a killed process left, and returns their results. None if there are none."""
-        return self._enter(_load_approvals().resume_batches, self._session)
+        outcome = self._enter(_load_approvals().resume_batches, self._session)
+        return None if outcome is None else self._speak(outcome)
 
     def grants(self) -> tuple[StandingGrant, ...]:
         """The standing grants of this session and this workspace."""
@@ -384,7 +411,7 @@ class Handrail(TypedTools):
 
     def preview_undo(
         self,
-        number: int | None = None,
+        number: int | tuple[int, ...] | None = None,
         *,
         turn: bool = False,
         session: str | None = None,
@@ -393,6 +420,10 @@ class Handrail(TypedTools):
         """The diff that an undo would make. ToolError if it would be refused."""
         undo = _load_undo()
         return self._enter(undo.preview, self._session, undo.select_change_sets(number, turn, session), resolve)
+
+    def list_turn_changes(self, turns: Collection[str]) -> tuple[int, ...]:
+        """The change sets of these turns that are in effect, the latest first. A turn has the id of its prompt."""
+        return self._enter(_load_undo().list_turn_changes, self._session, turns)
 
     def redo(self, *, resolve: "Resolve | None" = None) -> "ToolResult[UndoData]":
         """Undoes the last undo."""
@@ -411,16 +442,20 @@ class Handrail(TypedTools):
     def specs(self) -> tuple[ToolSpec, ...]:
         """The tools that this session offers. Servers whose tools may have changed are asked."""
         self.look_at_servers()
+        if self._surface is not None:
+            return self._surface.specs()
         return tuple(tool.spec for tool in self._session.offer.tools)
 
     def tool_names(self) -> tuple[str, ...]:
         """The names of the offered tools. Loads no tool. The tuple is the same object until something changes."""
         self.look_at_servers()
-        return self._session.offer.names
+        return self._session.offer.names if self._surface is None else self._surface.names
 
     def spec(self, name: str) -> ToolSpec | None:
         """The tool of this name, if this session offers it."""
         self._check_open()
+        if self._surface is not None:
+            return self._surface.spec(name)
         tool = self._session.offer.get(name)
         return None if tool is None else tool.spec
 
@@ -457,7 +492,11 @@ class Handrail(TypedTools):
 
     def mcp_tools(self) -> list[dict[str, Any]]:
         """The offered tools as an MCP tool list. `structuredContent` of a call is then a whole ToolResult."""
-        return to_builtins(list(map(_load_schema().to_mcp_tool, self.specs())))  # a copy, since schemas are cached
+        entries = to_builtins(list(map(_load_schema().to_mcp_tool, self.specs())))  # a copy, since schemas are cached
+        if self._surface is not None:
+            for entry in entries:
+                del entry["outputSchema"]  # the answer has the shape of the dialect
+        return entries
 
     # The session
 
@@ -497,6 +536,11 @@ class Handrail(TypedTools):
         The thread that caused the event calls the listener, so it should be quick. A listener that raises is removed.
         """
         return self._enter(self._session.journal.subscribe, listener, kinds)
+
+    @property
+    def sandbox_tier(self) -> int:
+        """The sandbox tier of commands here: 3 if their changes go into an overlay. The first read probes."""
+        return self._session.commands.find_tier(self._session.workspace.roots)
 
     @property
     def permission_wait(self) -> float:
@@ -558,12 +602,13 @@ class Handrail(TypedTools):
         """
         self._enter(self._session.journal.begin_conversations, current)
 
-    def fork_session(self, session: str | None = None) -> str:
+    def fork_session(self, session: str | None = None, *, before: int | None = None) -> str:
         """Starts another session of this workspace with a copy of the transcript. Returns its id.
 
-        Grants, waiting calls and running processes are not copied. `session` chooses the id.
+        Grants, waiting calls and running processes are not copied. `session` chooses the id. With `before`
+        only the messages with a lower number are copied.
         """
-        return self._enter(fork_session, self._session, session or make_id("s"))
+        return self._enter(fork_session, self._session, session or make_id("s"), before)
 
     def end_session(self) -> None:
         """Closes the session and ends its background processes."""
@@ -583,12 +628,19 @@ class Handrail(TypedTools):
         call = ToolCall(tool_call_id=call_id, name=name, args=args, trace_id=call_id, timestamp=datetime.now(UTC))
         return self._run_single(call, fresh=True)
 
-    def _run_single(self, call: ToolCall, fresh: bool) -> ToolResult[Any]:
-        outcome = self._enter(self._run_batch, (call,), fresh)
+    def _run_single(self, call: ToolCall, fresh: bool, surface: "SessionSurface | None" = None) -> ToolResult[Any]:
+        outcome = self._enter(self._run_batch if surface is None else surface.run, (call,), fresh)
         if isinstance(outcome, Done):
             return outcome.results[0]
         own = [request for request in outcome.requests if request.tool_call_id == call.tool_call_id]
-        return build_pending_result(self._session, call, (*own, *outcome.requests, *outcome.questions)[0])
+        interim = build_pending_result(self._session, call, (*own, *outcome.requests, *outcome.questions)[0])
+        return interim if surface is None else surface.name_interim(interim)
+
+    def _speak(self, outcome: SomeOutcome) -> SomeOutcome:
+        """The outcome in the dialect of the session."""
+        if self._surface is None or isinstance(outcome, Parked):
+            return outcome
+        return cast("SomeOutcome", self._surface.answer_all(outcome))
 
     def _run_batch(self, calls: tuple[ToolCall, ...], fresh: bool) -> Done | Parked:
         """`fresh`: the journal knows no id of the batch."""
@@ -644,7 +696,7 @@ class Handrail(TypedTools):
         """Settles what earlier processes left, before the first call."""
         session = self._session
         if folder := loaded.settings.events.jsonl:
-            session.journal.subscribe(partial(_append_event, session, folder))
+            session.journal.subscribe(_build_event_writer(session, folder, loaded.settings.events.dialect))
         if loaded.rules:
             check_tools(loaded, session.offer.registered)
         for text in session.offer.unmatched():
@@ -701,18 +753,38 @@ def _load_undo():  # the type is that of the module
     return undo
 
 
+def _load_dialects():  # the type is that of the module
+    from handrail.dialects import dialect  # noqa: PLC0415  few sessions speak a dialect
+
+    return dialect
+
+
 def _load_schema():  # the type is that of the module
     from handrail.protocol import schema  # noqa: PLC0415  few programs want schemas
 
     return schema
 
 
-def _append_event(session: Session, folder: str, event: Event) -> None:
-    """Appends an event to a file in the workspace: a copy of the journal, for other programs."""
-    from handrail.state import build_export_path  # noqa: PLC0415  few sessions export events
+def _build_event_writer(session: Session, folder: str, dialect: str | None) -> Callable[[Event], None]:
+    """Appends each event to a file in the workspace: a copy of the journal, for other programs.
 
-    path = f"{folder}/{build_export_path(session.id, event)}"
-    session.workspace.append(path, encode(event) + b"\n")
+    `dialect`: the system whose form the lines have. Its file has another name.
+    """
+    from handrail.state import build_export_path, get_export_kind  # noqa: PLC0415  few sessions export events
+
+    adapter = None
+    if dialect is not None:
+        from handrail.dialects.adapters import ADAPTERS  # noqa: PLC0415  few sessions export events
+
+        adapter = ADAPTERS[dialect]()
+
+    def append(event: Event) -> None:
+        lines = (event,) if adapter is None else adapter.render(event)
+        if lines:
+            path = f"{folder}/{build_export_path(session.id, event, get_export_kind(dialect))}"
+            session.workspace.append(path, b"".join(encode(line) + b"\n" for line in lines))
+
+    return append
 
 
 def _refuse_unusable(mode: object, deny: Sequence[object], on_permission: object) -> None:

@@ -171,6 +171,7 @@ class AsyncHandrail:
     stored_diff = _make_async(Handrail.stored_diff)
     undo = _make_async(Handrail.undo)
     preview_undo = _make_async(Handrail.preview_undo)
+    list_turn_changes = _make_async(Handrail.list_turn_changes)
     redo = _make_async(Handrail.redo)
     line_origin = _make_async(Handrail.line_origin)
     call = _make_async(Handrail.call)

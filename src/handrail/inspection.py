@@ -67,6 +67,10 @@ __all__ = ["MODE_TABLE", "DecisionChange", "PolicyReplay", "build_tool_set", "ha
 
 def list_tool_specs(settings: Settings) -> list[ToolSpec]:
     """The tools that a session with these settings offers. UsageError if the settings name tools that do not exist."""
+    if settings.dialect is not None:
+        from handrail.dialects.surface import list_dialect_specs  # noqa: PLC0415  few sessions speak a dialect
+
+        return list_dialect_specs(settings)
     return [tool.spec for tool in build_tool_set(settings).tools]
 
 
@@ -228,7 +232,7 @@ def list_network_remarks(decision: Decision, command: CommandFact) -> list[str]:
     elif command.tier < MIN_NETWORK_TIER:
         remarks = [f"the network takes a sandbox of tier {MIN_NETWORK_TIER}, so it cannot reach {hosts}"]
     elif decision.decision == "confirm":
-        remarks = [f"a yes opens, for this call: {hosts}"]
+        remarks = [f"approval opens, for this call: {hosts}"]
     else:
         remarks = [f"it names {hosts}; without a question only what network.allow lists is open"]
     if decision.decision == "confirm":  # the reason names them

@@ -146,6 +146,11 @@ def build_export_path(session_id: str, event: Event, kind: str = "events") -> st
     return f"{session_id}/{kind}-{event.time:%Y%m%d}.jsonl"
 
 
+def get_export_kind(dialect: str | None) -> str:
+    """The start of the name of exported files. DevMinds reads `events-…`."""
+    return "events" if dialect in {None, "devminds"} else str(dialect)
+
+
 def make_session_id() -> str:
     return make_id("s")
 

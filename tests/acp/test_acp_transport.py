@@ -192,7 +192,7 @@ def test_without_the_extra_it_says_what_to_install(
     with talking(workspace, {**environment, "PYTHONPATH": path}) as talk:
         out, err = talk.process.communicate(timeout=60)
     assert (talk.process.returncode, out) == (2, b"")
-    assert f"Install it: {sys.executable} -m pip install 'handrail[acp]'\n".encode() in err
+    assert f"next: {sys.executable} -m pip install 'handrail[acp]'\n".encode() in err
 
 
 _JSON = st.recursive(

@@ -214,7 +214,7 @@ def test_what_cannot_fit_ends_in_plain_words(session) -> None:
     async def work(rail: AsyncHandrail) -> None:
         turn = await Agent(rail, model).run("read")
         assert (turn.reason, turn.code) == ("error", "LIMIT_EXCEEDED")
-        assert "Go on with a model that has a larger window" in (turn.message or "")
+        assert "Use a model with a larger window" in (turn.message or "")
 
     session(work)
 

@@ -71,7 +71,7 @@ def test_the_model_is_told_where_a_page_ends_and_what_it_is_warned_of(stage: Any
         rail, [ScriptedReply(calls=(("read", {"path": "long.txt", "limit": 1}), broken)), ScriptedReply(text="Done.")]
     )
     (results,) = [one.results for one in messages(rail) if isinstance(one, ResultsMessage)]
-    assert results[0].content == "1\n[Read lines 1–1 of 3 of long.txt. Go on with offset 2.]\n"
+    assert results[0].content == "1\n[Read lines 1–1 of 3 of long.txt. Continue with offset 2.]\n"
     assert "[new.json was written, but it is not valid JSON" in results[1].content
 
 

@@ -24,7 +24,7 @@ from handrail.changes.recorder import RecordedChangeSet
 from handrail.process.result import CapturedOutput, CommandResult
 from handrail.protocol.changes import Change
 from handrail.protocol.results import SandboxUsed
-from handrail.sandbox.overlay.overlay import Overlay, require_programs, wrap_in_overlay
+from handrail.sandbox.overlay.overlay import Overlay, wrap_in_overlay
 from handrail.settings import Settings
 from handrail.workspace.workspace import Workspace
 
@@ -55,7 +55,7 @@ class World:
         layer = Overlay(str(self.place / "state" / f"layer-{len(self._layers)}"), (str(self.root),), below)
         self._layers.append(layer)
         program = ("bash", "-ec", f'cd "$0"; {script}', str(self.root))
-        argv = wrap_in_overlay(program, layer, require_programs())
+        argv = wrap_in_overlay(program, layer)
         done = subprocess.run(argv, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
         return layer

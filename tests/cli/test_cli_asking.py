@@ -39,6 +39,26 @@ def test_a_call_asks_and_a_yes_runs_it(start: Start, run, workspace: Path) -> No
     assert run("approvals", "--json").json["waiting"] == []
 
 
+@pytest.mark.parametrize(("key", "code"), [(b"y", 0), (b"n", 1), (b"\r", 1)])
+def test_trust_shows_its_lines_and_asks(start: Start, run, workspace: Path, key: bytes, code: int) -> None:
+    (workspace / "handrail.toml").write_text('mode = "auto"\n')
+    program = start("trust")
+    program.terminal.sees("Trust these lines?")
+    assert 'line 1: mode = "auto"' in program.terminal.shown
+    assert run("trust", "--list", "--json").json["projects"] == []
+    program.press_until(key, "Trusted until the file changes." if code == 0 else "Nothing was trusted.")
+    assert program.ends() == code
+    assert len(run("trust", "--list", "--json").json["projects"]) == (code == 0)
+
+
+def test_a_kept_preview_leaves_one_line_and_the_output(start: Start) -> None:
+    program = start("call", "exec", '{"command": "echo hello > made; echo shown"}')
+    program.terminal.sees("Keep this file?")
+    program.press_until(b"y", "✓ You kept echo hello > made; echo shown · 1 file · undo 1\n")
+    assert program.ends() == 0
+    assert program.terminal.shown.rpartition("undo 1\n")[2] == "shown\n"
+
+
 def test_an_edit_without_json_asks_too(start: Start, workspace: Path) -> None:
     (workspace / "a.txt").write_text("one\n")
     program = start("edit", "a.txt", "one", "two", "-q")
@@ -56,7 +76,7 @@ def test_a_no_is_told_with_its_reason(start: Start) -> None:
     program.terminal.press(b"\x1b[200~not now\x1b[201~")
     program.press_until(b"\r", "denied: You denied Write new.txt: ")
     assert program.ends() == 1
-    assert "PERMISSION_DENIED: The person refused: " in program.terminal.shown
+    assert "error: The person refused: " in program.terminal.shown
     assert "not now" in program.terminal.shown
 
 
@@ -82,7 +102,7 @@ def test_of_two_who_answer_one_wins_and_the_other_is_told(start: Start, run, wor
     assert program.ends() == 0
     assert "Created new.txt" in program.terminal.shown
     late = run("approvals", "allow", waiting["id"])
-    assert (late.code, late.err.count("was answered already: once. Nothing more was run;")) == (1, 1)
+    assert (late.code, late.err.count("was answered already: once. Nothing more was run.")) == (1, 1)
 
 
 NEVER_ASKED = [
@@ -133,7 +153,7 @@ TRIED = '{"command": "sed -i s/one/two/ a.txt; echo printed"}'
 def test_a_trial_is_shown_looked_at_and_kept(start: Start, run, workspace: Path) -> None:
     (workspace / "a.txt").write_text("one\n")
     program = start("call", "exec", TRIED, "-q")
-    program.terminal.sees("Tried in a throw-away copy: exit 0 in ")
+    program.terminal.sees("Ran in a disposable copy: exit 0 in ")
     program.terminal.sees("M a.txt  +1 −1")
     program.press_until(b"d", "    1 + two")
     program.press_until(b"q", "\x1b[?1049l")
@@ -151,8 +171,8 @@ def test_a_trial_that_is_out_of_date_is_tried_again_at_the_terminal(start: Start
     (workspace / "a.txt").write_text("one and one\n")
     program.press_until(b"y", "\x1b[J")
     program.terminal.sees("Out of date: a.txt changed since. r try again.")
-    program.press_until(b"r", "Trying it in a copy")
-    program.terminal.sees_again("Tried in a throw-away copy: exit 0 in ")
+    program.press_until(b"r", "Running it in a disposable copy")
+    program.terminal.sees_again("Ran in a disposable copy: exit 0 in ")
     program.press_until(b"y", "✓ You kept ")
     assert program.ends() == 0
     assert (workspace / "a.txt").read_text() == "two and one\n"
@@ -170,9 +190,9 @@ def test_a_changed_command_that_policy_refuses_is_not_tried_and_the_question_com
     program.terminal.ends_with("\x1b[K$ \x1b[3G")
     program.terminal.press(b"\x1b[200~cat .env > x\x1b[201~")
     program.terminal.sees("$ cat .env > x")
-    program.press_until(b"\r", "Not tried again: ")
+    program.press_until(b"\r", "Not run again: ")
     program.terminal.sees_again("y keep this result")
-    assert ".env" in program.terminal.shown_since.partition("Not tried again: ")[2].partition("\n")[0]
+    assert ".env" in program.terminal.shown_since.partition("Not run again: ")[2].partition("\n")[0]
     program.press_until(b"y", "✓ You kept sed -i s/one/two/ a.txt; echo printed · 1 file · undo 1\n")
     assert program.ends() == 0
     assert not (workspace / "x").exists()
@@ -193,8 +213,8 @@ def test_watch_tries_again_what_another_session_asked(start: Start, run, workspa
     program.terminal.sees("waiting for requests; Ctrl-C ends it")
     assert run("call", "exec", TRIED, "--session", "other").code == 3
     program.terminal.sees("y keep this result")
-    program.press_until(b"r", "Trying it in a copy")
-    program.terminal.sees_again("Tried in a throw-away copy: exit 0 in ")
+    program.press_until(b"r", "Running it in a disposable copy")
+    program.terminal.sees_again("Ran in a disposable copy: exit 0 in ")
     program.press_until(b"y", "· 1 file · undo 1\n")
     program.terminal.press(b"\x03")
     assert program.ends() == 130

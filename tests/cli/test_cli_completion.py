@@ -1,12 +1,12 @@
 """Scripts that complete command lines in bash, zsh and fish."""
 
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from handrail.cli.parser import COMMANDS
+from people import Program
 
 
 def complete(script: str, *words: str) -> set[str]:
@@ -54,14 +54,39 @@ def test_every_command_is_completed(script: str) -> None:
         assert {"--help", "--quiet"} <= complete(script, *name.split(), "--")
 
 
+TYPED = [("handrail approv", "approvals"), ("handrail exec --yield", "--yield-ms"), ("handrail call gre", "grep")]
+
+
+@pytest.mark.parametrize(("line", "completed"), TYPED, ids=["command", "option", "tool"])
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_the_script_is_one_that_the_shell_reads(here, shell: str, tmp_path: Path) -> None:
-    done = here("completion", shell)
-    assert (done.code, done.err) == (0, "")
-    if shutil.which(shell) is None:
-        pytest.skip(f"{shell} is not installed")
-    (tmp_path / "script").write_text(done.out)
-    subprocess.run([shell, "-n", tmp_path / "script"], check=True)
+def test_a_shell_completes_a_command_an_option_and_a_tool(
+    here, workspace: Path, environment: dict[str, str], shell: str, line: str, completed: str
+) -> None:
+    script = workspace.parent / "script"
+    script.write_text(here("completion", shell).out)
+    interactive = {"bash": ["--norc", "--noprofile", "-i"], "zsh": ["-f", "-i"]}
+    if shell == "fish":
+        command = f"source {script}; complete -C {line!r}"
+        done = subprocess.run(
+            ["fish", "--no-config", "-c", command],
+            check=False,
+            env=environment,
+            cwd=workspace,
+            capture_output=True,
+            text=True,
+        )
+        assert (done.stdout.split("\t")[0].strip(), done.stderr) == (completed, "")
+        return
+    program = Program([shell, *interactive[shell]], workspace, {**environment, "TERM": "dumb", "PS1": "> "})
+    try:
+        ready = "autoload -U compinit; compinit -u -D; " if shell == "zsh" else ""
+        program.terminal.press(f"{ready}source {script}; echo rea''dy; handrail() {{ echo got: $*; }}\n".encode())
+        program.terminal.sees("ready\n")
+        program.terminal.press(f"{line}\t\n".encode())
+        given = line.split()[1:-1]
+        program.terminal.sees(f"got: {' '.join((*given, completed))}\n")
+    finally:
+        program.close()
 
 
 def test_fish_gets_the_lines_of_help_and_the_options(here) -> None:

@@ -71,7 +71,7 @@ def test_listings_name_the_damaged_session_beside_the_others(here) -> None:
 def test_what_is_about_the_damaged_session_says_so_and_names_the_next_step(here, words: tuple[str, ...]) -> None:
     done = here(*words, DAMAGED)
     assert (done.code, done.out) == (4, "")
-    assert "It is damaged; your files and other sessions are safe. Next: handrail doctor" in done.err
+    assert "It is damaged; your files and other sessions are safe.\nnext: handrail doctor" in done.err
     assert "defect" not in done.err
 
 
@@ -116,7 +116,7 @@ def test_an_answer_that_cannot_be_read_hides_no_other_request(here, journals: di
     assert done.code == 0
     assert [row.split()[1] for row in done.out.splitlines()[1:]] == ["waiting"]
     unknown = here("approvals", "allow", "zzzzzz")
-    assert (unknown.code, "nothing waits" in unknown.err) == (1, True)
+    assert (unknown.code, "there is no request" in unknown.err) == (1, True)
 
 
 def test_looking_changes_no_journal_of_an_older_handrail(here, state: Path, workspace: Path) -> None:
@@ -187,14 +187,14 @@ def test_a_damaged_change_log_says_what_is_safe_and_what_to_do(here, workspace: 
     done = here("call", "write", '{"path": "b.txt", "content": "y"}', "--mode", "auto")
     assert done.code == 1
     told = "Handrail's change log is damaged. Nothing was changed. Only the user can mend this: handrail doctor"
-    assert f"IO_ERROR: {told}\n" in done.err
+    assert f"error: {told} (IO_ERROR)\n" in done.err
     assert [path.name for path in workspace.iterdir()] == ["a.txt"]
     for words in (("undo",), ("log", "--changes"), ("diff",)):
         refused = here(*words)
         assert refused.code in {1, 4}
         assert "change log" in refused.err
         assert "is damaged" in refused.err
-        assert refused.err.endswith(": handrail doctor\n")
+        assert refused.err.endswith("next: handrail doctor\n")
         assert "defect" not in refused.err
     assert here("call", "read", '{"path": "a.txt"}').out == "x"
     other = tmp_path / "other"

@@ -10,13 +10,13 @@ from tests.runtime.other_server import OtherServer, listed
 
 from handrail import Handrail
 from handrail.acp.permissions import build_card
-from handrail.cli.commands.run_view import build_glyphs, render_call_line, render_running_line
-from handrail.dialects.deepchat import DeepChatEvents
+from handrail.dialects.deepchat_events import DeepChatEvents
 from handrail.protocol.events import Event
 from handrail.replay.player import make_start, play
 from handrail.replay.session_record import read_recording
 from handrail.settings import LoadedSettings, Settings
 from handrail.store.state_dir import StateFolder
+from handrail.terminal.call_lines import build_glyphs, render_call_line, render_running_line
 from handrail.terminal.request_text import render_request, render_title
 
 NAME = "mcp__github__create_issue"
@@ -75,7 +75,7 @@ def test_a_person_reads_which_server_it_goes_to_and_that_undo_does_not_cover_it(
     lines = render_request(request, width=None)
     assert "> {" in lines
     assert '>   "title": "broken"' in lines
-    told = "Nothing has been sent. Yes sends it to github for real; what that does is not covered by undo."
+    told = "Nothing has been sent. If you approve, github gets it; undo does not cover its effects."
     assert told in lines
 
 
@@ -85,7 +85,7 @@ def test_a_person_reads_what_of_the_tool_is_another(session: Handrail, server: O
     server.now_lists(listed("create_issue", description="Sends\u202eit."))
     session.call(NAME, {"title": "broken"})
     lines = render_request(session.waiting()[0], width=None)
-    assert "! What github says of this tool is not what was approved:" in lines
+    assert "! github changed this tool since it was approved:" in lines
     assert any(line.startswith("+description: Sends") and "\u202e" not in line for line in lines)
     assert not any("undo takes it back" in line for line in lines)
     assert any('{"title":"broken"}' in line for line in lines)
@@ -128,7 +128,7 @@ def test_what_a_server_says_otherwise_is_no_difference_of_files_for_an_editor(
     card = build_card(session.waiting()[0], session.workspace)
     assert card.content is not None
     assert [one.type for one in card.content] == ["content"]
-    assert "is not what was approved" in str(card.content[0])
+    assert "changed this tool since it was approved" in str(card.content[0])
     assert not card.locations
 
 

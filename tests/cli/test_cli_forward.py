@@ -210,15 +210,16 @@ def test_what_cannot_be_is_told_in_one_line(rail: Handrail, run: Run) -> None:
         port = str(taken.getsockname()[1])
         done = run("processes", "forward", process, port, "-q")
         assert (done.code, done.out) == (1, "")
-        assert (
-            done.err == f"handrail: port {port} of this machine is taken. Nothing is forwarded. Any free one: --to 0\n"
+        assert done.err == (
+            f"error: port {port} of this machine is taken. Nothing is forwarded.\n"
+            "next: handrail help processes forward\n"
         )
     unknown = run("processes", "forward", "p-nothere", "8000", "-q")
-    assert (unknown.code, unknown.err.startswith("handrail: there is no process session 'p-nothere'.")) == (1, True)
+    assert (unknown.code, unknown.err.startswith("error: there is no process session 'p-nothere'.")) == (1, True)
     assert [run("processes", "forward", process, port, "-q").code for port in ("0", "65536", "http")] == [2, 2, 2]
     rail.process("kill", process)
     ended = run("processes", "forward", process, "8000", "-q")
-    text = f"PROCESS_ENDED: {process} has ended. Nothing is forwarded: its log says how it went.\n"
+    text = f"error: {process} has ended. Nothing is forwarded: its log says how it went.\nnext: handrail processes\n"
     assert (ended.code, ended.err) == (1, text)
 
 
@@ -228,8 +229,8 @@ def test_in_the_network_of_the_machine_there_is_nothing_to_forward(run: Run, wor
     try:
         process = started(rail, "cat", ports=())
         done = run("processes", "forward", process, "8000", "-q")
-        assert (done.code, len(done.err.splitlines())) == (1, 1)
-        assert f"UNAVAILABLE: {process} has no network of its own" in done.err
+        assert (done.code, len(done.err.splitlines())) == (1, 2)
+        assert f"error: {process} has no network of its own" in done.err
     finally:
         rail.end_session()
 
@@ -241,7 +242,7 @@ def test_the_way_to_the_proxy_is_not_opened(run: Run, workspace: Path, state: Pa
         process = started(rail, "python3 -q -i", ports=())
         done = run("processes", "forward", process, str(PORT), "--to", "0", "-q")
         assert (done.code, done.out) == (1, "")
-        assert done.err.startswith(f"UNAVAILABLE: Port {PORT} of {process} is its way to the hosts")
+        assert done.err.startswith(f"error: Port {PORT} of {process} is its way to the hosts")
     finally:
         rail.end_session()
 

@@ -106,7 +106,7 @@ def test_an_expired_call_tells_its_session_so_and_runs_nothing_of_its_batch(
     assert result.error is not None
     assert (result.error.code, result.error.message) == (
         "PERMISSION_DENIED",
-        "Nobody answered the permission request: it expired. Nothing ran. Make the call again if you still need it.",
+        "The permission request was not answered: it expired. Nothing ran. Make the call again if you still need it.",
     )
     assert not (workspace / "new.txt").exists()
     assert run("audit", "verify").code == 0

@@ -96,8 +96,8 @@ def test_schema_out_says_what_is_in_the_way(here, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     done = here("schema", "--out", str(tmp_path / "file"))
     assert (done.code, done.out) == (2, "")
-    assert done.err.startswith(f"handrail: {tmp_path}/file/")
-    assert done.err.endswith("Name another folder with --out.\n")
+    assert done.err.startswith(f"error: {tmp_path}/file/")
+    assert "Name another folder with --out.\n" in done.err
 
 
 def test_config_shows_every_setting_with_its_source(here, config, state: Path) -> None:
@@ -162,7 +162,7 @@ def test_config_explains_a_whole_section(here) -> None:
 def test_config_of_an_unknown_setting_names_the_nearest(here) -> None:
     done = here("config", "limits.exce")
     assert (done.code, done.out) == (2, "")
-    assert done.err == "handrail: limits.exce is not a setting; did you mean limits.exec? See: handrail config\n"
+    assert done.err == "error: limits.exce is not a setting; did you mean limits.exec?.\nnext: handrail config\n"
 
 
 def test_config_names_the_problems_of_every_file_with_their_lines(here, config, workspace: Path) -> None:

@@ -126,7 +126,7 @@ def test_log_shows_the_end_or_what_comes_after_a_number(here, words, numbers: li
 def test_log_refuses_numbers_that_are_none(here, words) -> None:
     done = here("log", *words)
     assert (done.code, done.out) == (2, "")
-    assert done.err.startswith(f"handrail: argument {words[0]}: ")
+    assert done.err.startswith(f"error: argument {words[0]}: ")
 
 
 @pytest.mark.usefixtures("played")
@@ -146,13 +146,13 @@ def test_a_session_that_is_not_there_is_named_with_those_that_are_and_not_made(h
     before = sorted(state.rglob("*"))
     done = here("log", "--session", "other", "-q")
     assert (done.code, done.out) == (1, "")
-    assert done.err.endswith("has no session 'other'. There are: cli.\n")
+    assert done.err.endswith("has no session 'other'. Its sessions: cli.\nnext: handrail log --sessions\n")
     assert here("log", "export", "other", "-q").code == 1
     assert sorted(state.rglob("*")) == before
 
 
 def test_a_workspace_without_sessions_says_so_and_gets_none(here, state: Path) -> None:
-    assert here("log", "-q").err.endswith("It has none yet; handrail run and handrail call begin one.\n")
+    assert here("log", "-q").err.endswith("has no session 'cli'.\nnext: handrail run PROMPT\n")
     done = here("log", "--sessions")
     assert (done.code, done.out, done.err.splitlines()[-1]) == (0, "", "this workspace has no session yet")
     assert not state.exists()

@@ -31,8 +31,8 @@ def test_a_line_that_a_tool_made_says_which_call_and_which_rule(run, workspace: 
     assert chain["call"].startswith("write write a.txt (call-")
     assert chain["decision"].startswith("allowed: ")
     assert chain["decision"].endswith("(rule fs.write, mode auto)")
-    assert (chain["answer"], chain["session"]) == ("nobody had to be asked", "cli")
-    assert chain["led there"] == "none (called from the command line)"
+    assert (chain["answer"], chain["session"]) == ("no approval needed", "cli")
+    assert chain["prompt"] == "none (called from the command line)"
     assert run("log", "--line", "a.txt:2").err.splitlines()[-1] == (
         "to see the change: handrail diff 1; to take it back: handrail undo 1"
     )
@@ -73,7 +73,7 @@ def test_what_led_there_is_named_as_far_as_the_call_did(run, state: Path, worksp
         named = {"trace_id": "t-7", "message_id": "m-3"}
         rail.batch([ToolCall(tool_call_id="c-1", name="write", args=args, timestamp=datetime.now(UTC), **named)])
     chain = rows(run("log", "--line", "a.txt:1", "-q").out)
-    assert (chain["led there"], chain["session"]) == ("message m-3, trace t-7", "agent")
+    assert (chain["prompt"], chain["session"]) == ("message m-3, trace t-7", "agent")
     told = run("log", "--line", "a.txt:1", "--json").json
     assert (told["call"]["messageId"], told["call"]["traceId"], told["change"]["sessionId"]) == ("m-3", "t-7", "agent")
 
@@ -102,10 +102,10 @@ MISTAKES = [
     ("a.txt:0", 2, "--line takes FILE:N"),
     ("a.txt:x", 2, "--line takes FILE:N"),
     (":3", 2, "--line takes FILE:N"),
-    ("a.txt:3", 1, "NOT_FOUND: a.txt has 2 lines, so there is no line 3."),
-    ("missing.txt:1", 1, "NOT_FOUND: No file missing.txt."),
-    ("a.bin:1", 1, "BINARY_FILE: a.bin is no text, so it has no lines."),
-    ("/etc/passwd:1", 1, "OUTSIDE_WORKSPACE: "),
+    ("a.txt:3", 1, "error: a.txt has 2 lines, so there is no line 3."),
+    ("missing.txt:1", 1, "error: No file missing.txt."),
+    ("a.bin:1", 1, "error: a.bin is no text, so it has no lines."),
+    ("/etc/passwd:1", 1, "error: "),
 ]
 
 

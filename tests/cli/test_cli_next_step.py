@@ -1,6 +1,7 @@
 """After a question or a no, a person reads one next step, and it is one that works."""
 
 import json
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 
@@ -22,11 +23,7 @@ deny = "generated/"
 """
 ALWAYS_ASKS = "Nothing was run. This asks in every mode."
 RULE_ASKS = "Nothing was run. Rule docs asks in every mode; handrail config shows where it stands."
-NEVER = "Nothing was run. No mode, rule or answer lifts this."
-LOOK_AT_RULE = "Nothing was run. handrail config shows where the rule generated stands."
-PLAN = "Nothing was run. Plan mode only looks; with --mode ask it would ask."
-OPEN = "Nothing was run. paths.read_only and paths.writable in the user file open folders to the tools."
-UNATTENDED = "--unattended refuses what would ask. To let it run, add --mode auto."
+UNATTENDED = "Nothing was run. Requests are denied, because --unattended is set. To let it run, add --mode auto."
 
 
 def ask_for(mode: str) -> str:
@@ -44,13 +41,12 @@ ASKED = [
     ("full", "{outside}/a.txt", ALWAYS_ASKS),
 ]
 REFUSED = [
-    ("ask", "generated/a.py", LOOK_AT_RULE),
-    ("full", "generated/a.py", LOOK_AT_RULE),
-    ("plan", "generated/a.py", PLAN),
-    ("plan", "a.txt", PLAN),
-    ("plan", ".env", NEVER),
-    ("full", ".env", NEVER),
-    ("ask", "/proc/1/a.txt", OPEN),
+    ("ask", "generated/a.py", "generated"),
+    ("full", "generated/a.py", "generated"),
+    ("plan", "generated/a.py", "fs.write"),
+    ("plan", "a.txt", "fs.write"),
+    ("plan", ".env", "fs.secret"),
+    ("full", ".env", "fs.secret"),
 ]
 
 
@@ -73,13 +69,33 @@ def test_a_question_says_which_mode_would_not_ask_if_any(
     assert (done.code, done.err.splitlines()[-2]) == (3, step)
 
 
-@pytest.mark.parametrize(("mode", "path", "step"), REFUSED)
-def test_a_no_says_what_would_lift_it_if_anything(
-    here, config: Callable[[str], Path], mode: str, path: str, step: str
+@pytest.mark.parametrize(("mode", "path", "rule"), REFUSED)
+def test_a_denial_names_its_rule_and_the_command_that_explains_it(
+    here, config: Callable[[str], Path], mode: str, path: str, rule: str
 ) -> None:
     config(RULES)
     done = here(*write(path), "--mode", mode)
-    assert (done.code, done.err.splitlines()[-1]) == (1, step)
+    error, step = done.err.splitlines()
+    assert (done.code, error) == (
+        1,
+        f"error: write {path} is denied by rule {rule}: {error.partition(f' {rule}: ')[2]}",
+    )
+    assert error.endswith(". Nothing was run. (POLICY_DENIED)")
+    assert step.startswith("next: handrail policy explain ")
+    explained = here(*shlex.split(step)[2:])
+    assert rule in explained.out
+    assert explained.code == 0
+
+
+def test_a_path_outside_names_the_settings_that_open_folders(here) -> None:
+    done = here(*write("/proc/1/a.txt"))
+    problem = "error: /proc/1/a.txt is outside the workspace. Nothing was run. (OUTSIDE_WORKSPACE)"
+    error = f"{problem}\nnext: handrail config paths\n"
+    assert (done.code, done.err) == (1, error)
+    assert "paths.writable" in here("config", "paths").out
+    assert here("call", "exec", '{"command": "rm -rf /etc/x"}').err.startswith(
+        "error: exec rm -rf /etc/x needs a path outside the workspace. Nothing was run."
+    )
 
 
 def test_the_mode_that_is_named_works(here) -> None:
@@ -91,9 +107,9 @@ def test_what_needs_hosts_is_told_that_a_looser_mode_opens_none(here) -> None:
     step = "list registry.example.com:443 in network.allow, since modes open no host, and add --mode full."
     done = here("call", "exec", '{"command": "npm install left-pad --registry https://registry.example.com"}')
     assert (done.code, done.err.splitlines()[-3]) == (3, f"Nothing was run. To let it run without being asked, {step}")
-    refused = here("call", "exec", '{"command": "curl https://example.org/"}', "--unattended").err.splitlines()[-1]
+    refused = here("call", "exec", '{"command": "curl https://example.org/"}', "--unattended").err.splitlines()[-2]
     assert refused.endswith(
-        "To let it run, list its hosts in network.allow, since modes open none, and add --mode full."
+        "list its hosts in network.allow, since modes open none, and add --mode full. (PERMISSION_DENIED)"
     )
 
 
@@ -116,24 +132,23 @@ def test_what_is_sent_to_a_program_asks_in_every_mode_but_full(here) -> None:
 
 
 def test_where_nobody_is_asked_it_says_why(here) -> None:
-    assert here(*write("a.txt"), "--unattended").err.splitlines()[-1] == UNATTENDED
-    by_variable = "The variable CI is set, so what would ask is refused. To let it run, add --mode auto."
-    assert here(*write("a.txt"), CI="1").err.splitlines()[-1] == by_variable
+    assert here(*write("a.txt"), "--unattended").err.splitlines()[-2].endswith(f"{UNATTENDED} (PERMISSION_DENIED)")
+    by_variable = UNATTENDED.replace("--unattended", "the variable CI")
+    assert here(*write("a.txt"), CI="1").err.splitlines()[-2].endswith(f"{by_variable} (PERMISSION_DENIED)")
 
 
-def test_the_restricted_profile_says_where_its_list_is(here, config: Callable[[str], Path]) -> None:
+def test_the_restricted_profile_is_named_by_its_rule(here, config: Callable[[str], Path]) -> None:
     config('profile = "restricted"')
-    step = "The restricted profile refuses all that it does not list; handrail config shows what it lists."
-    assert here(*write("a.txt")).err.splitlines()[-1] == f"Nothing was run. {step}"
+    assert "by rule restricted." in here(*write("a.txt")).err.splitlines()[-2]
 
 
-def test_a_quiet_call_gets_the_error_alone(here) -> None:
-    assert len(here(*write(".env"), "-q").err.splitlines()) == 1
+def test_a_quiet_call_gets_the_error_and_its_command(here) -> None:
+    assert [line.split()[0] for line in here(*write(".env"), "-q").err.splitlines()] == ["error:", "next:"]
 
 
-def test_a_call_that_policy_did_not_refuse_gets_no_such_step(here) -> None:
+def test_a_missing_file_is_followed_by_the_command_that_lists(here) -> None:
     done = here("call", "read", '{"path": "missing.txt"}')
-    assert done.err.splitlines()[-1] == "NOT_FOUND: No file missing.txt."
+    assert done.err == "error: No file missing.txt. Nothing was changed. (NOT_FOUND)\nnext: handrail ls\n"
 
 
 def test_a_command_of_which_one_part_asks_in_auto_too_is_told_the_mode_that_lets_all_of_it_be(
@@ -162,5 +177,5 @@ def test_without_a_layer_auto_lets_be_what_a_snapshot_covers_and_git_asks(
 def test_a_denied_permission_says_where_it_is_denied(here, config: Callable[[str], Path], mode: str) -> None:
     config('tools.deny = ["net.connect"]\n')
     done = here("call", "exec", json.dumps({"command": "curl https://example.org"}), "--mode", mode)
-    step = "Nothing was run. handrail config shows which permissions [tools] deny lists."
-    assert (done.code, done.err.splitlines()[-1]) == (1, step)
+    assert done.code == 1
+    assert "is denied by rule call.denied: " in done.err.splitlines()[-2]

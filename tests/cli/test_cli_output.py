@@ -86,7 +86,7 @@ def test_output_that_cannot_be_written_is_exit_4(environment: dict[str, str], wo
         words = [sys.executable, "-m", "handrail", "tools"]
         done = subprocess.run(words, cwd=workspace, env=environment, stdout=full, stderr=subprocess.PIPE, check=False)
     assert done.returncode == 4
-    assert done.stderr == b"handrail: the output cannot be written: No space left on device\n"
+    assert done.stderr == b"error: the output cannot be written: No space left on device\nnext: handrail doctor\n"
 
 
 def test_closed_streams_are_no_error(environment: dict[str, str], workspace: Path) -> None:
@@ -112,7 +112,4 @@ def test_names_that_are_not_utf8_break_nothing(run, workspace: Path) -> None:
     assert run("call", "ls", '{"path": "."}', "--json").json["ok"]
     done = run("call", "\udcff", "{}", "-q")
     assert done.code == 1
-    assert (
-        done.err == "UNKNOWN_TOOL: Unknown Agent tool: \\udcff\n"
-        "The tools here: read, write, edit, find, grep, ls, exec, process.\n"
-    )
+    assert done.err == "error: Unknown Agent tool: \\udcff. Nothing was run. (UNKNOWN_TOOL)\nnext: handrail tools\n"

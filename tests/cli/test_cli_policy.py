@@ -21,17 +21,17 @@ def test_policy_alone_lists_its_commands_as_wrong_usage_and_with_help_as_an_answ
 
 
 MISTAKES = [
-    (("policy", "explan"), "'policy explan'. Did you mean policy explain? See: handrail policy --help"),
-    (("policy", "xyzzy"), "'policy xyzzy'. See: handrail policy --help"),
-    (("policy", "--json"), "'policy --json'. See: handrail policy --help"),
-    (("plicy",), "'plicy'. Did you mean policy? See: handrail --help"),
+    (("policy", "explan"), "'policy explan'. Did you mean policy explain?\nnext: handrail help policy"),
+    (("policy", "xyzzy"), "'policy xyzzy'.\nnext: handrail help policy"),
+    (("policy", "--json"), "'policy --json'.\nnext: handrail help policy"),
+    (("plicy",), "'plicy'. Did you mean policy?\nnext: handrail help"),
 ]
 
 
 @pytest.mark.parametrize(("words", "sentence"), MISTAKES)
 def test_a_mistake_names_the_nearest_command(here, words, sentence: str) -> None:
     done = here(*words)
-    assert (done.code, done.out, done.err) == (2, "", f"handrail: there is no command {sentence}\n")
+    assert (done.code, done.out, done.err) == (2, "", f"error: there is no command {sentence}\n")
 
 
 # modes
@@ -153,7 +153,7 @@ def test_replay_can_be_about_one_session(here) -> None:
     assert here("policy", "replay", "--session", "other").out == "0 of 1 call would differ\n"
     done = here("policy", "replay", "--session", "none")
     assert (done.code, done.out) == (1, "")
-    assert "has no session 'none'. There are: cli, other." in done.err
+    assert "has no session 'none'. Its sessions: cli, other." in done.err
 
 
 @pytest.mark.usefixtures("played")
@@ -169,7 +169,7 @@ def test_replay_can_be_about_the_last_while(here, since: str, calls: int) -> Non
 def test_replay_refuses_a_time_that_is_none(here, since: str) -> None:
     done = here("policy", "replay", f"--since={since}")
     assert (done.code, done.out) == (2, "")
-    assert done.err.startswith("handrail: argument --since: must be a time such as 7d")
+    assert done.err.startswith("error: argument --since: must be a time such as 7d")
 
 
 def test_a_workspace_without_sessions_has_nothing_to_replay(here, state: Path) -> None:

@@ -61,7 +61,7 @@ def test_the_hosts_that_a_command_needs_are_named(here) -> None:
     assert found["hosts"] == ["10.0.0.7:8080"]
     assert found["unopened"] == ["example.org:22 by ssh, which no proxy carries"]
     asked = here(*EXPLAIN, "--", command).out
-    assert "\n  a yes opens, for this call: 10.0.0.7:8080 (a private address), example.org:80\n" in asked
+    assert "\n  approval opens, for this call: 10.0.0.7:8080 (a private address), example.org:80\n" in asked
     unasked = here(*EXPLAIN, "--mode", "full", "--", "curl ftp://a.org https://b.org").out
     assert "\n  it names b.org:443; without a question only what network.allow lists is open\n" in unasked
     assert "\n  not opened: a.org:21 by ftp, which no proxy carries\n" in unasked
@@ -290,22 +290,30 @@ def test_a_call_that_is_wrong_before_policy_is_asked_is_exit_2(here, words, code
     assert done.json["error"]["message"].startswith(message)
     said = here(*EXPLAIN, "-q", *words)
     assert (said.code, said.out) == (2, "")
-    assert said.err.startswith(f"{code}: {message}")
+    assert said.err.startswith(f"error: {message}")
 
 
 # Wrong usage
 
 
 MISTAKES = [
-    ((), "say what to explain in one of three ways"),
-    (("--tool", "read", "--args", "{}", "--", "ls"), "say what to explain in one of three ways"),
-    (("--stdin", "--", "ls"), "say what to explain in one of three ways"),
-    (("ls", "-la"), "put -- before the command, or its options are taken for ours: handrail policy explain -- ls -la"),
+    ((), "the command to explain is missing"),
+    (("--tool", "read", "--args", "{}", "--", "ls"), "the command to explain is missing"),
+    (("--stdin", "--", "ls"), "the command to explain is missing"),
+    (
+        ("ls", "-la"),
+        "put -- before the command. Otherwise handrail takes its options. Nothing was run.\n"
+        "next: handrail policy explain -- ls -la",
+    ),
     (("--josn", "--", "ls"), "unrecognized arguments: --josn. Did you mean --json?"),
-    (("git", "status"), "put -- before the command, or its options are taken for ours: handrail policy explain -- git"),
+    (
+        ("git", "status"),
+        "put -- before the command. Otherwise handrail takes its options. Nothing was run.\n"
+        "next: handrail policy explain -- git",
+    ),
     (("--tool", "read"), "--tool and --args belong together"),
     (("--args", "{}", "--", "ls"), "--tool and --args belong together"),
-    (("--tool", "read", "--args", "{}", "--cwd", "."), "--cwd is for commands"),
+    (("--tool", "read", "--args", "{}", "--cwd", "."), "--cwd works only for commands"),
     (("--tool", "read", "--args", "{"), "the arguments are not JSON"),
     (("--tool", "read", "--args", '{"path": "\\ud800"}'), "the arguments are not JSON"),
     (("--tier", "4", "--", "ls"), "argument --tier: invalid choice: 4"),
@@ -313,7 +321,7 @@ MISTAKES = [
     (("--mode", "yolo", "--", "ls"), "argument --mode: invalid choice"),
     (("--workspace", "", "--", "ls"), "--workspace is empty"),
     (("--workspace", "nowhere", "--", "ls"), "the folder 'nowhere' cannot be opened"),
-    (("--",), "the command is missing behind --"),
+    (("--",), "the command behind -- is missing"),
 ]
 
 
@@ -321,7 +329,7 @@ MISTAKES = [
 def test_wrong_usage_is_exit_2_with_the_way_out(here, words, sentence: str) -> None:
     done = here(*EXPLAIN, *words)
     assert (done.code, done.out) == (2, "")
-    assert f"handrail: {sentence}" in done.err
+    assert f"error: {sentence}" in done.err
 
 
 def test_broken_settings_are_exit_2(here, config) -> None:

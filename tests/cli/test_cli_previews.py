@@ -33,7 +33,7 @@ def test_a_call_that_asks_prints_what_it_would_change_and_how_to_answer(run, wor
     done = run("call", "exec", COMMAND, "-q")
     assert done.code == 3
     lines = done.out.splitlines()
-    assert [line for line in lines if line.startswith("Tried in a throw-away copy: exit 0 in ")]
+    assert [line for line in lines if line.startswith("Ran in a disposable copy: exit 0 in ")]
     assert [line for line in lines if line.endswith(" Your files are untouched. Preview from just now.")]
     assert lines[-1] == "Keep these 3 changes with 1 deletion?"
     assert lines[-6:-2] == ["Would change 3 files:", "  D old.txt  −1  deletes!", "  M a.txt  +1 −1", "  A made"]
@@ -96,7 +96,7 @@ def test_a_trial_can_be_made_again_as_it_is_or_as_another_command(run, workspace
     assert (again.code, "Would change 3 files:" in again.out) == (3, True)
     other = run("approvals", "retry", short, "--command", "touch other")
     assert (other.code, "  A other\n" in other.out) == (3, True)
-    assert "! You changed this command: the model called another one, and is told so." in other.out
+    assert "! You edited this command. The result tells the model so." in other.out
     done = run("approvals", "allow", short)
     assert (done.code, (workspace / "other").exists(), (workspace / "made").exists()) == (0, True, False)
 
@@ -104,15 +104,19 @@ def test_a_trial_can_be_made_again_as_it_is_or_as_another_command(run, workspace
 def test_what_policy_refuses_is_not_tried_and_the_request_stays(run) -> None:
     short = asked(run)
     done = run("approvals", "retry", short, "--command", "cat .env > stolen")
-    assert (done.code, done.err.startswith("handrail: not tried: ")) == (1, True)
-    assert done.err.endswith("The request waits as it was.\n")
+    assert (done.code, done.err.startswith("error: no new preview: ")) == (1, True)
+    assert "The request is unchanged.\nnext: handrail approvals show " in done.err
     assert waiting(run)["request"]["command"].startswith("sed -i")
 
 
 def test_only_commands_are_tried_again(run) -> None:
     run("call", "write", '{"path": "b.txt", "content": "x"}')
     done = run("approvals", "retry", waiting(run)["short"])
-    assert (done.code, done.err) == (1, "handrail: only commands are tried, and this is write. Nothing was done.\n")
+    assert (done.code, done.err) == (
+        1,
+        "error: only a command has a preview, and this is write. Nothing was run.\n"
+        "next: handrail help approvals retry\n",
+    )
 
 
 def test_output_only_and_a_scope_are_two_answers(run) -> None:
@@ -139,8 +143,9 @@ def test_a_yes_to_what_is_out_of_date_is_not_taken_and_the_next_step_works(run, 
     assert f"allow {short}," not in shown.err
     assert shown.err.startswith(f"To try it again: handrail approvals retry {short} [--command TEXT], or: ")
     done = run("approvals", "allow", short)
-    told = f"Out of date: a.txt changed since. handrail approvals retry {short} tries it again."
-    assert (done.code, done.err) == (1, f"handrail: {told} Nothing was kept; it still waits.\n")
+    step = f"handrail approvals retry {short}"
+    told = "error: Out of date: a.txt changed since. Nothing was kept."
+    assert (done.code, done.err) == (1, f"{told}\nnext: {step}\n")
     assert run("approvals", "retry", short).code == 3
     assert run("approvals", "allow", short).code == 0
     assert (workspace / "a.txt").read_text() == "two and one\n"
@@ -157,9 +162,8 @@ def test_a_yes_to_what_was_stopped_says_what_can_be_had_instead(run) -> None:
     assert run("call", "exec", '{"command": "touch half; echo begun; sleep 60", "timeoutMs": 500}').code == 3
     short = waiting(run)["short"]
     done = run("approvals", "allow", short)
-    only = f"handrail approvals allow {short} --output-only takes what it printed, retry {short} tries it again"
-    told = f"it was stopped before its end, so there is no whole result to keep. It still waits: {only}."
-    assert (done.code, done.err) == (2, f"handrail: {told}\n")
+    told = "error: the command was stopped before its end. Nothing was kept."
+    assert (done.code, done.err) == (2, f"{told}\nnext: handrail approvals allow {short} --output-only\n")
     assert run("approvals", "allow", short, "--output-only").code == 5
 
 

@@ -66,7 +66,7 @@ def test_every_workspace_and_one_session(here: Run, rail: Handrail, tmp_path: Pa
     assert (row.split()[0], row.split()[4]) == (process[:5], str(workspace))
     assert process[:5] in here("processes", "--session", "cli").out
     refused = here("processes", "--session", "nobody")
-    assert (refused.code, refused.err.splitlines()[-1].startswith("handrail: there is no session")) == (1, True)
+    assert (refused.code, refused.err.startswith("error: there is no session")) == (1, True)
 
 
 def test_a_log_is_printed_followed_and_given_raw(here: Run, run: Run, rail: Handrail) -> None:
@@ -101,7 +101,7 @@ def test_one_is_stopped_and_removed_and_that_is_on_the_record(here: Run, rail: H
     assert here("processes", "stop", cat[:6]).code == 0
     assert rail.processes()[0].reason == "stopped"
     written = here("processes", "write", cat, "x")
-    assert (written.code, written.err.splitlines()[-1].startswith("PROCESS_ENDED: ")) == (1, True)
+    assert (written.code, written.err.splitlines()[-1] == "next: handrail processes") == (1, True)
     assert here("processes", "remove", cat, "--json").json["process"]["id"] == cat
     assert rail.processes() == ()
     told = [event.state for event in rail.events() if isinstance(event, Process)]
@@ -161,13 +161,13 @@ def test_one_that_had_ended_is_told_as_a_note(here: Run, rail: Handrail) -> None
 def test_wrong_usage_and_ids_that_are_not_there(here: Run, words: tuple[str, ...], code: int) -> None:
     done = here("processes", *words)
     assert done.code == code
-    assert done.err.splitlines()[-1].startswith("handrail: ")
+    assert [line.split()[0] for line in done.err.splitlines()[-2:]] == ["error:", "next:"]
 
 
 def test_an_id_that_means_several_is_told_with_them(here: Run, rail: Handrail) -> None:
     one, other = started(rail, "cat"), started(rail, "cat")
     done = here("processes", "log", "p-")
-    assert (done.code, done.err.endswith(". Nothing was done. Say more of the id.\n")) == (2, True)
+    assert (done.code, done.err.endswith(". Nothing was done.\nnext: handrail processes\n")) == (2, True)
     assert one in done.err
     assert other in done.err
 

@@ -40,7 +40,7 @@ def test_as_json_it_is_a_result_that_waits(run: Any) -> None:
 def test_unattended_it_is_an_error_and_nothing_waits(run: Any) -> None:
     done = run("call", "question", ASKED, "--unattended")
     assert done.code == 1
-    assert "Nobody is there" in done.err
+    assert "No person is there" in done.err
     assert run("approvals", "--json").json["questions"] == []
 
 
@@ -56,7 +56,7 @@ def test_questions_are_listed_and_replied_to(run: Any, state: Path) -> None:
     assert run("approvals", "--json").json["questions"] == []
     again = run("approvals", "reply", name, "1")
     assert again.code == 1
-    assert "no question waits" in again.err
+    assert "there is no question" in again.err
 
 
 @pytest.mark.parametrize(

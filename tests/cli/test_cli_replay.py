@@ -69,6 +69,11 @@ def test_a_kept_replay_is_left_where_it_was_asked_for(here, workspace: Path, tmp
     assert "is there already" in refused.err
 
 
+def test_the_path_of_a_kept_replay_counts_as_the_workspace_however_it_is_named(here, workspace: Path) -> None:
+    here("call", "exec", '{"command": "python3 -c \'import os; print(os.getcwd())\'"}')
+    assert "1 calls: 1 same." in here("replay", "cli", "--keep", "../kept").err
+
+
 def test_a_replay_is_not_kept_in_what_it_is_a_copy_of(here, workspace: Path) -> None:
     here("call", "write", '{"path": "a.txt", "content": "one\\n"}', "--mode", "auto")
     for place in ("kept", "deep/kept", str(workspace / "kept")):

@@ -27,11 +27,11 @@ def brings(workspace: Path, environment: dict[str, str]) -> dict[str, object]:
 def test_trust_shows_what_a_project_would_start_and_what_it_would_be_told(run, brings) -> None:
     done = run("trust")
     first, server, file, last = done.out.splitlines()
-    assert first == "Servers from .mcp.json, started in a sandbox when a session needs them:"
-    assert server == f"  plain: runs {PYTHON} plain.py; with A_TOKEN; is told your THEIR_TOKEN"
-    told = "is in the workspace: whoever changes it, an agent too, changes what is started with that."
+    assert first == ".mcp.json starts these servers, in a sandbox, when a session needs them:"
+    assert server == f"  plain: runs {PYTHON} plain.py; with A_TOKEN; gets your THEIR_TOKEN"
+    told = "is in the workspace, so an agent that changes it changes the server."
     assert file == f"    plain.py {told}"
-    assert last.startswith("Trusted as it is now (SHA-256 ")
+    assert last.startswith("  (SHA-256 ")
 
 
 def test_a_file_that_cannot_be_read_is_not_trusted(run, workspace: Path) -> None:
@@ -55,7 +55,7 @@ def test_the_tools_of_a_trusted_project_are_listed_called_and_checked(run, bring
     wrong = run("call", "mcp__plain__nothing", "{}", "--mode", "full")
     assert (wrong.code, "UNKNOWN_TOOL" in wrong.err) == (1, True)
     misspelt = run("call", "mcp_plain_echo", "{}", "--mode", "full").err
-    assert "process, mcp__plain__echo" in misspelt
+    assert "Did you mean mcp__plain__echo?" in misspelt
     assert "Did you mean mcp__plain__echo?" in misspelt
     assert "✓ plain: 4 tools" in run("doctor").out
 
@@ -102,7 +102,7 @@ def test_config_says_which_servers_a_project_brings_and_whether_they_count(here,
     own.write_text("[mcp.servers.plain]\nwritable = true\n[mcp.servers.plane]\nwritable = true\n")
     listed = here("config", "--json").json["servers"]
     assert listed["plain"] == f"{words}; changes the workspace; from .mcp.json"
-    assert listed["plane"] == "adds to the one of .mcp.json; changes the workspace; there is none of that name here"
+    assert listed["plane"] == "adds to the one of .mcp.json; changes the workspace; no such command here"
     own.unlink()
     assert here("config", "--json").json["servers"] == {"plain": f"{words}; from .mcp.json"}
 

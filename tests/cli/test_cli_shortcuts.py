@@ -59,12 +59,18 @@ def test_text_that_begins_with_a_dash_goes_after_two_dashes(here, workspace: Pat
 
 
 MISTAKES = [
-    (["read"], "the following arguments are required: FILE. See: handrail read --help"),
+    (["read"], "the following arguments are required: FILE.\nnext: handrail help read"),
     (["read", "a.txt", "--limit", "0"], "read: limit must be 1 or more, got 0. Nothing was run."),
     (["read", "a.txt", "--limit", "many"], "read: limit must be an integer, got 'many'. Nothing was run."),
-    (["read", "a.txt", "--ofset", "3"], "unrecognized arguments: --ofset 3. Did you mean --offset? See: handrail read"),
+    (
+        ["read", "a.txt", "--ofset", "3"],
+        "unrecognized arguments: --ofset 3. Did you mean --offset?\nnext: handrail help read",
+    ),
     (["grep", ""], "grep: pattern must be at least 1 characters long, got ''. Nothing was run."),
-    (["exec", "make"], "put -- before the command, or its options are taken for ours: handrail exec -- make"),
+    (
+        ["exec", "make"],
+        "put -- before the command. Otherwise handrail takes its options. Nothing was run.",
+    ),
 ]
 
 
@@ -72,7 +78,7 @@ MISTAKES = [
 def test_a_mistake_is_exit_2_and_runs_nothing(here, state: Path, words: list[str], sentence: str) -> None:
     done = here(*words)
     assert (done.code, done.out) == (2, "")
-    assert done.err.startswith(f"handrail: {sentence}")
+    assert done.err.startswith(f"error: {sentence}")
     assert not state.exists()
 
 
@@ -102,13 +108,13 @@ def test_words_after_the_dashes_are_one_command_each_as_it_is(run) -> None:
 
 NOT_RUN = [
     (["exec", "--", "touch new"], "handrail approvals allow"),
-    (["exec", "--unattended", "--", "touch new"], "PERMISSION_DENIED"),
-    (["exec", "--", "cat .env"], "POLICY_DENIED"),
-    (["exec", "--mode", "full", "--timeout-ms", "100", "--", "sleep 5"], "TIMEOUT"),
+    (["exec", "--unattended", "--", "touch new"], "needs approval, which was denied"),
+    (["exec", "--", "cat .env"], "is denied by rule"),
+    (["exec", "--mode", "full", "--timeout-ms", "100", "--", "sleep 5"], "error: Stopped after"),
     (["exec", "--timeout-ms", "1", "--", "true"], "timeoutMs must be 100 or more"),
     (["exec", "--workspace", "/nowhere", "--", "true"], "/nowhere"),
-    (["exec", "--"], "there is no command"),
-    (["call", "exec", "{}", "--exit-code"], "INVALID_ARGUMENT"),
+    (["exec", "--"], "the command is missing"),
+    (["call", "exec", "{}", "--exit-code"], "error: exec: "),
     (["call", "exec", "nothing", "--exit-code"], "not JSON"),
 ]
 
@@ -122,7 +128,10 @@ def test_a_command_that_does_not_come_to_its_end_is_125(run, words: list[str], s
 
 def test_the_exit_code_of_other_tools_is_no_question(here) -> None:
     done = here("call", "read", '{"path": "a.txt"}', "--exit-code")
-    assert (done.code, done.err) == (2, "handrail: --exit-code is for exec only. Nothing was run.\n")
+    assert (done.code, done.err) == (
+        2,
+        "error: --exit-code works only with exec. Nothing was run.\nnext: handrail help call\n",
+    )
 
 
 @pytest.mark.parametrize("tool", COMMANDS)

@@ -58,7 +58,7 @@ def test_one_that_cannot_be_used_or_is_not_there_is_a_failure(here) -> None:
     assert here("skills", "show", "torn").code == 1
     done = here("skills", "show", "comit", "--workspace", ".")
     assert (done.code, done.out) == (1, "")
-    assert done.err == "handrail: there is no skill 'comit'. There are: commit, style, torn.\n"
+    assert done.err == "error: there is no skill 'comit'. Skills here: commit, style, torn.\nnext: handrail skills\n"
 
 
 def test_without_any_it_says_where_one_would_be(here, tmp_path: Path) -> None:

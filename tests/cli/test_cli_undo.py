@@ -58,7 +58,7 @@ def test_a_preview_changes_nothing(here, workspace: Path) -> None:
 def test_a_conflict_names_the_choice_and_it_works(here, workspace: Path) -> None:
     refused = here("undo", "1", "-q")
     assert (refused.code, refused.out) == (1, "")
-    assert refused.err.startswith("CONFLICT: Undo 1: a.txt was changed again by 3. Nothing was undone.")
+    assert refused.err.startswith("error: Undo 1: a.txt was changed again by 3. Nothing was undone.")
     assert "--with-later" in refused.err
     assert here("undo", "1", "--with-later", "-q").out.startswith("Took back 3 and 1: a.txt.\n")
     assert (workspace / "a.txt").read_text() == "one\n"
@@ -68,7 +68,7 @@ def test_lines_that_are_as_they_were_left_can_be_taken_back_alone(here, workspac
     with (workspace / "a.txt").open("a") as file:
         file.write("theirs\n" * 9)
     refused = here("undo", "-q")
-    assert refused.err.endswith("You can undo only the lines that are as they were left (--lines).\n")
+    assert refused.err.endswith("that are as they were left (--lines).\nnext: handrail log --changes\n")
     assert here("undo", "--lines").code == 0
     assert (workspace / "a.txt").read_text() == "two\n" + "theirs\n" * 9
 
@@ -79,7 +79,7 @@ def test_a_session_is_taken_back(here, workspace: Path) -> None:
     assert (workspace / "a.txt").read_text() == "one\n"
     other = here("undo", "--session", "other")
     assert (other.code, "Session other has changed nothing" in other.err) == (1, True)
-    assert other.err.endswith("`handrail log --changes` says which sessions have.\n")
+    assert other.err.endswith("says which sessions have.\nnext: handrail log --changes\n")
 
 
 def test_a_turn_is_taken_back(here, workspace: Path) -> None:
@@ -92,9 +92,9 @@ def test_diff_shows_a_change(here) -> None:
     assert here("diff").out.endswith("-two\n+three\n")
     missing = here("diff", "99", "-q")
     assert (missing.code, missing.out) == (1, "")
-    assert missing.err.startswith("NOT_FOUND: There is no change 99")
+    assert missing.err.startswith("error: There is no change 99")
     here("undo", "--session")
-    assert here("diff", "-q").err == "NO_CHANGE: No change is in effect in this workspace.\n"
+    assert here("diff", "-q").err == "error: No change is in effect in this workspace.\nnext: handrail log --changes\n"
 
 
 def test_json_has_everything(here) -> None:

@@ -7,10 +7,11 @@ import msgspec
 import pytest
 
 from handrail.api import Handrail
-from handrail.cli.format import list_undo_gaps, render_undo_gaps
+from handrail.cli.format import render_undo_gaps
 from handrail.protocol.changes import ChangeRecord
 from handrail.protocol.results import Artifacts, Meta, SandboxUsed, ToolResult
 from handrail.store.change_log import ChangeSetRecord
+from handrail.terminal.call_lines import list_undo_gaps
 
 SENT = "what was sent to example.org:443"
 TIME = datetime(2026, 7, 1, tzinfo=UTC)

@@ -13,6 +13,8 @@ from handrail.cli.parser import COMMANDS, Command, add_json_option, load_command
 from handrail.cli.usage import parse_arguments
 from handrail.protocol.version import VERSION
 
+DEFECT = "a defect of handrail stopped the command"
+
 CANARY = "the words of a file"
 SLOW = ("asyncio", "click", "dataclasses", "json", "logging", "pathlib", "shutil", "subprocess", "tempfile", "tomllib")
 
@@ -24,7 +26,13 @@ def imported(words: list[str], environment: dict[str, str], workspace: Path) -> 
     for code in ("pass", f"from handrail.cli.main import run; assert run({words!r}) == 0"):
         words_of_python = [sys.executable, "-c", ended.format(code)]
         done = subprocess.run(
-            words_of_python, cwd=workspace, env=environment, capture_output=True, text=True, check=True
+            words_of_python,
+            cwd=workspace,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=True,
         )
         loaded.append(set(done.stderr.splitlines()))
     return loaded[1] - loaded[0]
@@ -40,6 +48,14 @@ def test_a_read_imports_nothing_that_is_slow_to_start(environment: dict[str, str
     of_commands = tuple(f"handrail.{name}" for name in (*rooms, *later))
     styles = {"handrail.terminal", "handrail.terminal.style"}  # small, and every command may have colour
     assert not [name for name in modules - styles if name.startswith(of_commands)]
+
+
+def test_a_client_of_mcp_waits_neither_for_argparse_nor_for_openssl(
+    environment: dict[str, str], workspace: Path
+) -> None:
+    modules = imported(["mcp", "--mode", "plan"], environment, workspace)
+    assert "handrail.mcp.stdio.server" in modules
+    assert modules.isdisjoint((*SLOW, "argparse", "hashlib", "secrets", "handrail.api"))
 
 
 PLAIN = (
@@ -66,6 +82,16 @@ def test_plain_words_are_parsed_as_argparse_would(words: list[str]) -> None:
     parsed = parse_plain(load_command("call"), words)
     assert parsed is not None
     assert parsed == parse_arguments("call", words)
+
+
+@pytest.mark.parametrize("name", [name for name in COMMANDS if parse_plain(load_command(name), [])])
+def test_a_command_without_words_has_the_defaults_of_argparse(name: str) -> None:
+    assert parse_plain(load_command(name), []) == parse_arguments(name, [])
+
+
+@pytest.mark.parametrize("words", [["--session", "a"], ["--http", "127.0.0.1:0"], ["--config", "codex", "--http", "x"]])
+def test_options_with_a_type_or_in_a_group_are_left_to_argparse(words: list[str]) -> None:
+    assert parse_plain(load_command("mcp"), words) is None
 
 
 @pytest.mark.parametrize("words", NOT_PLAIN, ids=" ".join)
@@ -96,6 +122,8 @@ NEEDED = {
     "run": ["hello", "--model", "scripted:script.json"],
     "mcp": ["--config", "codex"],
     "replay": ("cli",),
+    "audit receipt": ["cli"],
+    "audit check-receipt": ["receipt.json"],
     "log export": ["cli"],
     "completion": ["bash"],
     "exec": ["--", "echo", "hello"],
@@ -118,9 +146,11 @@ HELLO = b'{"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protoc
 """What an editor says first to `acp`, which says nothing by itself."""
 GOES_ON = "processes forward"
 """Until somebody ends it: test_cli_forward.py."""
+NEEDS_A_TERMINAL = "chat"
+"""It has one in tests/chat."""
 
 
-@pytest.mark.parametrize("name", [name for name in COMMANDS if name != GOES_ON])
+@pytest.mark.parametrize("name", [name for name in COMMANDS if name not in {GOES_ON, NEEDS_A_TERMINAL}])
 def test_every_command_runs_as_a_process_of_its_own(name: str, run, workspace: Path, config) -> None:
     config('[tools]\nenable = ["question", "memory"]\n')
     (workspace / "a.txt").write_text("hello\n")
@@ -131,6 +161,8 @@ def test_every_command_runs_as_a_process_of_its_own(name: str, run, workspace: P
         (workspace / "script.json").write_text('[{"text": "Hello."}]')
     if name == "redo":
         run("undo")
+    if name == "audit check-receipt":
+        run("audit", "receipt", "cli", "--out", "receipt.json")
     if name == "skills show":
         (workspace / ".claude/skills/tidy").mkdir(parents=True)
         (workspace / ".claude/skills/tidy/SKILL.md").write_text("---\ndescription: Tidies up.\n---\n")
@@ -238,34 +270,34 @@ def test_the_help_of_a_command_names_those_that_begin_with_it(name: str, capsys)
 
 
 MISTAKES = [
-    (["aprovals"], "there is no command 'aprovals'. Did you mean approvals? See: handrail --help"),
-    (["help", "aprovals"], "there is no command 'aprovals'. Did you mean approvals? See: handrail --help"),
-    (["cal"], "there is no command 'cal'. Did you mean call? See: handrail --help"),
-    (["Doctor"], "there is no command 'Doctor'. Did you mean doctor? See: handrail --help"),
-    (["xyzzy"], "there is no command 'xyzzy'. See: handrail --help"),
-    (["--json", "tools"], "there is no option '--json'. See: handrail --help"),
-    (["tools", "--wrong"], "unrecognized arguments: --wrong. See: handrail tools --help"),
-    (["audit", "verfy"], "there is no command 'audit verfy'. Did you mean audit verify? See: handrail audit --help"),
-    (["processes", "kill", "p-7fq"], "there is no command 'processes kill'. See: handrail processes --help"),
-    (["log", "export"], "the following arguments are required: TASK. See: handrail log export --help"),
-    (["undo", "abc"], "argument N: must be a whole number from 1 on, got 'abc'. See: handrail undo --help"),
-    (["diff", "0"], "argument N: must be a whole number from 1 on, got '0'. See: handrail diff --help"),
+    (["aprovals"], "there is no command 'aprovals'. Did you mean approvals?\nnext: handrail help"),
+    (["help", "aprovals"], "there is no command 'aprovals'. Did you mean approvals?\nnext: handrail help"),
+    (["cal"], "there is no command 'cal'. Did you mean call?\nnext: handrail help"),
+    (["Doctor"], "there is no command 'Doctor'. Did you mean doctor?\nnext: handrail help"),
+    (["xyzzy"], "there is no command 'xyzzy'.\nnext: handrail help"),
+    (["--json", "tools"], "there is no option '--json'.\nnext: handrail help"),
+    (["tools", "--wrong"], "unrecognized arguments: --wrong.\nnext: handrail help tools"),
+    (["audit", "verfy"], "there is no command 'audit verfy'. Did you mean audit verify?\nnext: handrail help audit"),
+    (["processes", "kill", "p-7fq"], "there is no command 'processes kill'.\nnext: handrail help processes"),
+    (["log", "export"], "the following arguments are required: TASK.\nnext: handrail help log export"),
+    (["undo", "abc"], "argument N: must be a whole number from 1 on, got 'abc'.\nnext: handrail help undo"),
+    (["diff", "0"], "argument N: must be a whole number from 1 on, got '0'.\nnext: handrail help diff"),
     (
         ["log", "--after", "-1"],
-        "argument --after: must be a whole number from 0 on, got '-1'. See: handrail log --help",
+        "argument --after: must be a whole number from 0 on, got '-1'.\nnext: handrail help log",
     ),
     (
         ["log", "--limit", "x" * 90],
-        f"argument --limit: must be a whole number from 1 on, got '{'x' * 79}…'. See: handrail log --help",
+        f"argument --limit: must be a whole number from 1 on, got '{'x' * 79}…'.\nnext: handrail help log",
     ),
-    (["call" * 50], f"there is no command '{'call' * 19 + 'cal'}…'. See: handrail --help"),
+    (["call" * 50], f"there is no command '{'call' * 19 + 'cal'}…'.\nnext: handrail help"),
 ]
 
 
 @pytest.mark.parametrize(("words", "sentence"), MISTAKES)
 def test_a_mistake_is_exit_2_with_the_way_out(words: list[str], sentence: str, capsys) -> None:
     assert run_here(words) == 2
-    assert capsys.readouterr() == ("", f"handrail: {sentence}\n")
+    assert capsys.readouterr() == ("", f"error: {sentence}\n")
 
 
 def burst(_: SimpleNamespace) -> int:
@@ -284,12 +316,11 @@ def test_a_defect_is_one_line_and_a_report_without_any_data(
     assert run_here(["burst", *verbose]) == 4
     out, err = capsys.readouterr()
     [report] = (tmp_path / "state" / "crashes").iterdir()
-    *traceback, last = err.splitlines()
+    *traceback, last, step = err.splitlines()
     assert out == ""
-    assert re.fullmatch(
-        r"handrail: a defect stopped the command \(ValueError at test_cli_usage.py:\d+ burst\)\. .*", last
-    )
+    assert re.fullmatch(rf"error: {DEFECT} \(ValueError at test_cli_usage.py:\d+ burst\)\. .*", last)
     assert last.endswith(f"Report: {report}")
+    assert step == "next: handrail doctor"
     assert bool(traceback) is bool(verbose)
     assert report.read_text().startswith("ValueError\nmain.py:")
     assert CANARY not in err + report.read_text()
@@ -309,4 +340,4 @@ def test_a_defect_without_a_place_for_the_report_is_told_all_the_same(tmp_path: 
 @pytest.mark.parametrize("name", ["tools", "config"])
 def test_a_folder_that_is_not_there_is_nothing_to_look_at(name: str, capsys) -> None:
     assert run_here([name, "--workspace", "/nowhere"]) == 2
-    assert "the workspace /nowhere is no folder. Name one that is there." in capsys.readouterr().err
+    assert "the workspace /nowhere is not a folder. Nothing was done." in capsys.readouterr().err

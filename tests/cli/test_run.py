@@ -252,7 +252,7 @@ def test_what_is_over_is_not_begun_again(run, script: Script) -> None:
 def test_no_session_to_go_on_with_is_said(run, script: Script) -> None:
     for words in (("-c",), ("--resume", "nowhere"), ("--fork", "nowhere")):
         done = run("run", *words, "x", "--model", script(DONE))
-        assert (done.code, done.out, done.err.count("\n")) == (1, "", 1)
+        assert (done.code, done.out, done.err.count("\n")) == (1, "", 2)
 
 
 @pytest.mark.parametrize(
@@ -273,13 +273,13 @@ def test_no_session_to_go_on_with_is_said(run, script: Script) -> None:
 def test_wrong_usage_is_one_line_and_nothing_is_run(run, words: tuple[str, ...], state: Path) -> None:
     done = run("run", *words)
     assert (done.code, done.out) == (2, "")
-    assert done.err.startswith("handrail: ")
+    assert done.err.startswith("error: ")
     assert not state.exists()
 
 
 def test_without_a_model_it_says_how_to_choose_one_and_which_keys_are_set(run) -> None:
     bare = run("run", "x")
-    assert (bare.code, bare.err.count("\n")) == (2, 1)
+    assert (bare.code, bare.err.count("\n")) == (2, 2)
     assert "no provider's key is set" in bare.err
     keyed = run("run", "x", OPENAI_API_KEY="k-secret")
     assert "OPENAI_API_KEY is set" in keyed.err
@@ -290,7 +290,7 @@ def test_without_a_model_it_says_how_to_choose_one_and_which_keys_are_set(run) -
 def test_a_limit_ends_it_with_5(run, script: Script) -> None:
     done = run("run", "x", "--model", script(LOOK, LOOK, DONE), "--max-calls", "2")
     assert done.code == 5
-    assert "The session is kept: handrail run -c" in done.err
+    assert "The session is kept.\nnext: handrail run -c" in done.err
 
 
 def test_a_provider_that_fails_is_one_line_and_the_session_is_kept(run, script: Script) -> None:
@@ -298,7 +298,7 @@ def test_a_provider_that_fails_is_one_line_and_the_session_is_kept(run, script: 
     model = script(LOOK, failing, name="a.json")
     done = run("run", "x", "--model", model)
     assert done.code == 4
-    assert "✗ The provider is down. The session is kept: handrail run -c\n" in done.err
+    assert "error: The provider is down. The session is kept.\nnext: handrail run -c\n" in done.err
     as_json = run("run", "-c", "--json", "--model", model)
     assert json.loads(as_json.raw.splitlines()[-1])["kind"] == "error"
     assert run("run", "-c", "-q", "--model", script(LOOK, DONE, name="b.json")).out == "It is two now.\n"
@@ -332,7 +332,7 @@ def test_an_output_that_is_full_is_said_once_the_turn_is_done(
     with open("/dev/full", "wb") as full:
         done = subprocess.run(command, cwd=workspace, env=environment, stdout=full, stderr=subprocess.PIPE, check=False)
     assert done.returncode == 4
-    assert done.stderr == b"handrail: the output cannot be written: No space left on device\n"
+    assert done.stderr == b"error: the output cannot be written: No space left on device\nnext: handrail doctor\n"
     assert (workspace / "a.txt").read_text() == "two\n"
 
 
@@ -360,7 +360,7 @@ def test_the_second_signal_says_one_line_and_ends_the_process_whatever_hangs(env
     code = """
 import asyncio, os, signal
 from types import SimpleNamespace
-from handrail.cli.commands.run_view import Glyphs
+from handrail.terminal.call_lines import Glyphs
 from handrail.cli.commands.run import RunInterrupt
 from handrail.cli.commands.run_view import RunView
 
@@ -379,7 +379,7 @@ asyncio.run(hang())
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=60)
     assert (done.returncode, done.stderr) == (
         130,
-        "Stopping … once more leaves at once.\nhandrail: interrupted. The session is saved. Next: handrail run -c\n",
+        "Stopping … once more leaves at once.\nerror: interrupted. The session is kept.\nnext: handrail run -c\n",
     )
 
 

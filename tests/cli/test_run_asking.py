@@ -102,7 +102,7 @@ def test_an_interrupt_while_asking_leaves_it_waiting(start: Start, run) -> None:
     program.terminal.press(b"\x03")
     assert program.ends() == 130
     assert "Left waiting. Your files are untouched." in program.terminal.shown
-    assert "The session is kept: handrail run -c" in program.terminal.shown
+    assert "next: handrail run -c" in program.terminal.shown
     assert termios.tcgetattr(program.terminal.device) == program.terminal.modes
     assert len(run("approvals", "--json").json["waiting"]) == 1
 
@@ -164,7 +164,7 @@ def test_ctrl_c_stops_the_turn_and_says_how_to_go_on(start: Start) -> None:
     program.terminal.press(b"\x03")
     assert program.ends() == 130
     assert "Stopped · " in program.terminal.shown
-    assert "The session is kept: handrail run -c" in program.terminal.shown
+    assert "next: handrail run -c" in program.terminal.shown
 
 
 PRINTS = "for n in 1 2 3 4 5 6 7; do echo line $n; done; sleep 600.5"

@@ -52,13 +52,13 @@ def test_a_session_that_knows_its_model_needs_no_name(here, wire: OpenAIWire) ->
     assert here("run", "hello", "--model", wire.model, **wire.environment).code == 0
     wire.refuses(401, "no")
     done = here("run", "-c", "and?", "--model", wire.model, **wire.environment)
-    assert done.err.endswith("The session is kept: handrail run -c\n")
+    assert done.err.endswith("The session is kept.\nnext: handrail run -c\n")
 
 
 def test_after_an_unknown_model_another_one_is_to_be_named(here, wire: OpenAIWire) -> None:
     wire.refuses(404, "no")
     done = here("run", "hello", "--model", wire.model, **wire.environment)
-    assert done.err.endswith("The session is kept: handrail run -c --model PROVIDER:ANOTHER\n")
+    assert done.err.endswith("The session is kept.\nnext: handrail run -c --model PROVIDER:ANOTHER\n")
 
 
 def test_all_that_a_turn_changed_is_shown_by_the_command_that_it_names(here, script: Script) -> None:
@@ -68,7 +68,10 @@ def test_all_that_a_turn_changed_is_shown_by_the_command_that_it_names(here, scr
     assert [line for line in shown.splitlines() if line.startswith("+++")] == ["+++ b/a", "+++ b/b", "+++ b/c"]
     assert here("diff", "--turn", "--json").json["numbers"] == [1, 2, 3]
     here("undo", "--turn", "-q")
-    assert here("diff", "--turn", "-q").err == "NO_CHANGE: No change is in effect in this workspace.\n"
+    assert (
+        here("diff", "--turn", "-q").err
+        == "error: No change is in effect in this workspace.\nnext: handrail log --changes\n"
+    )
     assert here("diff", "1", "--turn").code == 2
 
 

@@ -1,13 +1,12 @@
 """handrail run with providers: over a real wire on the loopback, and what is said where one cannot answer."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from tests.wires.openai_wire import OpenAIWire
 
-KEPT = " The session is kept: handrail run -c --model "
+KEPT = "next: handrail run -c --model "
 
 
 @pytest.fixture
@@ -33,10 +32,11 @@ def test_a_refusal_is_one_clear_line_and_the_prompt_is_kept(here, wire: OpenAIWi
     wire.refuses(status, "no")
     done = here("run", "hello", "--model", wire.model, **wire.environment)
     assert (done.code, done.out) == (4, "")
-    last = done.err.splitlines()[-1]
-    assert last.startswith("✗ ")
-    assert words in last
-    assert KEPT in done.err.splitlines()[-1]
+    failed, step = done.err.splitlines()[-2:]
+    assert failed.startswith("error: ")
+    assert failed.endswith(" The session is kept.")
+    assert words in failed
+    assert step.startswith(KEPT)
     assert "Traceback" not in done.err
     assert wire.environment["OPENAI_API_KEY"] not in done.err
     wire.says("Hello yourself.")
@@ -44,13 +44,15 @@ def test_a_refusal_is_one_clear_line_and_the_prompt_is_kept(here, wire: OpenAIWi
     assert [one["content"] for one in wire.received[-1].body["messages"] if one["role"] == "user"] == ["hello"]
 
 
-def test_without_its_key_a_model_is_not_asked_and_the_prompt_is_kept(here) -> None:
+def test_without_its_key_a_model_leaves_no_session_behind(here) -> None:
     done = here("run", "hello", "--model", "anthropic:claude-x")
     assert (done.code, done.out) == (4, "")
-    assert "No key for anthropic. Set ANTHROPIC_API_KEY" in done.err.splitlines()[-1]
-    assert KEPT in done.err.splitlines()[-1]
-    as_json = here("run", "-c", "--json", "--model", "anthropic:claude-x")
-    assert (as_json.code, json.loads(as_json.raw.splitlines()[-1])["code"]) == (4, "UNAVAILABLE")
+    error, step = done.err.splitlines()
+    assert error.startswith("error: No key for anthropic. Set ANTHROPIC_API_KEY")
+    assert (error.endswith(" Nothing was run."), step) == (True, "next: export ANTHROPIC_API_KEY=KEY")
+    assert here("sessions", "--json").json["sessions"] == []
+    as_json = here("run", "hello", "--json", "--model", "anthropic:claude-x")
+    assert (as_json.code, as_json.raw) == (4, b"")
 
 
 def test_a_host_that_cannot_be_reached_is_said_at_once_in_one_line(here, wire: OpenAIWire) -> None:
@@ -58,15 +60,15 @@ def test_a_host_that_cannot_be_reached_is_said_at_once_in_one_line(here, wire: O
     wire.close()
     done = here("run", "hello", "--model", wire.model, **environment)
     assert (done.code, done.out) == (4, "")
-    assert "127.0.0.1" in done.err.splitlines()[-1]
-    assert [line[0] for line in done.err.splitlines() if line[0] in "·!✗"] == ["✗"]
+    assert "127.0.0.1" in done.err.splitlines()[-2]
+    assert [line for line in done.err.splitlines() if line[0] in "·!✗"] == []
     assert KEPT in done.err.splitlines()[-1]
 
 
 def test_what_a_provider_says_without_an_end_gets_one(here, wire: OpenAIWire) -> None:
     wire.refuses(400, "no such thing")
     done = here("run", "hello", "--model", wire.model, **wire.environment)
-    assert f"no such thing.{KEPT}" in done.err
+    assert f"no such thing. The session is kept.\n{KEPT}" in done.err
 
 
 def test_a_notice_says_that_it_is_tried_again(here, wire: OpenAIWire) -> None:

@@ -6,10 +6,10 @@ from datetime import UTC, datetime
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.cli.commands.run_view import Glyphs, SpoofGuard, render_call_line, render_display
 from handrail.protocol.changes import Change, ChangeSet
 from handrail.protocol.events import Display
 from handrail.protocol.results import Artifacts, Meta, ToolResult
+from handrail.terminal.call_lines import Glyphs, SpoofGuard, render_call_line, render_display
 
 OURS = re.compile(r"[^\S\n]*[✓●!✗⊘·»?]")
 

@@ -1,6 +1,7 @@
 """The diff of a result is a patch: the real program makes the new text of the old one with it."""
 
 import random
+import re
 import subprocess
 import time
 from collections.abc import Callable
@@ -249,3 +250,18 @@ def test_a_long_diff_is_cut_between_lines_and_says_so() -> None:
     assert last.startswith("+line ")
     assert note.startswith("… ")
     assert note.endswith(" more characters")
+
+
+@pytest.mark.parametrize("gap", ["", "same\n" * 9])
+@pytest.mark.parametrize("twice", [False, True])
+def test_the_diff_of_very_many_replacements_stops_when_it_is_full_and_counts_all(gap: str, twice: bool) -> None:
+    line = "old and old\n" if twice else "old\n"
+    before = "".join(f"{number} {line}{gap}" for number in range(20_000))
+    places = [match.start() for match in re.finditer("old", before)]
+    diff = build_edit_diff(before, [Replacement(at, at + 3, "new") for at in places], "a")
+    assert (diff.added, diff.removed, diff.truncated) == (20_000, 20_000, True)
+    assert diff.text.endswith("\n… more changes follow\n")
+    shown = [line for line in diff.text.splitlines()[:-1] if not line.startswith("@@")]
+    assert len(shown) > 1_000
+    new = [line[1:] for line in shown if line.startswith("+") and not line.startswith("+++")]
+    assert new == [f"{number} {line.strip()}".replace("old", "new") for number in range(len(new))]

@@ -29,7 +29,8 @@ class Watched(str):
 
     def find(self, sub: str, start: SupportsIndex | None = 0, end: SupportsIndex | None = None, /) -> int:
         at = super().find(sub, start, end)
-        self.searched += (len(self) if at < 0 else at) - int(start or 0)
+        stop = len(self) if end is None else int(end)
+        self.searched += (stop if at < 0 else at) - int(start or 0)
         return at
 
     def rfind(self, sub: str, start: SupportsIndex | None = 0, end: SupportsIndex | None = None, /) -> int:

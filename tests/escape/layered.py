@@ -9,7 +9,7 @@ from tests.escape.corpus.exhausting import FILE_MEGABYTES, MEGABYTES, PROCESSES
 from tests.escape.ways import Answer
 
 from handrail.process.run import run_launch
-from handrail.sandbox.overlay.overlay import Overlay, require_programs, wrap_in_overlay
+from handrail.sandbox.overlay.overlay import Overlay, wrap_in_overlay
 from handrail.sandbox.profile import MEGABYTE, ResourceLimits, SandboxHost, SandboxProfile
 from handrail.sandbox.sandbox import CommandSandbox
 from handrail.workspace.roots import Root
@@ -96,7 +96,7 @@ class ByUnconfinedLayer:
         try:
             start = ("/bin/bash", "-c", f"cd {root}/{cwd} && {command}")
             done = subprocess.run(
-                wrap_in_overlay(start, layer, require_programs()),
+                wrap_in_overlay(start, layer),
                 env=_CLEAN,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,

@@ -6,7 +6,7 @@ from typing import Any
 
 from bundles import read_bundle, unpack
 
-from handrail.dialects import ADAPTERS
+from handrail.dialects.adapters import ADAPTERS
 from handrail.protocol.events import Event
 from handrail.protocol.wire import encode
 from handrail.state import open_journal

@@ -6,7 +6,7 @@ import pytest
 from bundles import read_bundle
 from renderings import NAMES, RECORDED, RENDERED, events_of, rendered
 
-from handrail.dialects import ADAPTERS
+from handrail.dialects.adapters import ADAPTERS
 
 
 @pytest.mark.parametrize("name", NAMES)

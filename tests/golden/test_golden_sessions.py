@@ -15,7 +15,7 @@ from server_sessions import OPEN, Tracker
 from sessions import SETTINGS, TOOLS
 
 from handrail import Agent, AsyncHandrail, Done, Handrail
-from handrail.dialects import ADAPTERS
+from handrail.dialects.adapters import ADAPTERS
 from handrail.mcp.calls import ClientCalls
 from handrail.models.scripted import ScriptedModel, ScriptedReply
 from handrail.protocol.events import KINDS, PermissionEvent, ToolEvent, decode_event, get_event_kind

@@ -18,7 +18,7 @@ from stdio_bridge import StdioBridge
 from token_proxy import TokenProxy
 
 _SERVER = str(Path(__file__).parent / "suite_server.py")
-_PAGE = Path(__file__).parent.parent.parent / "docs" / "mcp-conformance.md"
+_PAGE = Path(__file__).parent.parent.parent / "docs" / "reference" / "mcp-conformance.md"
 _LISTED = re.compile(r"^\s+- (\S+)", re.MULTILINE)
 _EVERY_DAY = {("next", "2026-07-28"), ("published", "2025-11-25")}
 """Over HTTP; over stdio it is the newer suite in both of these versions. The others are in a deep run."""
@@ -127,4 +127,4 @@ def test_the_page_about_it_has_every_scenario_and_every_reason() -> None:
     for name in APPLIES:
         assert f"`{name}`" in text
     for name, why in {**NOT_OURS, **BUT, **OVER_HTTP_ONLY}.items():
-        assert f"| `{name}` | {why} |" in text, name
+        assert any(f"`{name}`" in part.partition(" |")[0] for part in text.split(f"| {why} |")[1:]), name

@@ -159,8 +159,8 @@ def test_folders_of_the_client_are_asked_for_before_its_first_call_and_when_they
     [
         (["--http", "0.0.0.0:7421"], "", "is not a loopback address"),
         (["--http", "7421"], "", "is no HOST:PORT"),
-        (["--http", ":0"], "short", "HANDRAIL_TOKEN is no token"),
-        (["--http", ":0"], "with a space in the middle", "HANDRAIL_TOKEN is no token"),
+        (["--http", ":0"], "short", "HANDRAIL_TOKEN needs at least 16 visible"),
+        (["--http", ":0"], "with a space in the middle", "HANDRAIL_TOKEN needs at least 16 visible"),
     ],
 )
 def test_what_would_be_unsafe_is_refused_before_anything_listens(
@@ -193,8 +193,8 @@ def test_without_the_extra_it_is_said_what_to_install(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "token", "said"),
     [
-        (["--workspace", "/nowhere"], TOKEN, "the workspace /nowhere is no folder. Nothing was started."),
-        (["--workspace", "."], "short", "HANDRAIL_TOKEN is no token: at least 16 visible ASCII characters"),
+        (["--workspace", "/nowhere"], TOKEN, "the workspace /nowhere is not a folder. Nothing was started."),
+        (["--workspace", "."], "short", "HANDRAIL_TOKEN needs at least 16 visible ASCII characters"),
     ],
 )
 def test_what_could_never_be_served_is_said_at_the_start(

@@ -63,7 +63,7 @@ def test_a_page_says_in_its_text_that_it_is_not_all(rail: Any, tmp_path: Path) -
     session: Handrail = rail()
     session.call("write", {"path": "a.txt", "content": PAGED})
     some = build_call_result(session.call("read", {"path": "a.txt", "offset": 3, "limit": 2}))
-    assert some["content"][0]["text"] == "3\n4\n[Read lines 3–4 of 10 of a.txt. Go on with offset 5.]\n"
+    assert some["content"][0]["text"] == "3\n4\n[Read lines 3–4 of 10 of a.txt. Continue with offset 5.]\n"
     assert some["structuredContent"].content == "3\n4\n"
     whole = build_call_result(session.call("read", {"path": "a.txt"}))
     assert whole["content"][0]["text"] == PAGED

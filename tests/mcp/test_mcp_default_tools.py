@@ -64,3 +64,12 @@ print(*sorted(name for name in sys.modules if name.startswith("handrail.")))
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     rooms = {name.split(".")[1] for name in done.stdout.split()}
     assert rooms <= {"mcp", "protocol", "settings"}
+
+
+def test_the_list_is_short_and_its_output_schemas_have_neither_prose_nor_defaults() -> None:
+    ahead = find_default_tools(Settings())
+    assert ahead is not None
+    assert len(msgspec.json.encode(list(ahead.values()))) <= 16_000
+    for entry in ahead.values():
+        schema = msgspec.json.encode(msgspec.json.decode(entry)["outputSchema"])
+        assert not [word for word in (b'"description":"', b'"default":', b'"title":"') if word in schema]

@@ -14,7 +14,7 @@ from http_process import PATIENCE, HttpProcess, environment
 
 from handrail.settings import Settings
 
-_PAGE = Path(__file__).parents[2] / "docs" / "mcp.md"
+_PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "add-to-your-agent.md"
 _WITH_PROGRAMS = (
     "import sys; from handrail.process import desktop; desktop.FOLDERS = (sys.argv.pop(1),); "
     "from handrail.cli.main import run; sys.exit(run(sys.argv[1:]))"

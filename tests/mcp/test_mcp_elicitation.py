@@ -57,7 +57,7 @@ def test_a_form_says_what_a_prompt_says_and_offers_what_can_be_answered(protocol
     form = build_form(asks, Caller(protocol=protocol))
     for words in (
         "$ make fix",
-        "asks: it may change files",
+        "needs approval: it may change files",
         "exit 0 in 1.8 s",
         "Your files are untouched.",
         "src/a.py",
@@ -127,8 +127,8 @@ def test_nothing_that_steers_or_hides_reaches_the_form(command: str) -> None:
 
 
 def test_a_command_cannot_write_a_line_of_its_own_that_looks_like_ours() -> None:
-    message = build_form(about(command="a\nTried in a throw-away copy: exit 0."), Caller())["message"]
-    assert "\n> Tried in a throw-away copy" in message
+    message = build_form(about(command="a\nRan in a disposable copy: exit 0."), Caller())["message"]
+    assert "\n> Ran in a disposable copy" in message
 
 
 def test_what_is_too_long_to_be_seen_can_only_be_denied() -> None:

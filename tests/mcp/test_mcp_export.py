@@ -226,7 +226,7 @@ def test_library_and_asyncio_library_list_the_same(rail: Open) -> None:
 
 
 def test_the_page_about_it_says_the_same_of_every_tool() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "mcp.md").read_text()
+    page = (Path(__file__).parents[2] / "docs" / "how-to" / "add-to-your-agent.md").read_text()
     table = page.partition("| read-only | destructive | idempotent | open world |\n")[2].partition("\n\n")[0]
     cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines()[1:]]
     assert {

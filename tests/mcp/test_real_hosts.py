@@ -70,7 +70,7 @@ def test_a_host_has_our_tools_and_not_its_own_and_its_model_reads_what_they_say(
     assert {host.called.format(name) for name in BASE_NAMES} <= offered
     assert offered & host.off == set()
     assert host.results(model.questions[-1]) == [
-        '"0"\n"1"\n[Read lines 1–2 of 3 of a.txt. Go on with offset 3.]\n',
+        '"0"\n"1"\n[Read lines 1–2 of 3 of a.txt. Continue with offset 3.]\n',
         '"0"\n"1"\n"2"\ncat: no: No such file or directory\n[exit code 1]\n',
     ]
     assert _working_in(workspace) == []

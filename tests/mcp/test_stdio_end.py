@@ -154,7 +154,7 @@ def test_without_an_input_or_an_output_there_is_nothing_to_serve(tmp_path: Path)
         with subprocess.Popen(words, env=environment(tmp_path), cwd=tmp_path, stderr=PIPE) as process:
             _, said = process.communicate(timeout=PATIENCE)
         assert process.returncode == 2
-        assert b"one of them is closed" in said
+        assert b"stdin or stdout is closed" in said
 
 
 def test_a_person_who_starts_it_by_hand_is_told_what_it_is(tmp_path: Path) -> None:

@@ -176,7 +176,7 @@ def test_a_call_that_was_allowed_still_asks_for_what_nobody_spoke_of(made: Chang
 def test_where_nobody_is_to_ask_the_answer_is_no() -> None:
     decision = judged(change(".git/config"), unattended=True)
     assert (decision.decision, decision.code) == ("deny", "PERMISSION_DENIED")
-    assert decision.reason.endswith(", and nobody is here to ask")
+    assert decision.reason.endswith(", and no person is here to ask")
 
 
 CONFIG = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n"
@@ -216,7 +216,7 @@ def test_what_changes_a_read_only_file_asks_also_where_the_call_was_allowed_but_
 def test_a_lock_that_is_left_in_a_repository_asks_and_one_that_is_removed_does_not() -> None:
     found = judged(change(".git/index.lock", "created"))
     assert (found.decision, found.rule) == ("confirm", "fs.lock")
-    assert found.reason == "a lock that stays there blocks git until somebody deletes it: .git/index.lock"
+    assert found.reason == "a lock that stays there blocks git until it is deleted: .git/index.lock"
     assert judged(change(".git/index.lock", "deleted")).decision == "allow"
     assert judged(change("poetry.lock", "created")).decision == "allow"
     assert judged(change(".git/index.lock", "created"), mode="full").decision == "allow"

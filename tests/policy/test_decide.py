@@ -166,7 +166,7 @@ def test_nobody_to_ask_means_no(mode: str) -> None:
         assert alone == attended
     else:
         assert (alone.decision, alone.code, alone.rule) == ("deny", "PERMISSION_DENIED", attended.rule)
-        assert "nobody is here to ask" in alone.reason
+        assert "no person is here to ask" in alone.reason
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -314,3 +314,11 @@ def test_a_path_does_not_speak_for_permissions_that_are_not_about_files() -> Non
     facts = Facts(paths=(PathFact(path="a", access="read", kind="file", real="a"),))
     assert decide(spec, None, facts, PolicyConfig("plan")).decision == "deny"
     assert decide(spec, None, facts, PolicyConfig("ask")).decision == "confirm"
+
+
+def test_an_equal_call_has_the_same_decision_and_another_rule_decides_anew() -> None:
+    assert decision("ask", path("write")) is decision("ask", path("write"))
+    verdicts = [decision(mode, path("write"), spec=tool("fs.write")).decision for mode in MODES]
+    assert verdicts == ["deny", "confirm", "allow", "allow"]
+    one, other = decision("ask", path("read")), decision("ask", path("read", ".env"))
+    assert (one.decision, other.decision) == ("allow", "deny")

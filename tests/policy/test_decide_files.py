@@ -329,7 +329,7 @@ def test_the_restricted_profile_makes_very_many_files_a_no() -> None:
     facts = [path(f".minds/{n}", "delete") for n in range(21)]
     found = decided(*facts, restriction=RESTRICTED)
     assert (found.decision, found.rule, found.code) == ("deny", "fs.bulk", "PERMISSION_DENIED")
-    assert found.reason.endswith("and the restricted profile asks nobody")
+    assert found.reason.endswith("and the restricted profile never asks")
 
 
 def test_a_write_to_a_read_only_file_asks_in_every_mode_but_full() -> None:

@@ -6,7 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.policy.credential_names import CREDENTIAL_PLACES
+from handrail.policy.credential_names import (
+    CREDENTIAL_ENDINGS,
+    CREDENTIAL_FILES,
+    CREDENTIAL_FOLDERS,
+    CREDENTIAL_PLACES,
+    VARIANTS,
+)
 from handrail.policy.names import (
     can_hold_credentials,
     find_protection,
@@ -266,3 +272,11 @@ def test_what_steers_a_repository_is_told_from_its_everyday_work() -> None:
 )
 def test_a_folder_that_tools_keep_credentials_in(folder: str, holds: bool) -> None:
     assert can_hold_credentials(folder) is holds
+
+
+@pytest.mark.parametrize("ending", ["py", "PY", "go", "html", "scss", "svg", "ts", "js", "md", "c", "h"])
+def test_no_name_with_an_ordinary_ending_is_a_credential_by_either_question(ending: str) -> None:
+    for name in ("", "a", "env~1", *CREDENTIAL_FILES, *CREDENTIAL_FOLDERS, *CREDENTIAL_ENDINGS, *VARIANTS):
+        for stem in (f"{name}.", name, f"x{name}.", f"{name}:x.", f"{name}. ."):
+            last = f"{stem}{ending}"
+            assert is_credential(f"x/{last}") == (find_protection(last) == "credential"), last

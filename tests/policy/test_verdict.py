@@ -115,10 +115,10 @@ def test_the_strictest_decides_and_among_equals_the_first_that_is_firm(parts: li
          "Rule fs.bulk forbids what it changed: it deletes much. It was dropped. Do not try another way; say what you "
          "need it for."),
         (Decision(decision="confirm", rule="fs.bulk", reason="it deletes much"), "PERMISSION_DENIED",
-         "What it changed needs a person's yes: it deletes much. It was dropped. Do not repeat this call."),
+         "What it changed needs approval: it deletes much. It was dropped. Do not repeat this call."),
         (Decision(decision="deny", rule="fs.bulk", reason="it deletes much", code="PERMISSION_DENIED"),
          "PERMISSION_DENIED",
-         "What it changed needs a person's yes: it deletes much. It was dropped. Do not repeat this call."),
+         "What it changed needs approval: it deletes much. It was dropped. Do not repeat this call."),
     ],
 )  # fmt: skip
 def test_a_refused_change_says_why_and_what_became_of_it(decision: Decision, code: str, message: str) -> None:

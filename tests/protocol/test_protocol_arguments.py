@@ -151,7 +151,7 @@ def test_right_arguments_become_typed_ones() -> None:
         (MADE_UP, {"word": "AB"}, "word must be text that matches '^[a-z]+$', got 'AB'"),
         (MADE_UP, {"either": []}, "either must be an integer or a string or null, got []"),
         (spec(Span), {"first": 2, "last": 1}, "first must not be behind last"),
-        (spec(Arguments), {"x": 1}, "x is not an argument; there are none"),
+        (spec(Arguments), {"x": 1}, "x is not an argument; it takes no arguments"),
     ],
 )  # fmt: skip
 def test_a_refusal_says_what_is_wrong_and_what_to_pass(of: ToolSpec, arguments: object, message: str) -> None:

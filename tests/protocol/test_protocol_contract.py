@@ -1,4 +1,4 @@
-"""docs/protocol.md and the recorded samples are what a fresh run gives."""
+"""docs/reference/protocol.md and the recorded samples are what a fresh run gives."""
 
 import os
 import re
@@ -19,7 +19,7 @@ can_play = pytest.mark.skipif(
     find_bubblewrap(os.environ) is None or shutil.which("curl") is None,
     reason="a command of the run reaches for a host: that needs bubblewrap and curl",
 )
-PAGE = (ROOT / "docs" / "protocol.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "reference" / "protocol.md").read_text(encoding="utf-8")
 
 
 def run(root: Path, option: str, *, umask: int = 0o022, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -50,7 +50,7 @@ def test_a_fresh_run_gives_what_is_stored(umask: int, environment: dict[str, str
 def test_what_is_out_of_date_is_named_with_the_difference_and_written_anew(tmp_path: Path) -> None:
     for folder in ("scripts", "src", "docs"):
         shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
-    page = tmp_path / "docs" / "protocol.md"
+    page = tmp_path / "docs" / "reference" / "protocol.md"
     page.write_text(PAGE.replace("# The handrail protocol", "# A protocol"), encoding="utf-8")
     samples = tmp_path / "src" / "handrail" / "protocol" / "samples.json"
     recorded = samples.read_text(encoding="utf-8")
@@ -58,7 +58,7 @@ def test_what_is_out_of_date_is_named_with_the_difference_and_written_anew(tmp_p
 
     stale = run(tmp_path, "--check")
     assert stale.returncode == 1
-    assert "docs/protocol.md is out of date; scripts/protocol --write brings it up to date." in stale.stderr
+    assert "docs/reference/protocol.md is out of date; scripts/protocol --write brings it up to date." in stale.stderr
     assert "-# A protocol\n+# The handrail protocol" in stale.stderr
     assert "samples.json is out of date" in stale.stderr
 
@@ -74,9 +74,10 @@ def test_the_page_describes_every_wire_type_and_says_where_its_sample_is_from(na
     assert section.count("*Sample, from a run*\n\n```json\n{") == 1
 
 
-def test_the_page_has_every_error_code_with_its_meaning() -> None:
+def test_the_reference_has_every_error_code_with_its_meaning() -> None:
+    codes = (ROOT / "docs" / "reference" / "codes.md").read_text(encoding="utf-8")
     for code in CODES:
-        assert f"| `{code}` | {MEANING[code]} |" in PAGE
+        assert f"| `{code}` | {MEANING[code]} |" in codes
 
 
 def test_every_link_of_the_page_leads_to_a_heading() -> None:

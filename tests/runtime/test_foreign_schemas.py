@@ -164,7 +164,7 @@ UNFIT = [
     (None, "its inputSchema is null, not an object"),
     ({"type": "string"}, "its inputSchema is of type 'string', not an object"),
     ({"properties": []}, "its inputSchema has properties that are no object"),
-    ({"properties": {"a b": {}}}, "it has an argument 'a b', and no model can be told of one that is called so"),
+    ({"properties": {"a b": {}}}, "it has an argument 'a b', a name that models cannot use"),
     ({"properties": {"a" * 65: {}}}, "it has an argument"),
     ({"properties": {"a": {"$ref": "https://example.org/a"}}}, "refers to 'https://example.org/a', which is elsewhere"),
     ({"properties": {"a": {"$ref": "#/$defs/b"}}}, "refers to '#/$defs/b', which is not there"),

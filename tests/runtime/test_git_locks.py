@@ -1,4 +1,4 @@
-"""A lock that a call would leave in a repository: it blocks git until somebody deletes it, so it asks."""
+"""A lock that a call would leave in a repository: it blocks git until it is deleted, so it asks."""
 
 import subprocess
 from collections.abc import Callable

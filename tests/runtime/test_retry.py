@@ -20,8 +20,9 @@ from handrail.changes.overlay import commit
 from handrail.protocol.events import ToolCallPermissionRequired
 from handrail.protocol.results import ToolResult
 from handrail.runtime import permission_request
+from handrail.runtime.results import redact_arguments
 from handrail.settings import Settings
-from handrail.store.audit import decode_record, redact_arguments
+from handrail.store.audit import decode_record
 
 Make = Callable[..., Handrail]
 

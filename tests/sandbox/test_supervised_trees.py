@@ -14,7 +14,7 @@ from supervising import ENDED_WITHIN, a_host, confined, ends, processes_with, ru
 
 from handrail.kernel.landlock import read_abi_version
 from handrail.sandbox.landlock import launch_supervised
-from handrail.sandbox.supervisor.private_folder import remove_abandoned
+from handrail.sandbox.supervisor.program import remove_abandoned
 
 VICTIM = Path(__file__).with_name("supervised_victim.py")
 TIERS = [pytest.param(1, marks=pytest.mark.skipif(not read_abi_version(), reason="no Landlock")), 0]

@@ -120,7 +120,7 @@ def test_a_managed_file_that_cannot_be_used_stops_everything(place: Place, spoil
     with pytest.raises(SettingsError, match=r"\AThe managed file .*managed\.toml cannot be used") as caught:
         place.load(flags={"mode": "plan"})
     assert caught.value.problems[0].startswith(problem)
-    assert str(caught.value).endswith("Nothing was run. Whoever manages this machine has to correct the file.")
+    assert str(caught.value).endswith("Nothing was run. The administrator of this machine has to correct the file.")
 
 
 @pytest.mark.parametrize(("spoil", "problem"), BROKEN)

@@ -33,6 +33,7 @@ def test_every_setting_can_be_set_in_the_user_file(tmp_path: Path) -> None:
     text = """
     mode = "auto"
     model = "anthropic:a"
+    dialect = "codex"
     preview = "never"
     profile = "restricted"
     read.images = false
@@ -47,6 +48,7 @@ def test_every_setting_can_be_set_in_the_user_file(tmp_path: Path) -> None:
     durability = "power"
     [events]
     jsonl = ".tasklogs"
+    dialect = "devminds"
     [paths]
     read_only = ["/usr/share/dict", "~"]
     writable = ["~/scratch"]
@@ -106,6 +108,7 @@ def test_every_setting_can_be_set_in_the_user_file(tmp_path: Path) -> None:
     assert loaded.settings.flatten() == {
         "mode": "auto",
         "model": "anthropic:a",
+        "dialect": "codex",
         "preview": "never",
         "ask.empty_preview": "ask",
         "ask.expire": "12 h",
@@ -124,6 +127,7 @@ def test_every_setting_can_be_set_in_the_user_file(tmp_path: Path) -> None:
         "journal.durability": "power",
         "store.keep": "90d",
         "events.jsonl": ".tasklogs",
+        "events.dialect": "devminds",
         "paths.read_only": ("/usr/share/dict", str(tmp_path)),
         "paths.writable": (f"{tmp_path}/scratch",),
         "paths.outside": "ask",

@@ -26,6 +26,7 @@ def test_the_defaults_are_the_documented_ones() -> None:
     assert Settings().flatten() == {
         "mode": "ask",
         "model": None,
+        "dialect": None,
         "preview": "when-asked",
         "ask.empty_preview": "keep",
         "ask.expire": "7d",
@@ -44,6 +45,7 @@ def test_the_defaults_are_the_documented_ones() -> None:
         "journal.durability": "crash",
         "store.keep": "365d",
         "events.jsonl": None,
+        "events.dialect": None,
         "paths.read_only": (),
         "paths.writable": (),
         "paths.outside": "deny",

@@ -196,5 +196,5 @@ def test_a_misspelt_tool_of_a_rule_is_an_error(tmp_path: Path, tool: str, near: 
 
 def test_a_rule_about_a_tool_like_none_is_told_which_there_are(tmp_path: Path) -> None:
     loaded = load_text(tmp_path, '[[rule]]\nid = "a"\ndeny = "x"\ntool = "frobnicate"')
-    with pytest.raises(SettingsError, match="none of this name, but \\*, deploy, edit, exec, process, read, write"):
+    with pytest.raises(SettingsError, match="the tools are \\*, deploy, edit, exec, process, read, write"):
         check_tools(loaded, KNOWN)

@@ -125,7 +125,7 @@ def test_all_problems_of_a_file_are_reported_at_once_with_the_next_step(tmp_path
         "  line 1: mode is 'yolo'; allowed: plan, ask, auto or full\n"
         "  line 4: results.characters is 10; allowed: a whole number from 1000 to 100000000\n"
         "  line 6: tools.enabel is not a setting; did you mean tools.enable?\n"
-        "Nothing was run. Correct the file, or name another one in HANDRAIL_CONFIG, then try again."
+        "Nothing was run. Correct the file, or set HANDRAIL_CONFIG to another one."
     )
 
 

@@ -185,7 +185,7 @@ SPOILT = [
     (os.mkdir, "it is not what handrail wrote"),
     (os.mkfifo, "it is not what handrail wrote"),
     (linked, "Too many levels of symbolic links"),
-    (open_to_others, "somebody else could have written it"),
+    (open_to_others, "another user could have written it"),
 ]
 
 
@@ -196,7 +196,8 @@ def test_a_spoilt_record_is_an_error_and_nothing_is_trusted(
     load_in(workspace, LOOSE)
     state.make()
     spoil(build_trust_path(state.path))
-    words = f"The record of trust {state.path}/trust.json cannot be used: {reason}. Look at it, then remove it."
+    words = f"The record of trust {state.path}/trust.json cannot be used: {reason}."
+    words += " Look at it, then remove it. Next: handrail doctor"
     with pytest.raises(StoreError) as caught:
         state.give_trust("/a", "1")
     assert str(caught.value) == words
@@ -209,7 +210,7 @@ def test_a_spoilt_record_is_an_error_and_nothing_is_trusted(
 def test_a_record_of_another_user_does_not_count(state: StoredState) -> None:
     state.give_trust("/a", "1")
     os.chown(build_trust_path(state.path), 12345, -1)
-    with pytest.raises(StoreError, match="somebody else could have written it"):
+    with pytest.raises(StoreError, match="another user could have written it"):
         read_trust(state.path)
 
 

@@ -30,6 +30,7 @@ def some_of(*values: str) -> st.SearchStrategy[Any]:
 VALUES: dict[str, st.SearchStrategy[Any]] = {
     "mode": one_of(*MODES),
     "model": one_of("anthropic:a", "openai:b"),
+    "dialect": one_of("codex", "opencode"),
     "preview": one_of("when-asked", "never"),
     "ask.empty_preview": one_of("keep", "ask"),
     "ask.expire": one_of("12 h", "7d", "1 d"),
@@ -48,6 +49,7 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
     "journal.durability": one_of("crash", "power"),
     "store.keep": one_of("30d", "365d"),
     "events.jsonl": one_of(".tasklogs", "logs"),
+    "events.dialect": one_of("deepchat", "devminds"),
     "paths.read_only": some_of("/a", "/b", "~/c"),
     "paths.writable": some_of("/a", "/b", "~/c"),
     "paths.outside": one_of("deny", "ask"),
@@ -134,6 +136,7 @@ def differs(one: object, other: object) -> bool:
 LOOSER: dict[str, Callable[[Any, Any], bool]] = {
     "mode": later_in(*MODES),
     "model": differs,
+    "dialect": differs,
     "preview": later_in("never", "when-asked"),
     "ask.empty_preview": later_in("ask", "keep"),
     "ask.expire": differs,
@@ -152,6 +155,7 @@ LOOSER: dict[str, Callable[[Any, Any], bool]] = {
     "journal.durability": later_in("power", "crash"),
     "store.keep": differs,
     "events.jsonl": differs,
+    "events.dialect": differs,
     "paths.read_only": has_more,
     "paths.writable": has_more,
     "paths.outside": later_in("deny", "ask"),

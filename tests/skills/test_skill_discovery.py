@@ -128,10 +128,10 @@ def test_a_broken_one_is_listed_with_the_reason(
     [
         ("y", "y", "its folder is called 'x'"),
         ("", "x", None),
-        ("Tidy Commits", "x", "the name 'Tidy Commits' is none"),
-        ("a--b", "x", "is none"),
-        ("a" * 65, "x", "is none"),
-        ("../../etc", "x", "is none"),
+        ("Tidy Commits", "x", "the name 'Tidy Commits' is invalid"),
+        ("a--b", "x", "is invalid"),
+        ("a" * 65, "x", "is invalid"),
+        ("../../etc", "x", "is invalid"),
     ],
 )
 def test_names_are_checked(find: Find, put: Put, workspace: Path, given: str, name: str, warning: str | None) -> None:

@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 
 from handrail import Handrail, StoreError, ToolCall
 from handrail.protocol.records import AuditRecord
+from handrail.runtime.results import redact_arguments
 from handrail.state import StoredState
-from handrail.store.audit import AuditChain, Verification, decode_record, redact_arguments, seal_record
+from handrail.store.audit import AuditChain, Verification, decode_record, seal_record
 
 Make = Callable[..., Handrail]
 

@@ -11,6 +11,7 @@ import pytest
 from handrail.protocol.decisions import Decision, Facts
 from handrail.protocol.errors import StoreError
 from handrail.protocol.events import BrokenEvent, Event, Notice, Text, ToolCallStart
+from handrail.protocol.wire import encode
 from handrail.store.database import Database
 from handrail.store.journal import CallContext, DuplicateCallError, SessionJournal
 
@@ -61,6 +62,17 @@ def test_an_event_has_its_header(journal: Open) -> None:
     assert isinstance(event, Text)
     assert (event.event_id, event.seq, event.session_id, event.text) == ("session:1", 1, "session", "hello")
     assert event.time.tzinfo is not None
+
+
+def test_a_row_of_an_older_version_has_all_fields_and_is_read_the_same(journal: Open) -> None:
+    written = journal()
+    written.append(notice("one"), notice("two"))
+    whole = [encode(event) for event in written.events()]
+    for seq, data in enumerate(whole, start=1):
+        stored = written.database.rows("SELECT data FROM event WHERE seq = ?", (seq,))[0][0]
+        assert stored.startswith(b'{"time":'), "a row leaves out what its columns know"
+        written.database.run("UPDATE event SET data = ? WHERE seq = ?", (data, seq))
+    assert [encode(event) for event in journal().events()] == whole
 
 
 def test_a_stored_event_that_cannot_be_read_is_reported_and_the_rest_goes_on(journal: Open) -> None:

@@ -21,7 +21,7 @@ from handrail.terminal.request_text import (
 from handrail.terminal.screen import format_duration
 from people import a_request
 
-TRIED = "Tried in a throw-away copy: exit 0 in 1.8 s. Your files are untouched."
+TRIED = "Ran in a disposable copy: exit 0 in 1.8 s. Your files are untouched."
 
 
 def text_of(request: PermissionRequest, width: int | None = None, **more: object) -> str:
@@ -57,7 +57,7 @@ def test_a_preview_says_how_old_it_is(ago: dict[str, int], said: str) -> None:
     assert f"{TRIED} Preview from {said}.\n" in text_of(tried)
     assert f"Your files are untouched. Preview from {said}.\n" in text_of(tried, outdated=("src/a.py",))
     diff = a_request(command=None, preview=Preview(kind="diff", text="+x\n", time=made))
-    assert f"Preview from {said}. Your files are untouched. Yes makes this change" in text_of(diff)
+    assert f"Preview from {said}. Your files are untouched. If you approve, it is made" in text_of(diff)
 
 
 def test_files_stand_below_each_other_where_the_screen_is_narrow() -> None:
@@ -66,10 +66,10 @@ def test_files_stand_below_each_other_where_the_screen_is_narrow() -> None:
 
 
 FORMS = [
-    ({"exit_code": 1}, "Tried, failed: exit 1 in 1.8 s. Your files are untouched."),
+    ({"exit_code": 1}, "Failed in a disposable copy: exit 1 in 1.8 s. Your files are untouched."),
     (
         {"exit_code": 1, "blocked": ("example.org:443",)},
-        "Tried, failed: exit 1 in 1.8 s — the network is off in the copy, so this may differ for real.",
+        "Failed in a disposable copy: exit 1 in 1.8 s — the copy has no network, so the real run may differ.",
     ),
     (
         {"exit_code": None, "ending": "timeout"},
@@ -104,20 +104,20 @@ NOT_TRIED = [
 def test_what_was_not_tried_says_why_and_what_a_yes_does(preview: tuple[str, str], fields: dict, end: str) -> None:
     kind, why = preview
     request = a_request(**({"tier": 3} | fields), preview=Preview(kind=kind, text=why))
-    assert f"Not tried: {why}. Nothing has run. Yes runs it for real; {end}" in text_of(request)
+    assert f"No preview: {why}. Nothing has run. If you approve, it runs for real; {end}" in text_of(request)
     assert "y allow it, this once" in render_choices(request, width=80, plain=False)[1]
 
 
 def test_of_what_changes_nothing_nothing_is_said_about_undo() -> None:
-    why = "it only looks, so that a yes changes nothing"
+    why = "it only reads, so approval changes nothing"
     request = a_request(tier=3, preview=Preview(kind="none", text=why, read_only=True))
-    assert f"Not tried: {why}. Nothing has run. Yes runs it for real." in text_of(request).split("\n")
+    assert f"No preview: {why}. Nothing has run. If you approve, it runs for real." in text_of(request).split("\n")
 
 
 def test_what_is_out_of_date_says_which_file_and_that_it_can_be_tried_again() -> None:
     shown = text_of(tried_request(), outdated=("src/a.py",))
     assert "Out of date: src/a.py changed since. r try again. Your files are untouched." in shown
-    assert "Tried in a throw-away copy" not in shown
+    assert "Ran in a disposable copy" not in shown
     many = text_of(tried_request(), outdated=tuple("abcde"))
     assert "Out of date: a, b, c and 2 more changed since." in many
 
@@ -258,7 +258,7 @@ def test_the_line_that_stays_never_says_kept_of_what_was_not() -> None:
     told_lost = render_kept_line(tried_request(), YES, LOST, width=120, plain=False)
     assert told_lost == "✗ Not kept: ./gen.sh && ruff format src: src/a.py changed. Nothing was kept."
     waits = render_kept_line(tried_request(), YES, None, width=120, plain=False)
-    assert waits.startswith("✓ You said yes to ./gen.sh && ruff format src · 4 files")
+    assert waits.startswith("✓ You approved ./gen.sh && ruff format src · 4 files")
     assert render_answer_line(tried_request(), Answer(kind="deny", reason="no"), width=80, plain=False) == (
         "⊘ You dropped ./gen.sh && ruff format src: no"
     )

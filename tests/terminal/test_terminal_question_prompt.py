@@ -107,6 +107,41 @@ def test_a_terminal_that_is_gone_gives_no_reply() -> None:
     os.close(terminal.device)
 
 
+@pytest.mark.parametrize(
+    ("question", "presses", "reply"),
+    [
+        (a_question("a", "b", "c"), ((b"\x1b[B", "> 1  a"), (b"\x1b[B", "> 2  b"), (b"\n", "")), Reply(chosen=("b",))),
+        (a_question("a", "b", "c"), ((b"\x1b[A", "> 3  c"), (b"\x1b[B", "> 1  a"), (b"\n", "")), Reply(chosen=("a",))),
+        (a_question("a", "b"), ((b"\n", "Type a number"), (b"2", "› 2"), (b"\n", "")), Reply(chosen=("b",))),
+        (
+            a_question("a", "b", "c", multiple=True),
+            ((b"\x1b[A", "> 3  c"), (b" ", "> 3* c"), (b"\x1b[A", "> 2  b"), (b" ", "> 2* b"), (b"\n", "")),
+            Reply(chosen=("b", "c")),
+        ),
+        (a_question("a", custom=True), ((b"n", "› n"), (b"o", "› no"), (b"\n", "")), Reply(text="no")),
+        (a_question("a", "b"), ((b"\x1b[B", "> 1  a"), (b"\x04", "Left for later.")), None),
+    ],
+)
+def test_arrow_keys_and_enter_choose_and_enter_alone_chooses_nothing(
+    question: Question, presses: tuple[tuple[bytes, str], ...], reply: Reply | None
+) -> None:
+    terminal = Terminal()
+    replies: list[Reply | None] = []
+    with open(os.dup(terminal.device), "w", encoding="utf-8") as stream:
+        screen = Screen(stream, {"TERM": "xterm"})
+        asked = threading.Thread(target=lambda: replies.append(ask_for_reply(terminal.device, screen, question)))
+        asked.start()
+        terminal.sees("↑ ↓ choose")
+        for key, shown in presses:
+            terminal.press(key)
+            terminal.sees_again(shown)
+        asked.join(DEADLINE)
+    assert replies == [reply]
+    assert termios.tcgetattr(terminal.device) == terminal.modes
+    terminal.hang_up()
+    os.close(terminal.device)
+
+
 @pytest.mark.parametrize("last", [b"", b"\n"], ids=["open", "ended"])
 def test_a_pasted_reply_is_taken_whole_and_leaves_nothing_to_the_shell(last: bytes) -> None:
     terminal = Terminal()

@@ -37,8 +37,8 @@ def test_what_cannot_be_seen_in_a_command_is_written_out(command: str, expected:
 
 
 def test_that_something_is_written_out_is_said_so_that_an_escape_in_the_command_is_not_taken_for_one() -> None:
-    assert "written out: \\u200b, \\u202e" in text_of(command="a\u200bb\u202e\u200b")
-    assert "written out" not in text_of(command="printf '\\u200b'")
+    assert "shown as escapes: \\u200b, \\u202e" in text_of(command="a\u200bb\u202e\u200b")
+    assert "shown as escapes" not in text_of(command="printf '\\u200b'")
 
 
 def test_marks_that_pile_up_on_a_letter_are_written_out() -> None:
@@ -49,7 +49,7 @@ def test_marks_that_pile_up_on_a_letter_are_written_out() -> None:
         preview=Preview(kind="diff", text=f"+o{flood}\n"),
     )
     assert shown.startswith("$ echo o\u0300\u0301\u0302\u0303\\u0304\\u0305")
-    assert "written out: \\u0304, \\u0305" in shown
+    assert "shown as escapes: \\u0304, \\u0305" in shown
     longest = max(len(run) for run in re.findall("[\u0300-\u036f]*", shown))
     assert longest == 4
 
@@ -72,36 +72,36 @@ def test_the_parts_that_ask_say_why_and_by_which_rule() -> None:
         DecisionPart(subject="ruff format src", decision="confirm", rule="exec.writes", reason="writes files"),
     )
     shown = text_of(command="./gen.sh && ls && ruff format src", parts=parts)
-    assert "\n    ./gen.sh           asks: runs a script    rule exec.script\n" in shown
-    assert "\n    ruff format src    asks: writes files     rule exec.writes\n" in shown
+    assert "\n    ./gen.sh           needs approval: runs a script    rule exec.script\n" in shown
+    assert "\n    ruff format src    needs approval: writes files     rule exec.writes\n" in shown
     assert "only reads" not in shown
-    assert "  ls: runs, only reads (rule exec.proven)" in render_reasons(a_request(parts=parts), None)
+    assert "  ls: allowed, only reads (rule exec.proven)" in render_reasons(a_request(parts=parts), None)
 
 
 def test_what_asks_because_of_what_it_changed_names_the_files_once() -> None:
     why = "changes what steers tools, hooks or builds"
     part = DecisionPart(subject="ci.yml", decision="confirm", rule="fs.protected", reason=f"{why}: ci.yml", effect=why)
-    assert f"    ci.yml    asks: {why}    rule fs.protected\n" in text_of(command="make", parts=(part,))
+    assert f"    ci.yml    needs approval: {why}    rule fs.protected\n" in text_of(command="make", parts=(part,))
 
 
 def test_what_a_yes_means_is_said() -> None:
     plain = text_of()
-    assert "Not tried. Nothing has run. Yes runs it for real; its result says what undo covers." in plain
-    assert "    asks: it may change files    rule exec.unproven\n" in plain
+    assert "No preview. Nothing has run. If you approve, it runs for real; its result says what undo covers." in plain
+    assert "    needs approval: it may change files    rule exec.unproven\n" in plain
     assert "folder" not in plain
     shown = text_of(cwd="src", tier=0, hosts=("example.org:443", "example.net:443"), background=True)
     assert "\nRuns in the folder src\n" in shown
     assert "\n! No sandbox here: it could read and change whatever you can (handrail doctor).\n" in shown
-    assert "\nWould open example.org:443, example.net:443 as long as it goes on.\n" in shown
+    assert "\nWould open example.org:443, example.net:443 while it runs.\n" in shown
     assert "\nWould open example.net:443 for this call." in text_of(hosts=("example.net:443",))
-    assert shown.endswith("\n! Goes on after the call; not covered by undo.")
+    assert shown.endswith("\n! Keeps running after the call; not covered by undo.")
 
 
 def test_of_a_file_the_difference_is_the_preview() -> None:
     preview = Preview(kind="diff", text="--- a\n+++ a\n-\x1b[31mold\n+new\tx\n", truncated=True)
     shown = text_of(tool_name="write", command=None, description="Write a", preview=preview)
-    assert shown.startswith("Write a\n    asks: ")
-    assert "Your files are untouched. Yes makes this change, and undo takes it back:\n--- a\n+++ a\n" in shown
+    assert shown.startswith("Write a\n    needs approval: ")
+    assert "Your files are untouched. If you approve, it is made, and undo can revert it:\n--- a\n+++ a\n" in shown
     assert shown.endswith("-\\u001b[31mold\n+new    x\n… the preview is cut here")
 
 
@@ -110,8 +110,8 @@ def test_what_a_program_is_sent_is_shown_whole() -> None:
     shown = text_of(tool_name="process", command=None, description="Write to p-1, which runs: bash", preview=sent)
     assert shown.startswith("Write to p-1, which runs: bash\n> line 0\\u200b\n> line 1\\u200b\n")
     assert "\n> line 99\\u200b\n" in shown
-    assert "characters that cannot be seen" in shown
-    assert "Nothing has been sent. Yes sends it for real; what the program does with it cannot be undone." in shown
+    assert "Invisible characters are shown" in shown
+    assert "Nothing has been sent. If you approve, it is sent for real; undo does not cover its effects." in shown
 
 
 def test_what_a_path_or_a_kept_command_holds_does_not_look_like_what_handrail_says() -> None:
@@ -119,7 +119,7 @@ def test_what_a_path_or_a_kept_command_holds_does_not_look_like_what_handrail_sa
     shown = text_of(
         tool_name="write", command=None, description=f"Write {path}", preview=Preview(kind="diff", text="+x")
     )
-    assert shown.startswith("Write a.txt\\nYour files are untouched. Yes changes nothing.\n    asks:")
+    assert shown.startswith("Write a.txt\\nYour files are untouched. Yes changes nothing.\n    needs approval:")
 
 
 def test_very_many_parts_and_a_very_long_one_are_not_padded_to_each_other() -> None:
@@ -131,7 +131,7 @@ def test_very_many_parts_and_a_very_long_one_are_not_padded_to_each_other() -> N
 def test_a_folder_outside_is_named_with_what_it_is_opened_for() -> None:
     more = {"kind": "external_directory", "pattern": ("/data", "/data/*"), "access": "read"}
     shown = text_of(tool_name="read", command=None, description="Read /data/a", **more)
-    assert "Yes opens /data, outside the workspace, for reading." in shown
+    assert "Approval opens /data, outside the workspace, for reading." in shown
 
 
 ANY = st.text(st.characters(exclude_categories=()), max_size=200)

@@ -110,7 +110,7 @@ def test_a_look_at_the_difference_is_no_look_at_the_whole_command(ask: Ask) -> N
     asked = ask(LONG, rows=24)
     asked.until(b"d", lambda: PAGE in asked.terminal.shown)
     asked.until(b"q", lambda: NO_PAGE in asked.terminal.shown)
-    asked.until(b"y", lambda: "Look at all of it first" in asked.terminal.shown)
+    asked.until(b"y", lambda: "Read all of it first" in asked.terminal.shown)
     asked.until(b" ", lambda: "└" in asked.terminal.shown)
     assert asked.answer(b"y") == Answer(kind="once")
 
@@ -128,7 +128,7 @@ def test_what_is_out_of_date_cannot_be_kept_until_it_is_tried_again(ask: Ask, tr
 
 def test_a_file_that_changes_while_somebody_reads_makes_it_another_question(ask: Ask, trials: Trials) -> None:
     asked = ask(tried_request(), hooks=trials.hooks)
-    asked.terminal.sees("Tried in a throw-away copy: exit 0")
+    asked.terminal.sees("Ran in a disposable copy: exit 0")
     trials.outdated = ("src/a.py",)
     asked.until(b"y", lambda: "Out of date: src/a.py changed since." in asked.terminal.shown)
     assert asked.answer(b"l") is None
@@ -168,7 +168,7 @@ def test_a_change_can_be_given_up(ask: Ask, trials: Trials) -> None:
     asked.terminal.ends_with("G")
     asked.terminal.press(b"\x1b")
     asked.terminal.sees_again("└")
-    asked.until(b"x", lambda: "It needs" in asked.terminal.shown)
+    asked.until(b"x", lambda: "Permissions: " in asked.terminal.shown)
     assert asked.answer(b"y") == Answer(kind="once")
     assert trials.retried == []
 
@@ -176,7 +176,7 @@ def test_a_change_can_be_given_up(ask: Ask, trials: Trials) -> None:
 def test_what_cannot_be_tried_again_is_said_and_the_question_stays(ask: Ask, trials: Trials) -> None:
     trials.refuses = True
     asked = ask(tried_request(), hooks=trials.hooks)
-    asked.until(b"r", lambda: "Not tried again: rule fs.secret forbids it" in asked.terminal.shown)
+    asked.until(b"r", lambda: "Not run again: rule fs.secret forbids it" in asked.terminal.shown)
     assert asked.answer(b"l") is None
 
 
@@ -252,7 +252,7 @@ def test_a_question_that_is_answered_elsewhere_ends_a_page_too(ask: Ask) -> None
 def test_a_command_that_was_not_tried_can_be_changed_too(ask: Ask, trials: Trials) -> None:
     request = a_request(preview=Preview(kind="none", text="needs the network (git push)"))
     asked = ask(request, hooks=trials.hooks)
-    asked.terminal.sees("Not tried: needs the network (git push).")
+    asked.terminal.sees("No preview: needs the network (git push).")
     asked.until(b"e", lambda: "Change the command;" in asked.terminal.shown)
     asked.terminal.press(b"\r")
     asked.terminal.sees('last: "anew"')

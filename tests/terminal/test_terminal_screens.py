@@ -30,7 +30,7 @@ REQUESTS = {
         paths=("a.py",),
         permissions=("fs.write",),
         rule="fs.write",
-        reason="writes ask in ask mode",
+        reason="`ask` mode asks before every write",
     ),
 }
 CONTROL = re.compile(r"\x1b\[[?0-9;]*[A-Za-z]|\r")

@@ -19,6 +19,7 @@ from handrail.terminal.diff_view import parse_file_diffs, render_rows
 from handrail.terminal.request_text import render_request
 from handrail.terminal.style import (
     can_show_colour,
+    choose_paint,
     measure_painted,
     paint_nothing,
     paint_text,
@@ -132,6 +133,12 @@ def test_the_prompt_and_the_diff_view_have_colour(ask: Ask) -> None:
     assert f"{RED}D src/api/old_types.py" in asked.terminal.painted
 
 
+def test_the_keys_of_a_prompt_are_dim_until_they_count(ask: Ask) -> None:
+    asked = ask(tried_request()).listens()
+    dim = asked.terminal.painted.index("│ \x1b[2my keep this result")
+    assert asked.terminal.painted.index("│ y keep this result") > dim
+
+
 def test_without_colour_the_frame_stays(ask: Ask) -> None:
     asked = ask(tried_request(), environ={"NO_COLOR": "1"}).listens()
     assert "│ y keep this result" in asked.terminal.shown
@@ -151,3 +158,11 @@ def test_a_diff_at_the_shell_has_colour_at_a_terminal_and_none_in_a_pipe(workspa
         assert f"{RED}-one{OFF}\n{GREEN}+\\u001b[2Jtwo{OFF}\n" in program.terminal.painted
     finally:
         program.close()
+
+
+@pytest.mark.parametrize(
+    ("background", "code"), [("0;15", "35"), ("0;default;7", "35"), ("15;0", "33"), ("", "33"), ("default", "33")]
+)
+def test_a_light_background_gets_no_yellow(background: str, code: str) -> None:
+    environ = {"FORCE_COLOR": "1", "COLORFGBG": background}
+    assert choose_paint(io.StringIO(), environ)("asks", "refused") == f"\x1b[{code}masks\x1b[0m"

@@ -82,7 +82,7 @@ def test_what_goes_on_changes_nothing_until_it_ends(auto: Handrail, workspace: P
 
 def test_the_result_says_where_its_changes_are(auto: Handrail) -> None:
     result = auto.exec("sleep 1000", yield_ms=0)
-    assert "what it changes is in its overlay, seen by nobody else, until it ends" in result.content
+    assert "what it changes is in its overlay, visible to it alone, until it ends" in result.content
     assert result.meta.sandbox is not None
     assert result.meta.sandbox.undo == "layer"
 
@@ -126,7 +126,7 @@ def test_what_is_removed_takes_its_layer_along(auto: Handrail, workspace: Path, 
 
 def test_what_needs_a_yes_waits_for_it(auto: Handrail, workspace: Path) -> None:
     process = handed_over(auto, HOOK)
-    assert "waits for a person's yes" in (gone_on(auto, process).changed or "")
+    assert "waits for approval" in (gone_on(auto, process).changed or "")
     hook = workspace / ".git" / "hooks" / "pre-commit"
     assert not hook.exists()
     [request] = auto.waiting()

@@ -97,7 +97,7 @@ def test_a_yes_opens_the_host_and_port_that_the_request_names_for_that_call(rail
     assert (result.meta.sandbox.net, result.meta.sandbox.hosts) == ("listed", (MACHINE, f"127.0.0.1:{port}"))
     assert asked[0].hosts == (f"127.0.0.1:{port}",)
     assert f"127.0.0.1:{port} (an address of this machine)" in asked[0].reason
-    assert attempts(one) == [("127.0.0.1", port, True, "a person said yes to it")]
+    assert attempts(one) == [("127.0.0.1", port, True, "a person approved it")]
 
 
 def test_the_same_yes_opens_no_other_port_and_no_other_host(rail: Make, port: int) -> None:
@@ -320,7 +320,7 @@ def test_a_command_that_ends_before_it_is_handed_over_is_told_as_any_other(rail:
     assert "here is /a" in result.content
     assert result.content.endswith("[blocked: example.org:80 is not listed]\n")
     assert result.meta.sandbox.net == "listed"
-    assert attempts(one)[0] == ("127.0.0.1", port, True, "a person said yes to it")
+    assert attempts(one)[0] == ("127.0.0.1", port, True, "a person approved it")
     assert process_attempts(one) == [("127.0.0.1", port, True, False), ("example.org", 80, False, False)]
 
 

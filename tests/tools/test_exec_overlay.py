@@ -346,7 +346,7 @@ def test_what_others_change_while_a_command_runs_is_not_overwritten(
     place.then = lambda: (workspace / "a").write_text("somebody's\n")
     result = run(rail(mode="full", settings=place.settings()), f"cat a; echo mine >> a; touch b; {place.called}")
     assert code(result) == "CONFLICT"
-    assert "a was changed by somebody else while the command ran. Nothing was kept." in result.content
+    assert "a was changed by another program while the command ran. Nothing was kept." in result.content
     assert result.data.output == "before\nmet\n"
     assert (workspace / "a").read_text() == "somebody's\n"
     assert sorted(path.name for path in workspace.iterdir()) == ["a"]

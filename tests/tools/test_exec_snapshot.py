@@ -280,7 +280,7 @@ def test_unasked_nothing_is_written_that_undo_would_not_cover(
     ):
         result = run(one, command)
         assert result.data.exit_code != 0, command
-        assert "undo would not cover it and nobody was asked" in result.content, result.content
+        assert "undo would not cover it without an approval" in result.content, result.content
         assert state_of(workspace) == before, command
 
 

@@ -66,9 +66,12 @@ def test_names_that_are_withheld_are_told_of_in_the_text(rail: Rail, workspace: 
     for name in ("a", ".env"):
         (workspace / name).write_text("hit\n")
     one = rail()
+    assert one.find("*").content == "a\n"
+    one.exec("true")
     assert one.find("*").content == "a\n\n1 protected name is not shown.\n"
     assert one.grep("hit").content == "a\n  1: hit\n\n1 protected name is not shown.\n"
     (workspace / "id_rsa").write_text("hit\n")
+    one.exec("true")
     assert one.find("*").content.endswith("\n\n2 protected names are not shown.\n")
     assert one.grep("absent").content.endswith("\n\n2 protected names are not shown.\n")
 

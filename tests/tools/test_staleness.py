@@ -1,12 +1,16 @@
-"""A file that changed since the session read it is not overwritten; by its bytes, never by its times."""
+"""A file that changed since the session read it is not overwritten; by its bytes, or its times if it is large."""
 
 import os
+import shutil
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from handrail import Handrail
+from handrail.tools import read
+from handrail.workspace import pages
 
 Rail = Callable[..., Handrail]
 MIB = 1 << 20
@@ -119,7 +123,9 @@ def test_a_link_and_its_target_are_one_file(one: Handrail, workspace: Path) -> N
 
 
 @pytest.fixture
-def large(workspace: Path) -> Path:
+def large(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A file that did not change for a while."""
+    monkeypatch.setattr(read, "is_settled", lambda _: True)
     path = workspace / "large.txt"
     path.write_bytes(b"".join(b"%07d\n" % number for number in range(MIB + 200_000)))
     return path
@@ -136,12 +142,57 @@ def test_of_a_large_file_the_page_that_was_seen_counts(one: Handrail, large: Pat
     assert large.read_text() == "mine\n"
 
 
-def test_of_a_large_file_a_touch_or_a_change_elsewhere_does_not_count(one: Handrail, large: Path) -> None:
+@pytest.mark.parametrize("change", ["touch", "append", "replace"])
+def test_of_a_large_file_any_change_counts_whether_in_the_page_or_not(one: Handrail, large: Path, change: str) -> None:
     one.read("large.txt", limit=10)
-    os.utime(large, (1, 1))
-    with large.open("ab") as file:
-        file.write(b"more\n")
+    if change == "touch":
+        os.utime(large, (1, 1))
+    elif change == "append":
+        with large.open("ab") as file:
+            file.write(b"more\n")
+    else:
+        shutil.copy(large, large.with_suffix(".new"))
+        large.with_suffix(".new").rename(large)
+    assert one.write("large.txt", "mine\n").error.code == "STALE_FILE"
+    one.read("large.txt", limit=10)
     assert one.write("large.txt", "mine\n").ok
+
+
+def rewrite(path: Path, data: bytes) -> None:
+    with path.open("r+b") as file:
+        file.write(data)
+
+
+@pytest.mark.parametrize("mib", [2, 9])
+def test_a_change_of_a_large_file_in_the_same_tick_as_the_one_before_is_found(
+    one: Handrail, workspace: Path, mib: int
+) -> None:
+    path = workspace / "a.txt"
+    path.write_bytes(b"line\n" * (mib * MIB // 5))
+    for _ in range(10):
+        rewrite(path, b"seen")
+        one.read("a.txt", offset=100, limit=10)
+        rewrite(path, b"LINE")
+        assert one.edit("a.txt", "LINE", "mine").error.code == "STALE_FILE"
+
+
+def test_a_file_that_was_changed_and_changed_back_in_one_tick_is_not_stale(one: Handrail, workspace: Path) -> None:
+    """Its times cannot tell, so its bytes do."""
+    path = workspace / "a.txt"
+    path.write_bytes(b"line\n" * (2 * MIB // 5))
+    one.read("a.txt", limit=10)
+    rewrite(path, b"LINE")
+    rewrite(path, b"line")
+    assert one.write("a.txt", "mine\n").ok
+
+
+def test_times_that_a_later_change_may_repeat_are_not_trusted(workspace: Path) -> None:
+    """Whole hundredths of a second are of a file system that may keep two seconds as one."""
+    (workspace / "a").touch()
+    now = (workspace / "a").stat()
+    for age, digit, settled in ((0, 1, False), (10**9, 1, True), (10**9, 0, False), (3 * 10**9, 0, True)):
+        stamp = (time.time_ns() - age) // 10**7 * 10**7 + digit
+        assert pages.is_settled(os.stat_result([*now[:10]], {"st_ctime_ns": stamp})) == settled
 
 
 def test_a_large_file_that_became_short_is_stale(one: Handrail, large: Path) -> None:

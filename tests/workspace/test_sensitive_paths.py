@@ -423,27 +423,23 @@ def test_what_decides_about_commands_is_sealed_where_it_is_there(place: Place) -
 
 
 def test_a_search_gets_the_protected_names_below_its_folder(place: Place) -> None:
-    place.put(".env", "a/.env", "a/deep/.ssh/id_rsa", "a/node_modules/x/.env", "a/b/c.py")
+    place.put(".env", "a/.env", "a/deep/.ssh/id_rsa", "ab/.env", "a/b/c.py")
     (place.workspace / "a/link.pem").symlink_to("b/c.py")
-    listed = {folder: sorted(place.withheld.list_protected_names(place.roots[0], folder)) for folder in (".", "a")}
-    assert listed["."] == [(b".env", False), (b"a/.env", False), (b"a/deep/.ssh", True)]
+    place.withheld.scan(place.roots)
+    listed = {folder: sorted(place.withheld.list_known(place.roots[0], folder) or ()) for folder in (".", "a")}
+    assert listed["."] == [(b".env", False), (b"a/.env", False), (b"a/deep/.ssh", True), (b"ab/.env", False)]
     assert listed["a"] == [(b".env", False), (b"deep/.ssh", True)]
 
 
-def test_protected_names_are_listed_as_they_are_now(place: Place) -> None:
+def test_protected_names_are_those_of_the_last_scan(place: Place, reads: Reads) -> None:
     place.put("a/.env", "b/c.py")
-    names = place.withheld.list_protected_names
-    assert names(place.roots[0], ".") == [(b"a/.env", False)]
-    shutil.rmtree(place.workspace / "a")
-    place.put("b/new/x.pem")
-    assert names(place.roots[0], ".") == [(b"b/new/x.pem", False)]
-    assert names(place.roots[0], "b", lambda: True) == []
-
-
-def test_listing_protected_names_again_reads_no_folder_that_stayed(place: Place, reads: Reads) -> None:
-    place.put("a/.env", "b/c.py")
-    withheld = SensitivePaths(settled_after=-1)
-    first = withheld.list_protected_names(place.roots[0], ".")
+    assert place.withheld.list_known(place.roots[0], ".") is None
+    place.withheld.scan(place.roots)
     reads.take()
-    assert withheld.list_protected_names(place.roots[0], ".") == first
+    assert place.withheld.list_known(place.roots[0], ".") == ((b"a/.env", False),)
+    shutil.rmtree(place.workspace / "a")
+    reads.take()
+    assert place.withheld.list_known(place.roots[0], ".") == ((b"a/.env", False),)
     assert reads.take() == []
+    place.withheld.scan(place.roots)
+    assert place.withheld.list_known(place.roots[0], ".") == ()

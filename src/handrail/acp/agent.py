@@ -131,7 +131,7 @@ class HandrailAgent:
 
     @_answer_errors
     async def authenticate(self, method_id: str, **_: Any) -> AuthenticateResponse:
-        raise RequestError(INVALID_PARAMS, f"{_NO_LOGIN} The method {method_id[:80]!r} is none of ours.")
+        raise RequestError(INVALID_PARAMS, f"{_NO_LOGIN} The method {method_id[:80]!r} is unknown.")
 
     @_answer_errors
     async def new_session(self, cwd: str, **wishes: Any) -> NewSessionResponse:

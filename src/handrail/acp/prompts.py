@@ -38,7 +38,7 @@ _COMMANDS: dict[str, tuple[str, str | None]] = {
     ),
     "redo": ("Take back the last undo", None),
     "diff": ("Show the last change, or the one of this number", "number of a change, or nothing"),
-    CONTINUE: ("Go on with the last turn, where it was cut off or waits for you", None),
+    CONTINUE: ("Continue the last turn, if it was cut off or waits for you", None),
 }
 """The description of each command, and the hint for its argument."""
 

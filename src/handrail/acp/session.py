@@ -58,7 +58,7 @@ _MODES: dict[Mode, str] = {
     "full": "Asks nothing",
 }
 _Options = list[SessionConfigOptionSelect | SessionConfigOptionBoolean]
-_PARKED = "Something waits for your yes. `handrail approvals` lists it; `/continue` puts it to you again."
+_PARKED = "A request waits for your approval. `handrail approvals` lists it; `/continue` shows it again."
 
 
 class EditorServer(msgspec.Struct, frozen=True, kw_only=True):

@@ -144,7 +144,7 @@ def _build_too_long_error(model: Model, fixed: int) -> ModelError:
     return ModelError(
         "LIMIT_EXCEEDED",
         f"The transcript does not fit the window of {model.name} ({model.window:,} tokens), {fixed:,} of which the "
-        "system prompt and the tools take, and it cannot be made shorter. Go on with a model that has a larger window, "
+        "system prompt and the tools take, and it cannot be made shorter. Use a model with a larger window, "
         "or offer fewer tools ([tools] disable).",
     )
 

@@ -36,6 +36,8 @@ from handrail.protocol.results import Attachment
 from handrail.protocol.text import render_value
 from handrail.runtime.approvals import locate_request
 
+Steering = Callable[[], tuple[str, ...]]
+"""Returns the messages that a person typed for the running turn, and forgets them."""
 Person = Callable[[Parked], Awaitable[Done | Parked]]
 """Asks a person about a parked batch. Returns its outcome, or what is still open."""
 
@@ -44,7 +46,8 @@ class Agent:
     """A model at work in one session. `model`: a model, or its name such as `anthropic:…`.
 
     `person` answers permission requests and questions. Without it the turn ends there, and `go_on` continues it once
-    they are answered. `on_piece` receives the pieces of an answer. `sleep` waits between retries.
+    they are answered. `on_piece` receives the pieces of an answer. `steering` returns messages for the running turn:
+    the model gets them with the next results. `sleep` waits between retries.
     """
 
     def __init__(
@@ -55,12 +58,14 @@ class Agent:
         limits: TurnLimits | None = None,
         person: Person | None = None,
         on_piece: OnPiece | None = None,
+        steering: Steering | None = None,
         sleep: Sleep | None = None,
     ) -> None:
         self._rail = rail if isinstance(rail, AsyncHandrail) else AsyncHandrail(rail)
         self._model = _resolve_model(model)
         self._limits = limits or TurnLimits()
         self._person, self._on_piece, self._sleep = person, on_piece, sleep
+        self._steering = steering
         self._conversation = self._rail.conversation
         self._transcript = Transcript(self._conversation)
         self._canceller = TurnCanceller(self._rail)
@@ -78,6 +83,12 @@ class Agent:
             return find_ended_turn(self._transcript) or await self._canceller.run_cancellable(
                 self._run_turn(), self._settle_cancelled
             )
+
+    async def compact(self) -> bool:
+        """Compacts the older half of the transcript. Returns whether it is shorter now."""
+        with self._conversation.lease():
+            self._transcript.refresh()
+            return await compact_after_refusal(self._rail, self._model, self._transcript, self._limits)
 
     def run_sync(self, prompt: str) -> Turn:
         """Like `run`, without asyncio. Ctrl-C cancels the turn."""
@@ -128,6 +139,8 @@ class Agent:
             self._transcript.add_results(
                 outcome.results, *build_loop_notes(self._transcript, message, outcome, self._limits)
             )
+            for text in self._steering() if self._steering is not None else ():
+                self._transcript.add_steering(text)
             if self._conversation.cancelled:
                 return self._end("cancelled")
             if why := find_stuck_reason(self._transcript, self._limits):

@@ -84,6 +84,11 @@ class Transcript:
         prompt = UserMessage(message_id=make_id("m"), text=escape_surrogates(text), attachments=pictures)
         self.add_all((*before, prompt), (User, {"message_id": prompt.message_id, "text": prompt.text}))
 
+    def add_steering(self, text: str) -> None:
+        """Adds a message of the person to the running turn."""
+        message = UserMessage(message_id=make_id("m"), text=escape_surrogates(text), by_loop=True)
+        self.add(message, (User, {"message_id": message.message_id, "text": message.text}))
+
     def add_results(self, results: tuple[ToolResult[Any], ...], *notes: UserMessage) -> None:
         self.add_all((build_results_message(results), *notes))
 

@@ -27,6 +27,8 @@ _WAITING = {"parked", "question"}
 
 
 class Turn(msgspec.Struct, frozen=True, kw_only=True):
+    """The outcome of one turn."""
+
     reason: Reason
     text: str = ""
     """The last text of the model."""
@@ -44,6 +46,8 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TurnLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """The guards of one turn."""
+
     calls: int = 200
     tokens: int | None = None
     """Input and output tokens of all its requests to the model."""

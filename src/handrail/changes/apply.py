@@ -108,13 +108,28 @@ class _Application(NamedTuple):
         return self.staging.stash(path) if self.staging is not None else None
 
 
+class _NewFile(NamedTuple):
+    folder: int
+    name: str
+    path: bytes
+    state: State
+    """A mode of None keeps that of the present file."""
+    before: FileSnapshot | None
+    placement: Placement
+    source: OverlayFile | bytes | None
+
+    @property
+    def shown(self) -> str:
+        return os.fsdecode(self.path)
+
+
 class StepApplier:
     def __init__(self, run: _Application) -> None:
         self._run = run
         self._known = dict(run.options.known_states)
         self._modes: dict[bytes, int] = {}
         """Modes that folders get after everything in them is done."""
-        self._placer = _FilePlacer(run)
+        self._written_through: set[FileId] = set()
 
     def apply(self, steps: list[Step]) -> list[Step]:
         unlock_dirs(self._run.workspace, self._run.options.unlocked_dirs)
@@ -141,13 +156,13 @@ class StepApplier:
 
     def _apply(self, parent: ResolvedParent, step: Step) -> bool:
         now = self._known.pop(step.path, None)
-        if now is None or not is_before_state(now.state, step) or self._placer.has_written(now):
+        if now is None or not is_before_state(now.state, step) or self._has_written(now):
             now = _read_as_locked(parent, step.path, self._run.options.unlocked_dirs)
         if is_before_state(now.state, step):
             if step.after is None:
                 return self._remove(parent, step, now)
             return self._create(parent, step, step.after, now)
-        if is_before_state(now.state, invert_step(step)) and self._placer.has_written(now):
+        if is_before_state(now.state, invert_step(step)) and self._has_written(now):
             return True  # by another name of the file
         raise build_conflict_error(os.fsdecode(step.path))
 
@@ -167,8 +182,7 @@ class StepApplier:
     def _create(self, parent: ResolvedParent, step: Step, after: State, now: PathState) -> bool:
         if after.kind == "folder" and now.state is not None:
             return self._change_folder_mode(step, after)
-        folders = NewFolders(parent.folder, parent.missing)
-        try:
+        with NewFolders(parent.folder, parent.missing) as folders:
             if after.kind == "folder":
                 self._make_folder(folders.innermost, parent.name, step.path, after.mode)
             elif after.kind == "link":
@@ -177,9 +191,6 @@ class StepApplier:
                 self._put_file(folders.innermost, parent.name, step, after, now)
             if self._run.history.durable and self._run.flush:
                 sync_folder(folders.innermost)
-            folders.keep()
-        finally:
-            folders.close()
         return True
 
     def _change_folder_mode(self, step: Step, after: State) -> bool:
@@ -210,97 +221,14 @@ class StepApplier:
             mode = now.state.mode  # others may have changed it meanwhile
         placement = self._run.options.placements.get(step.path, PLAIN_PLACEMENT)
         new = replace(after, mode=mode)
-        self._placer.place_file(_NewFile(folder, name, step.path, new, now.current, placement, source))
+        self._place_file(_NewFile(folder, name, step.path, new, now.current, placement, source))
 
-    # Rolling back
-
-    def _roll_back(self, taken: list[Step], error: Exception) -> None:
-        placements = {
-            path: Placement(in_place=False if placement.linked_to is not None else placement.in_place)
-            for path, placement in self._run.options.placements.items()
-        }
-        options = replace(self._run.options, placements=placements, sources={}, known_states={})
-        inverse = StepApplier(self._run._replace(options=options))
-        stuck = [clip_path(os.fsdecode(step.path)) for step in reversed(taken) if not inverse._can_restore(step)]
-        with contextlib.suppress(ToolError):
-            set_folder_modes(self._run.workspace, inverse._modes)
-        if stuck and isinstance(error, ToolError):
-            message = f"{error.message} Changed already, and not to be taken back: {', '.join(stuck[:10])}."
-            raise ToolError(error.code, message, details={**error.named_details, "stuck": stuck}) from error
-
-    def _can_restore(self, step: Step) -> bool:
-        try:
-            with _open_parent(self._run.workspace, step.path) as parent:
-                self._restore(parent, step)
-        except ToolError:
-            return False
-        return True
-
-    def _restore(self, parent: ResolvedParent, step: Step) -> None:
-        """Undoes a step: with the very file if it was set aside, or else from the blobs."""
-        if step.before is not None and step.before.kind == "file":
-            now = read_state(parent)
-            if not is_before_state(now.state, invert_step(step)):
-                raise build_conflict_error(os.fsdecode(step.path))
-            if not parent.missing and self._placer.give_back(parent, step.path, step.before, now.current):
-                return
-        self._apply(parent, invert_step(step))
-
-
-def read_locked_state(workspace: Workspace, path: bytes, unlocked: Mapping[bytes, int]) -> PathState:
-    """The state of a path. Folders that are unlocked have their modes of before."""
-    with _open_parent(workspace, path) as parent:
-        return _read_as_locked(parent, path, unlocked)
-
-
-def _read_as_locked(parent: ResolvedParent, path: bytes, unlocked: Mapping[bytes, int]) -> PathState:
-    now = read_state(parent)
-    locked = unlocked.get(path)
-    if now.state is None or now.state.kind != "folder" or locked is None or now.state.mode != locked | stat.S_IRWXU:
-        return now
-    return PathState(replace(now.state, mode=locked))
-
-
-@contextlib.contextmanager
-def _open_parent(workspace: Workspace, path: bytes) -> Generator[ResolvedParent]:
-    try:
-        with workspace.open_parent(path) as parent:
-            yield parent
-    except OSError as error:
-        raise to_tool_error(error, os.fsdecode(path)) from None
-    except StoreError as error:
-        raise ToolError("IO_ERROR", f"{clip_path(os.fsdecode(path))} cannot be brought back: {error}.") from None
-
-
-class _NewFile(NamedTuple):
-    folder: int
-    name: str
-    path: bytes
-    state: State
-    """A mode of None keeps that of the present file."""
-    before: FileSnapshot | None
-    placement: Placement
-    source: OverlayFile | bytes | None
-
-    @property
-    def shown(self) -> str:
-        return os.fsdecode(self.path)
-
-
-class _FilePlacer:
-    """Puts files in their places: instead of the present file, or through it."""
-
-    def __init__(self, run: _Application) -> None:
-        self._run = run
-        self._blobs = run.history.blobs
-        self._written_through: set[FileId] = set()
-
-    def has_written(self, state: PathState) -> bool:
+    def _has_written(self, state: PathState) -> bool:
         """Whether a file was written through another name of it since its state was read."""
         status = state.current.status if state.current is not None else None
         return status is not None and (status.st_dev, status.st_ino) in self._written_through
 
-    def give_back(self, parent: ResolvedParent, path: bytes, old: State, now: FileSnapshot | None) -> bool:
+    def _give_back(self, parent: ResolvedParent, path: bytes, old: State, now: FileSnapshot | None) -> bool:
         """Puts the very file back that was set aside. False if it is not held."""
         held = self._run.staging.unstash(path) if self._run.staging is not None else None
         if held is None:
@@ -309,7 +237,7 @@ class _FilePlacer:
         take(held, parent.folder, parent.name, old.hash, now, temporary=self._run.temporary, path=shown)
         return True
 
-    def place_file(self, new: _NewFile) -> None:
+    def _place_file(self, new: _NewFile) -> None:
         in_place, before = new.placement.in_place, new.before
         if new.placement.linked_to is not None:
             self._link(new, new.placement.linked_to)
@@ -358,7 +286,7 @@ class _FilePlacer:
         if held is None or held.hash != before.hash:
             raise build_conflict_error(new.shown)
         self._written_through.add((held.status.st_dev, held.status.st_ino))
-        content, kept = self._open_content(new), lambda: self._blobs.chunks(before.hash)
+        content, kept = self._open_content(new), lambda: self._run.history.blobs.chunks(before.hash)
         write_through(new.folder, new.name, content, held, new.shown, new.state.mode, kept)
         if new.placement.attributes is not None and hasattr(os, "listxattr"):
             with contextlib.suppress(OSError):  # a file that may not be written keeps its attributes
@@ -397,10 +325,69 @@ class _FilePlacer:
     def _open_content(self, new: _NewFile) -> Content:
         source, digest = new.source, new.state.hash
         if source is None:
-            return Content(digest, new.state.size, lambda: self._blobs.chunks(digest))
+            return Content(digest, new.state.size, lambda: self._run.history.blobs.chunks(digest))
         if isinstance(source, bytes):
             return Content(digest, new.state.size, lambda: (source,))
         return Content(digest, new.state.size, lambda: _read_source(source))
+
+    # Rolling back
+
+    def _roll_back(self, taken: list[Step], error: Exception) -> None:
+        placements = {
+            path: Placement(in_place=False if placement.linked_to is not None else placement.in_place)
+            for path, placement in self._run.options.placements.items()
+        }
+        options = replace(self._run.options, placements=placements, sources={}, known_states={})
+        inverse = StepApplier(self._run._replace(options=options))
+        stuck = [clip_path(os.fsdecode(step.path)) for step in reversed(taken) if not inverse._can_restore(step)]
+        with contextlib.suppress(ToolError):
+            set_folder_modes(self._run.workspace, inverse._modes)
+        if stuck and isinstance(error, ToolError):
+            message = f"{error.message} Changed already, and not to be taken back: {', '.join(stuck[:10])}."
+            raise ToolError(error.code, message, details={**error.named_details, "stuck": stuck}) from error
+
+    def _can_restore(self, step: Step) -> bool:
+        try:
+            with _open_parent(self._run.workspace, step.path) as parent:
+                self._restore(parent, step)
+        except ToolError:
+            return False
+        return True
+
+    def _restore(self, parent: ResolvedParent, step: Step) -> None:
+        """Undoes a step: with the very file if it was set aside, or else from the blobs."""
+        if step.before is not None and step.before.kind == "file":
+            now = read_state(parent)
+            if not is_before_state(now.state, invert_step(step)):
+                raise build_conflict_error(os.fsdecode(step.path))
+            if not parent.missing and self._give_back(parent, step.path, step.before, now.current):
+                return
+        self._apply(parent, invert_step(step))
+
+
+def read_locked_state(workspace: Workspace, path: bytes, unlocked: Mapping[bytes, int]) -> PathState:
+    """The state of a path. Folders that are unlocked have their modes of before."""
+    with _open_parent(workspace, path) as parent:
+        return _read_as_locked(parent, path, unlocked)
+
+
+def _read_as_locked(parent: ResolvedParent, path: bytes, unlocked: Mapping[bytes, int]) -> PathState:
+    now = read_state(parent)
+    locked = unlocked.get(path)
+    if now.state is None or now.state.kind != "folder" or locked is None or now.state.mode != locked | stat.S_IRWXU:
+        return now
+    return PathState(replace(now.state, mode=locked))
+
+
+@contextlib.contextmanager
+def _open_parent(workspace: Workspace, path: bytes) -> Generator[ResolvedParent]:
+    try:
+        with workspace.open_parent(path) as parent:
+            yield parent
+    except OSError as error:
+        raise to_tool_error(error, os.fsdecode(path)) from None
+    except StoreError as error:
+        raise ToolError("IO_ERROR", f"{clip_path(os.fsdecode(path))} cannot be brought back: {error}.") from None
 
 
 def _is_name_of(new: _NewFile, file: FileSnapshot) -> bool:
@@ -443,14 +430,10 @@ def _open_source_parent(source: OverlayFile) -> Generator[tuple[int, str]]:
     """The folder of a file of an overlay, and its name there. No links are followed."""
     folder, _, name = source.path.rpartition("/")
     if os.geteuid() != 0 and folder:
-        _unlock_source(source.top, folder)
+        # The owner may take files out of its folders. The overlay is removed later, so they stay unlocked.
+        for inner in islice(enter_folders(source.top, folder.split("/")), 1, None):
+            mode = stat.S_IMODE(os.fstat(inner).st_mode)
+            if mode & stat.S_IRWXU != stat.S_IRWXU:
+                os.chmod(f"/proc/self/fd/{inner}", mode | stat.S_IRWXU)
     with closing_descriptor(open_beneath(source.top, folder or ".", ENTER_FOLDER, kernel=True)) as parent:
         yield parent, name
-
-
-def _unlock_source(top: int, folder: str) -> None:
-    """Lets the owner take files out of folders of an overlay. The overlay is removed later, so they stay unlocked."""
-    for inner in islice(enter_folders(top, folder.split("/")), 1, None):
-        mode = stat.S_IMODE(os.fstat(inner).st_mode)
-        if mode & stat.S_IRWXU != stat.S_IRWXU:
-            os.chmod(f"/proc/self/fd/{inner}", mode | stat.S_IRWXU)

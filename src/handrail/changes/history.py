@@ -1,7 +1,6 @@
 """The history of a workspace: its change log with the contents that undo needs."""
 
 import contextlib
-import fcntl
 import os
 import threading
 import time
@@ -10,9 +9,11 @@ from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from handrail.kernel.files import wait_for_lock
 from handrail.protocol.errors import StoreError, ToolError
 from handrail.store.blobs import Blobs, copy_blobs
 from handrail.store.database import CHANGES, Database, Durability, copy_database
+from handrail.workspace.resolve import closing_descriptor
 
 if TYPE_CHECKING:
     from handrail.changes.stored_previews import PreviewStore
@@ -85,27 +86,18 @@ class History:
     def settling(self) -> Generator[None]:
         """Lets one process at a time settle changes after a crash. CONFLICT if another process takes too long."""
         path = os.path.join(self.folder, "settling")
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            until = time.monotonic() + _SETTLING_SECONDS
-            while not _can_lock(descriptor):
-                if time.monotonic() > until:
-                    message = "Another process is settling what a crash left. Nothing was done. Try again."
-                    raise ToolError("CONFLICT", message)
-                time.sleep(0.005)
+        with closing_descriptor(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)) as descriptor:
+            if not wait_for_lock(descriptor, _SETTLING_SECONDS):
+                message = "Another process is settling what a crash left. Nothing was done. Try again."
+                raise ToolError("CONFLICT", message)
             yield
-        finally:
-            os.close(descriptor)
 
     def mark_work(self, session: str, runner: str) -> None:
         """Marks that a runner makes changes, until the history is closed."""
         if not self._marker:
             marker = os.path.join(self.folder, f"{runner}{_AT_WORK}")
-            descriptor = os.open(marker, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            try:
+            with closing_descriptor(os.open(marker, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)) as descriptor:
                 os.write(descriptor, session.encode())
-            finally:
-                os.close(descriptor)
             self._marker = marker
 
     def others_at_work(self) -> dict[str, str]:
@@ -168,14 +160,6 @@ class History:
             used |= self.log.contents()
         self.blobs.sweep(used, _YOUNG_SECONDS)
         os.close(os.open(os.path.join(self.folder, _SWEPT), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600))
-
-
-def _can_lock(descriptor: int) -> bool:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 def copy_history(home: str, target: str) -> None:

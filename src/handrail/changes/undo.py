@@ -5,7 +5,6 @@ import stat
 from collections.abc import Iterable
 from functools import cache
 from itertools import pairwise
-from typing import NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -158,7 +157,8 @@ class _Planner:
         self._entries = entries
         self._lines = lines
         self._probe = PathProbe(workspace)
-        self._later = _LaterChanges(history, entries)
+        self._load = cache(history.log.entry)
+        self._results: dict[int, dict[bytes, State | None]] = {}
         self._held = 0
 
     def add(self, path: bytes, chain: list[Step]) -> None:
@@ -179,13 +179,29 @@ class _Planner:
             present = probe_path(self._workspace, path, keep=MAX_IN_MEMORY_BYTES)
             reversed_file = _reverse_lines(self._history, self._entries, path, present)
         if not self._lines or reversed_file is None:
-            shown, has_lines = self._workspace.render_path(path), reversed_file is not None
-            self.conflicts.append(self._later.find_conflict(path, now, shown, has_lines=has_lines))
+            self.conflicts.append(self._find_conflict(path, now, has_lines=reversed_file is not None))
             return
-        new, mode = Content.from_bytes(reversed_file.data), now.state.mode if now.state else None
+        data, left = reversed_file
+        new, mode = Content.from_bytes(data), now.state.mode if now.state else None
         after = State(kind="file", hash=new.hash, size=new.size, mode=mode)
-        self.steps.append(UndoStep(Step(path, now.state, after), now, reversed_file.data))
-        self.left += reversed_file.left
+        self.steps.append(UndoStep(Step(path, now.state, after), now, data))
+        self.left += left
+
+    def _find_conflict(self, path: bytes, now: PathState, *, has_lines: bool) -> "_Conflict":
+        """Finds the later change sets of a file. There are none if the file is not as the last of them left it."""
+        shown, own = self._workspace.render_path(path), {entry.number for entry in self._entries}
+        numbers = [one for one in self._history.log.list_numbers(path, min(own)) if one not in own]
+        later = [entry for number in numbers if (entry := self._load(number)) is not None]
+        if not later or not has_same_content(self._list_results(later[-1]).get(path), now.state):
+            return _Conflict(shown, (), (), has_lines)
+        changes = tuple(entry.number for entry in later if entry.in_effect and not entry.body.undoes)
+        undos = () if changes else (later[-1].number,)
+        return _Conflict(shown, changes or undos, undos, has_lines)
+
+    def _list_results(self, entry: LoggedChangeSet) -> dict[bytes, State | None]:
+        if entry.number not in self._results:
+            self._results[entry.number] = {step.path: step.after for step in entry.body.steps}
+        return self._results[entry.number]
 
 
 def _load_undoable(history: History, number: int) -> LoggedChangeSet:
@@ -323,16 +339,13 @@ def _build_diff(workspace: Workspace, recorder: Recorder, undo: UndoStep, shown:
 # Reversing lines
 
 
-class _ReversedFile(NamedTuple):
-    data: bytes
-    left: int
-    """Number of changed places that stay."""
-
-
 def _reverse_lines(
     history: History, entries: list[LoggedChangeSet], path: bytes, present: PathState
-) -> _ReversedFile | None:
-    """Reverses the lines of a text file that are as the changes left them. None if there are none."""
+) -> tuple[bytes, int] | None:
+    """A text file without the lines that are as the changes left them, and the number of changed places that stay.
+
+    None if there are no such lines.
+    """
     now = present.current
     text = decode_text(now.data) if now is not None and now.data is not None else None
     if now is None or text is None or encode_text(text.text, text.encoding, text.line_ending) != now.data:
@@ -344,7 +357,7 @@ def _reverse_lines(
             if taken is None:
                 return None
             result, done, left = taken.text, done + taken.done, left + taken.left
-    return _ReversedFile(encode_text(result, text.encoding, text.line_ending), left) if done else None
+    return (encode_text(result, text.encoding, text.line_ending), left) if done else None
 
 
 def _read_diffs(history: History, entry: LoggedChangeSet, path: bytes) -> list[tuple[str, str | None]]:
@@ -376,29 +389,6 @@ class _Conflict(msgspec.Struct, frozen=True):
     """The undos among them, which are not undone along with others."""
     lines: bool
     """Whether some of the lines are still as the change left them."""
-
-
-class _LaterChanges:
-    def __init__(self, history: History, entries: list[LoggedChangeSet]) -> None:
-        self._log = history.log
-        self._own = {entry.number for entry in entries}
-        self._load = cache(history.log.entry)
-        self._results: dict[int, dict[bytes, State | None]] = {}
-
-    def find_conflict(self, path: bytes, now: PathState, shown: str, *, has_lines: bool) -> _Conflict:
-        """Finds the later change sets of a file. There are none if the file is not as the last of them left it."""
-        numbers = [one for one in self._log.list_numbers(path, min(self._own)) if one not in self._own]
-        later = [entry for number in numbers if (entry := self._load(number)) is not None]
-        if not later or not has_same_content(self._list_results(later[-1]).get(path), now.state):
-            return _Conflict(shown, (), (), has_lines)
-        changes = tuple(entry.number for entry in later if entry.in_effect and not entry.body.undoes)
-        undos = () if changes else (later[-1].number,)
-        return _Conflict(shown, changes or undos, undos, has_lines)
-
-    def _list_results(self, entry: LoggedChangeSet) -> dict[bytes, State | None]:
-        if entry.number not in self._results:
-            self._results[entry.number] = {step.path: step.after for step in entry.body.steps}
-        return self._results[entry.number]
 
 
 def _build_conflict_error(numbers: tuple[int, ...], conflicts: list[_Conflict]) -> ToolError:

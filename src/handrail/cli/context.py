@@ -17,6 +17,8 @@ from handrail.settings import LoadedSettings, load, resolve_state_folder
 from handrail.settings.load import list_unknown_tools
 
 if TYPE_CHECKING:
+    from argparse import ArgumentParser
+
     from handrail.api import ToolSource
     from handrail.state import StoredState
 
@@ -31,15 +33,14 @@ def resolve_workspace(options: SimpleNamespace) -> str:
     if options.workspace:
         return options.workspace
     if options.workspace is not None:
-        raise CommandFailed("--workspace is empty; name a folder, or leave it out to work in the current one")
+        raise CommandFailed("--workspace is empty. Nothing was done.")
     try:
         folder = os.getcwd()
     except OSError as error:
-        raise CommandFailed(
-            f"the current folder cannot be used: {error.strerror}. Name one with --workspace."
-        ) from None
+        problem = f"the current folder cannot be used: {error.strerror}. Name another with --workspace."
+        raise CommandFailed(problem, then="cd") from None
     if is_whole_home(folder):
-        raise CommandFailed(f"{folder} as a whole is no workspace unless you say so: --workspace {folder}")
+        raise CommandFailed(f"{folder} is a whole home folder, so it needs --workspace {folder}. Nothing was done.")
     return folder
 
 
@@ -63,11 +64,15 @@ def resolve_project_folder(options: SimpleNamespace) -> str | None:
     """The same. CommandFailed if the folder does not exist."""
     folder = find_project_folder(options)
     if folder is not None and not os.path.isdir(folder):
-        raise CommandFailed(f"the workspace {folder} is no folder. Name one that is there.")
+        raise CommandFailed(f"the workspace {folder} is not a folder. Nothing was done.")
     return folder
 
 
 # Settings
+
+
+def add_dialect_option(parser: "ArgumentParser") -> None:
+    parser.add_argument("--dialect", metavar="D", help="speak the tools of another system, such as claude-code")
 
 
 def load_settings(
@@ -150,13 +155,13 @@ def resolve_workspace_session(workspace: str, spelled: str) -> str:
     found = match_sessions(spelled, workspace)
     if len(found) == 1:
         return os.path.join(open_state_folder().home(workspace), found[0])
-    more = "handrail log --sessions lists them"
+    more = "handrail log --sessions"
     if found:
-        raise CommandFailed(f"{describe_candidates(spelled, found)}. Write more of the id; {more}.", FAILED)
+        raise CommandFailed(f"{describe_candidates(spelled, found)}.", FAILED, then=more)
     ids = [os.path.basename(folder) for folder in open_state_folder().sessions(workspace)]
-    there = f"There are: {', '.join(ids)}." if ids else "It has none yet; handrail run and handrail call begin one."
-    there = f"There are {len(ids)}: {more}." if len(ids) > _MAX_SHOWN_IDS else there
-    raise CommandFailed(f"the workspace {workspace} has no session {spelled[:80]!r}. {there}", FAILED)
+    there = f" Its sessions: {', '.join(ids)}." if 0 < len(ids) <= _MAX_SHOWN_IDS else ""
+    problem = f"the workspace {workspace} has no session {spelled[:80]!r}.{there}"
+    raise CommandFailed(problem, FAILED, then=more if ids else "handrail run PROMPT")
 
 
 def match_sessions(spelled: str, workspace: str) -> list[str]:

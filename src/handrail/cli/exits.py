@@ -11,8 +11,12 @@ INTERRUPTED = 130
 
 
 class CommandFailed(Exception):  # noqa: N818  not always an error: a missing session is an answer
-    """Ends the command with a message for the person and an exit code."""
+    """Ends the command with a message for the person and an exit code.
 
-    def __init__(self, message: str, code: int = USAGE) -> None:
+    The message says what failed and what was not done. `then` is empty if the help of the command is next.
+    """
+
+    def __init__(self, message: str, code: int = USAGE, *, then: str = "") -> None:
         super().__init__(message)
         self.code = code
+        self.then = then

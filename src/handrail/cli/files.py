@@ -204,7 +204,7 @@ def find_file(paths: Sequence[str], workspace: str, *, is_user_file: bool) -> Ho
         return HostFileState(path=path, shown=shown, content=_read_content(path, shown))
     except (OSError, ValueError) as error:
         raise HostFileError(
-            f"{shown} cannot be read: {getattr(error, 'strerror', None) or error}.", "See to it, then try again."
+            f"{shown} cannot be read: {getattr(error, 'strerror', None) or error}.", "Check it, then try again."
         ) from None
 
 
@@ -214,13 +214,11 @@ def check_writable(found: HostFileState) -> None:
     while not os.path.lexists(folder):
         folder = os.path.dirname(folder)
     if not os.path.isdir(folder):
-        raise CommandFailed(f"{found.shown} cannot be written: {folder} is no folder. {_ASIDE}")
+        raise CommandFailed(f"{found.shown} cannot be written: {folder} is not a folder. {_ASIDE}")
     if not os.access(folder, os.W_OK | os.X_OK):
-        raise CommandFailed(f"{found.shown} cannot be written: the folder {folder} is not yours to write. {_ASIDE}")
+        raise CommandFailed(f"{found.shown} cannot be written: you may not write to {folder}. {_ASIDE}")
     if found.content is not None and not os.stat(found.path).st_mode & 0o222:
-        raise CommandFailed(
-            f"{found.shown} is write-protected. {_ASIDE} To let it be written: chmod u+w {quote(found.path)}"
-        )
+        raise CommandFailed(f"{found.shown} is write-protected. {_ASIDE}", then=f"chmod u+w {quote(found.path)}")
     if found.content is not None and os.geteuid() not in {0, os.stat(found.path).st_uid}:
         raise CommandFailed(f"{found.shown} belongs to another user. {_ASIDE} Ask them, or paste the text yourself.")
 
@@ -235,7 +233,7 @@ def write_file(found: HostFileState, text: str) -> None:
             _write_like(found, temporary, text.encode())
             if _read_content(found.path, found.shown) != found.content:
                 raise CommandFailed(
-                    f"{found.shown} was changed meanwhile. It was not written; try again.", INFRASTRUCTURE
+                    f"{found.shown} changed while it was read. It was not written. Try again.", INFRASTRUCTURE
                 )
             os.replace(temporary, found.path)
         finally:
@@ -243,7 +241,7 @@ def write_file(found: HostFileState, text: str) -> None:
                 os.unlink(temporary)
     except OSError as error:
         raise CommandFailed(
-            f"{found.shown} cannot be written: {error.strerror}. It is as it was.", INFRASTRUCTURE
+            f"{found.shown} cannot be written: {error.strerror}. It is unchanged.", INFRASTRUCTURE
         ) from None
 
 

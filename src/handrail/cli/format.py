@@ -4,10 +4,10 @@ import os
 from collections.abc import Iterable
 from datetime import datetime
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
 from handrail.cli.exits import FAILED
-from handrail.cli.output import can_show, print_json, warn
+from handrail.cli.output import can_show, print_error, print_json
 from handrail.protocol.errors import ToolError
 from handrail.protocol.events import (
     BrokenEvent,
@@ -25,9 +25,9 @@ from handrail.protocol.events import (
     ToolEvent,
     get_event_kind,
 )
-from handrail.protocol.results import ToolResult
 from handrail.protocol.text import to_one_line, truncate
 from handrail.protocol.wire import encode
+from handrail.terminal.call_lines import describe_unasked
 
 if TYPE_CHECKING:
     from handrail.api import Handrail
@@ -87,37 +87,6 @@ def _describe_call_event(event: ToolEvent) -> str:
             return ""
 
 
-def describe_subject(name: str, args: object) -> str:
-    """The subject of a call, from its arguments."""
-    given: dict[str, Any] = cast("dict[str, Any]", args) if isinstance(args, dict) else {}
-
-    def text(key: str) -> str:
-        return value if isinstance(value := given.get(key), str) else ""
-
-    where = f" in {text('path')}" if text("path") not in {"", "."} else ""
-    match name:
-        case "grep":
-            return f'"{text("pattern")}"{where}'
-        case "find":
-            return f"{text('pattern')}{where}"
-        case "exec":
-            return text("command")
-        case "process":
-            return f"{text('action')} {text('sessionId')}".strip()
-        case "ls":
-            return text("path") or "."
-        case _:
-            values = (text(key) for key in ("path", "name", "question", "title", "command", "pattern"))
-            return next(filter(None, values), "")
-
-
-def describe_unasked(by: str, *, changed: bool) -> str:
-    """Why no person was asked about a call that needs approval. `changed`: whether it changed files."""
-    if by == "grant":
-        return "not asked: plain edits are allowed in this session"
-    return f"not asked: the preview changed {'only caches' if changed else 'nothing'}"
-
-
 def render_display_line(display: Display, *, plain: bool = False) -> str:
     """A display of the model in one line: icon, title, first line of its content. `plain`: words instead of icons."""
     content = next((line.strip() for line in display.content.splitlines() if line.strip()), "")
@@ -128,17 +97,6 @@ def render_display_line(display: Display, *, plain: bool = False) -> str:
 def format_time(time: datetime) -> str:
     """A time in the local time zone."""
     return f"{time.astimezone():%Y-%m-%d %H:%M:%S}"
-
-
-def list_undo_gaps(result: ToolResult[Any]) -> tuple[str, ...]:
-    """The effects of a call that undo does not cover."""
-    used = result.meta.sandbox
-    if used is None or used.undo == "read-only" or getattr(result.data, "session_id", None):
-        return ()  # it changed nothing, or it goes on in the background and its result says what that means
-    if used.not_covered or used.undo != "none":
-        return used.not_covered
-    why = f" ({to_one_line(used.no_layer)})" if used.no_layer else ""
-    return (f"what it changed, if anything{why}",)
 
 
 def render_undo_gaps(gaps: tuple[str, ...]) -> str:
@@ -174,11 +132,11 @@ def replace_home(text: str) -> str:
     return text.replace(home, "~") if home not in {"/", "~", ""} else text
 
 
-def print_refusal(options: SimpleNamespace, command: str, error: ToolError) -> int:
+def print_refusal(options: SimpleNamespace, command: str, error: ToolError, then: str) -> int:
     if options.json:
         print_json(encode({"schema": f"handrail.{command}/1", "error": build_error_data(error)}))
     else:
-        warn(f"{error.code}: {error.message}")
+        print_error(error.message, then)
     return FAILED
 
 

@@ -4,17 +4,18 @@ import atexit
 import gc
 import os
 import sys
+from types import SimpleNamespace
 
 from handrail.cli.exits import INFRASTRUCTURE, INTERRUPTED, OK, USAGE, CommandFailed
-from handrail.cli.output import hide_notes, print_out, warn
-from handrail.cli.parser import Command, is_group, load_command, parse_plain, split_command
+from handrail.cli.output import hide_notes, print_error, print_out, warn
+from handrail.cli.parser import COMMANDS, Command, is_group, load_command, parse_plain, split_command
 from handrail.protocol.version import VERSION
 
 
 def main() -> int:
     """The console script."""
     if sys.platform == "win32":
-        warn("handrail: Windows is not supported; use Linux, macOS or the Windows Subsystem for Linux")
+        print_error("Windows is not supported. Use Linux, macOS or the Windows Subsystem for Linux.")
         return INFRASTRUCTURE
     return _exit_fast(run(sys.argv[1:]))
 
@@ -24,13 +25,21 @@ def run(words: list[str]) -> int:
     try:
         return _run(words)
     except KeyboardInterrupt:
-        warn("handrail: interrupted")
+        print_error("interrupted")
         return INTERRUPTED
     except CommandFailed as failure:
-        warn(f"handrail: {failure}")
+        print_error(str(failure), failure.then or _suggest_command(words, failure.code))
         return failure.code
     except (Exception, SystemExit) as error:  # SystemExit: from a custom tool
-        return _explain(error, traceback="-vv" in words or words.count("-v") > 1)
+        return _explain(error, words)
+
+
+def _suggest_command(words: list[str], code: int) -> str:
+    """The command after an error that names none."""
+    if code == INFRASTRUCTURE:
+        return "handrail doctor"
+    name = next((name for count in (2, 1) if (name := " ".join(words[:count])) in COMMANDS or is_group(name)), "")
+    return f"handrail help {name}".rstrip()
 
 
 def _run(words: list[str]) -> int:
@@ -74,38 +83,42 @@ def _load_usage():  # the type is that of the module
 
 
 def _import_msgspec_fast() -> None:
-    """Imports msgspec without typing_extensions, which it does not need since Python 3.11.
+    """Imports msgspec without two modules that it does not need. Both can be imported later.
 
-    If it is installed, it imports inspect, ast and dis: a sixth of the time of `handrail call`. It can be imported
-    later.
+    typing_extensions, if it is installed, imports inspect, ast and dis: a sixth of the time of `handrail call`. uuid
+    asks platform for the name of the system, and platform compiles a dozen expressions.
     """
-    if "msgspec" in sys.modules or "typing_extensions" in sys.modules:
+    if any(name in sys.modules for name in ("msgspec", "typing_extensions", "platform", "uuid")):
         return
     sys.modules["typing_extensions"] = None  # pyright: ignore[reportArgumentType]  makes an import of it fail
+    sys.modules["platform"] = SimpleNamespace(system=lambda: os.uname().sysname)  # pyright: ignore[reportArgumentType]
     try:
         import msgspec  # noqa: F401, PLC0415  # pyright: ignore[reportUnusedImport]
     finally:
-        del sys.modules["typing_extensions"]
+        del sys.modules["typing_extensions"], sys.modules["platform"]
 
 
-def _explain(error: BaseException, *, traceback: bool) -> int:
+def _explain(error: BaseException, words: list[str]) -> int:
     """Prints an error. Returns the exit code."""
     from handrail.protocol.errors import HandrailError, StoreError  # noqa: PLC0415  most commands do not fail
 
+    if isinstance(error, StoreError):
+        print_error(*error.describe())
+        return INFRASTRUCTURE
     if isinstance(error, HandrailError):
-        warn(f"handrail: {error}")
-        return INFRASTRUCTURE if isinstance(error, StoreError) else USAGE
+        print_error(str(error), getattr(error, "then", "") or _suggest_command(words, USAGE))
+        return USAGE
     if isinstance(error, OSError) and error.filename:
-        warn(f"handrail: {error.filename} cannot be used: {error.strerror}")
+        print_error(f"{error.filename} cannot be used: {error.strerror}", "handrail doctor")
         return INFRASTRUCTURE
     import traceback as tracebacks  # noqa: PLC0415  only for a defect
 
     from handrail.state import report_defect  # noqa: PLC0415
 
-    if traceback:
+    if "-vv" in words or words.count("-v") > 1:
         # Without the text of the error, which may quote a file or an argument.
         warn("".join(tracebacks.format_tb(error.__traceback__)).rstrip())
-    warn(f"handrail: a defect stopped the command {report_defect(error)}")
+    print_error(f"a defect of handrail stopped the command {report_defect(error)}", "handrail doctor")
     return INFRASTRUCTURE
 
 

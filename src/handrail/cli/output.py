@@ -10,7 +10,15 @@ from typing import TextIO
 
 from handrail.cli.exits import INFRASTRUCTURE, CommandFailed
 from handrail.protocol.text import escape_control, to_one_line, truncate
-from handrail.terminal.style import Paint, choose_paint, measure_painted, pad_painted, paint_nothing
+from handrail.terminal.style import (
+    Paint,
+    choose_paint,
+    measure_columns,
+    measure_painted,
+    pad_painted,
+    paint_nothing,
+    wrap_line,
+)
 
 _PATIENCE_SECONDS = 1.0
 _hidden: list[bool] = []
@@ -83,6 +91,14 @@ def warn(text: str) -> None:
     _write(sys.stderr, f"{text}\n")
 
 
+def print_error(text: str, then: str = "") -> None:
+    """Writes an error for a person to stderr: what failed and what was not done, then one command."""
+    paint = choose_paint(sys.stderr, os.environ)
+    for head, shown in ((paint("error:", "failed"), text), (paint("next:", "running"), then)):
+        if shown:
+            warn_painted(f"{head} {escape_control(shown) if _is_terminal(sys.stderr) else shown}")
+
+
 @contextmanager
 def hide_notes(hidden: bool) -> Generator[None]:
     """Hides or shows notes of all threads."""
@@ -97,7 +113,8 @@ def render_table(rows: Iterable[Sequence[str]], paint_cell: Callable[[int, str],
     """Renders rows in columns without borders. `paint_cell` gets the number of the column, from 0."""
     lines = [[paint_cell(column, to_one_line(cell)) for column, cell in enumerate(row)] for row in rows]
     widths = [max(map(measure_painted, column)) for column in zip(*lines, strict=True)]
-    return "".join(f"{'  '.join(map(pad_painted, row, widths)).rstrip()}\n" for row in lines)
+    columns, indent = measure_columns(sys.stdout), sum(width + 2 for width in widths[:-1])
+    return "".join(wrap_line("  ".join(map(pad_painted, row, widths)).rstrip(), columns, indent) for row in lines)
 
 
 def can_show(text: str) -> bool:

@@ -1,9 +1,10 @@
 """The table of commands with the arguments that they share."""
 
 from collections.abc import Callable, Collection, Mapping
+from functools import partial
 from importlib import import_module
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from handrail.cli.exits import CommandFailed
 from handrail.protocol.text import quote_text
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "run": ("run", "Run a model on a task in this folder."),
+    "chat": ("chat", "Start an interactive session in this folder."),
     "demo": ("demo", "Run a demo with a scripted model, without a key."),
     "mcp": ("mcp", "Run an MCP server so that another agent can use handrail's tools."),
     "acp": ("acp", "Run as an agent in editors that support the Agent Client Protocol."),
@@ -58,6 +60,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "memory remove": ("memory", "Remove a note."),
     "audit": ("audit", "Show the last records of the audit."),
     "audit verify": ("audit", "Check the hash chain of the audit."),
+    "audit receipt": ("audit", "Print a receipt of a session, or write it signed."),
+    "audit check-receipt": ("audit", "Check the signature of a receipt, and its audit records."),
     "policy explain": ("policy", "Show the decision about a command or a call."),
     "policy modes": ("policy", "Show the decisions of each mode."),
     "policy test": ("policy", "Check the examples of the rules in force and of the built-in tables."),
@@ -77,7 +81,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
 has the rest. A module is imported when one of its commands runs, or when its help is printed."""
 
 _GROUPS = {
-    "Use": "run demo exec read edit write grep find ls call mcp acp",
+    "Use": "chat run demo exec read edit write grep find ls call mcp acp",
     "Review": "approvals log diff undo redo sessions replay processes memory audit",
     "Set up": "config trust doctor completion",
     "Inspect": "tools skills schema policy help version",
@@ -92,17 +96,25 @@ _WORDS = {
 _TOOLS = ("process", "apply_patch", "multi_edit", "delete")
 
 
-class Command(NamedTuple):
-    """A command, as its module declares it."""
+class Command:
+    """A command, as its module declares it. No named tuple, which takes longer to define than to import."""
 
-    run: Callable[[SimpleNamespace], int]
-    """Returns the exit code."""
-    add_arguments: "Callable[[ArgumentParser], None]"
-    examples: tuple[str, str]
-    exits: Mapping[int, str] = {}
-    """Exit codes beside the common ones, or with another meaning."""
-    takes_rest: bool = False
-    """Whether the words after `--` are not options of handrail."""
+    def __init__(
+        self,
+        run: "Callable[[SimpleNamespace], int]",
+        add_arguments: "Callable[[ArgumentParser], None]",
+        examples: tuple[str, str],
+        exits: "Mapping[int, str] | None" = None,
+        takes_rest: bool = False,
+    ) -> None:
+        self.run = run
+        """Returns the exit code."""
+        self.add_arguments = add_arguments
+        self.examples = examples
+        self.exits: Mapping[int, str] = exits or {}
+        """Exit codes beside the common ones, or with another meaning."""
+        self.takes_rest = takes_rest
+        """Whether the words after `--` are not options of handrail."""
 
 
 def load_command(name: str) -> Command:
@@ -120,9 +132,9 @@ def split_command(words: list[str]) -> tuple[str, list[str]]:
     first = words[0]
     if is_group(first) or first in COMMANDS:
         unknown = f"there is no command {quote_text(f'{first} {words[1]}')}.{_suggest_subcommand(first, words[1])}"
-        raise CommandFailed(f"{unknown} See: handrail {first} --help")
+        raise CommandFailed(unknown)
     kind = "option" if first.startswith("-") else "command"
-    raise CommandFailed(f"there is no {kind} {quote_text(first)}.{_suggest_command(first)} See: handrail --help")
+    raise CommandFailed(f"there is no {kind} {quote_text(first)}.{_suggest_command(first)}")
 
 
 def list_groups() -> dict[str, dict[str, str]]:
@@ -148,22 +160,26 @@ class _PlainParser:
         self._defaults: dict[str, Any] = {"rest": None}
         self._is_plain = True
 
-    def add_argument(self, *names: str, action: str = "store", default: Any = None, **rest: Any) -> None:
-        target = names[-1].lstrip("-").replace("-", "_")
-        self._is_plain &= action in {"store", "store_true", "count"} and rest.keys() <= {"metavar", "help", "choices"}
-        if names[-1].startswith("-"):
-            self._options |= dict.fromkeys(names, (target, action, rest.get("choices")))
+    def add_argument(
+        self, *names: str, dest: str = "", action: str = "store", default: Any = None, **rest: Any
+    ) -> None:
+        target = dest or names[-1].lstrip("-").replace("-", "_")
+        is_option, is_typed = names[-1].startswith("-"), "type" in rest
+        self._is_plain &= action in {"store", "store_true", "count"} and (is_option or not is_typed)
+        self._is_plain &= rest.keys() <= {"metavar", "help", "choices", "type"}
+        if is_option:
+            self._options |= dict.fromkeys(() if is_typed else names, (target, action, rest.get("choices")))
             self._defaults[target] = False if action == "store_true" else default
         else:
             self._positional.append(target)
             self._is_plain &= "choices" not in rest
 
-    def add_mutually_exclusive_group(self) -> "_PlainParser":
-        self._is_plain = False
-        return self
+    def add_mutually_exclusive_group(self) -> SimpleNamespace:
+        """A group whose options are left to argparse, as those with a type are."""
+        return SimpleNamespace(add_argument=partial(self.add_argument, type=None))
 
-    def set_defaults(self, **_values: object) -> None:
-        self._is_plain = False
+    def set_defaults(self, **values: object) -> None:
+        self._defaults |= values
 
     def parse(self, words: list[str]) -> SimpleNamespace | None:
         """Parses the words. None if one of them, or the parser, is not plain."""

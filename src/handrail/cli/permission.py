@@ -20,7 +20,6 @@ from handrail.terminal.permission_prompt import RequestHooks, TerminalApprover, 
 from handrail.terminal.request_text import describe_question, render_request, render_title
 
 _SNAPSHOT_TIER = 2
-_NEVER = frozenset({"fs.secret", "fs.outside", "fs.read-only", "exec.limit"})
 _REACHES = frozenset({"exec.network", "git.network"})
 LEFT_WAITING = "Left waiting. Your files are untouched. handrail approvals lists it."
 """For a person who ended the prompt without an answer."""
@@ -125,42 +124,16 @@ def suggest_after_request(request: PermissionRequest, mode: Mode) -> str:
 
 
 def suggest_after_denial(error: ErrorInfo, mode: Mode, *, unattended: bool) -> str:
-    """Suggests what would let a denied call run. Empty if policy did not deny it."""
+    """Explains why nobody was asked, and suggests a looser mode. Empty if that is not why the call failed."""
     details: Any = error.details
     rule = cast("dict[str, str]", details).get("rule", "") if isinstance(details, dict) else ""
-    match error.code:
-        case "OUTSIDE_WORKSPACE" if rule:
-            return "Nothing was run. paths.read_only and paths.writable in the user file open folders to the tools."
-        case "POLICY_DENIED":
-            return f"Nothing was run. {_describe_denial(rule, mode)}"
-        case "PERMISSION_DENIED" if rule:
-            return f"{_explain_unattended(unattended)} {_suggest_looser_mode(rule, mode)}".rstrip()
-        case _:
-            return ""
-
-
-def _describe_denial(rule: str, mode: Mode) -> str:
-    if _is_written(rule):
-        return f"handrail config shows where the rule {rule} stands."
-    if rule == "call.denied":
-        return "handrail config shows which permissions [tools] deny lists."
-    if rule.startswith("restricted."):
-        return "The restricted profile refuses all that it does not list; handrail config shows what it lists."
-    if mode == "plan" and rule not in _NEVER and not rule.startswith("deny."):
-        return "Plan mode only looks; with --mode ask it would ask."
-    return "No mode, rule or answer lifts this."
-
-
-def _explain_unattended(unattended: bool) -> str:
-    if unattended:
-        return "--unattended refuses what would ask."
-    return "The variable CI is set, so what would ask is refused." if os.environ.get("CI") else ""
-
-
-def _suggest_looser_mode(rule: str, mode: Mode) -> str:
+    if error.code != "PERMISSION_DENIED" or not rule:
+        return ""
+    cause = "--unattended is set" if unattended else "the variable CI is set" if os.environ.get("CI") else ""
     looser = None if _is_written(rule) else _find_looser_mode(rule, mode, undo=rule not in _REACHES)
     hosts = "list its hosts in network.allow, since modes open none, and " if rule in _REACHES else ""
-    return f"To let it run, {hosts}add --mode {looser}." if looser else ""
+    step = f"To let it run, {hosts}add --mode {looser}." if looser else ""
+    return f"Requests are denied, because {cause}. {step}".rstrip() if cause else step
 
 
 def _can_undo(request: PermissionRequest) -> bool:

@@ -18,13 +18,13 @@ def read_json_argument(text: str) -> Any:
     awaited = "waiting for the arguments as JSON; end with Ctrl-D"
     data = _read_stdin("the arguments", awaited) if text == "-" else os.fsencode(text)
     if not data.strip():
-        raise CommandFailed("the arguments are empty; without any, pass {}. Nothing was run.")
+        raise CommandFailed("the arguments are empty. Nothing was run. For a tool without arguments, pass {}.")
     try:
         return msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         example = """'{"path": "README.md"}'"""
         raise CommandFailed(
-            f"the arguments are not JSON: {error}. Nothing was run. Write them as one object: {example}"
+            f"the arguments are not JSON: {error}. Nothing was run. Write one object: {example}"
         ) from None
 
 

@@ -1,18 +1,21 @@
 """The transcript of a session: prompts, answers, one row for each call."""
 
+import sys
 from collections.abc import Iterable
 from itertools import groupby
 from typing import Any, Literal, cast
 
 import msgspec
 
-from handrail.cli.format import describe_event, describe_subject
+from handrail.cli.format import describe_event
 from handrail.protocol import events
 from handrail.protocol.changes import ChangeSet
 from handrail.protocol.errors import ErrorInfo
 from handrail.protocol.results import ToolResult
 from handrail.protocol.text import pad, to_one_line, truncate
 from handrail.protocol.wire import Time, Wire
+from handrail.terminal.call_lines import describe_subject
+from handrail.terminal.style import measure_columns, wrap_line
 
 CallDecision = Literal["allowed", "asked", "not asked", "refused"]
 _NOTED = (events.Display, events.Error, events.Mode, events.Network, events.Notice, events.Process, events.Warning)
@@ -183,19 +186,22 @@ def render_transcript(entries: list[Entry]) -> str:
     """The entries for people. Words of others are indented, so that they cannot pass for rows."""
     calls = [entry for entry in entries if isinstance(entry, CallRow)]
     width = max((len(to_one_line(entry.label)) for entry in entries), default=0)
-    subject = max((len(_clip(row.subject, _MAX_SUBJECT_CHARS)) for row in calls), default=0)
+    columns = measure_columns(sys.stdout)
+    most = min(_MAX_SUBJECT_CHARS, (columns or 200) // 2 - 10)
+    subject = max((len(_clip(row.subject, most)) for row in calls), default=0)
     lines: list[str] = []
+    indent = len("12:00:00") + width + 4
     for day, of_day in groupby(entries, lambda entry: f"{entry.time.astimezone():%Y-%m-%d}"):
         lines.append(day)
         for entry in of_day:
             head = f"{entry.time.astimezone():%H:%M:%S}  {pad(to_one_line(entry.label), width)}  "
             if isinstance(entry, CallRow):
-                lines.append(head + _render_row(entry, subject))
-                lines += [f"{' ' * len(head)}warning: {to_one_line(text)}" for text in entry.warnings]
+                lines.append(head + pad(_clip(entry.subject, most), subject) + _render_facts(entry))
+                lines += [f"{' ' * indent}warning: {to_one_line(text)}" for text in entry.warnings]
             else:
                 first, *more = entry.text.strip().splitlines() or [""]
-                lines += [head + first, *(f"{' ' * len(head)}{line}".rstrip() for line in more)]
-    return "".join(f"{line.rstrip()}\n" for line in lines)
+                lines += [head + first, *(f"{' ' * indent}{line}" for line in more)]
+    return "".join(wrap_line(line.rstrip(), columns, indent) for line in lines)
 
 
 def join_text(entry: Entry) -> str:
@@ -207,14 +213,13 @@ def join_text(entry: Entry) -> str:
     )
 
 
-def _render_row(row: CallRow, width: int) -> str:
+def _render_facts(row: CallRow) -> str:
     names = [to_one_line(path) for path in row.files[:_MAX_FILES]]
     more = [f"{len(row.files) - _MAX_FILES} more"] if len(row.files) > _MAX_FILES else []
     facts = [_clip(row.outcome, _MAX_OUTCOME_CHARS), ", ".join([*names, *more])]
     facts += [f"undo {row.undo}" if row.undo is not None else ""]
     facts += [f"{row.duration_ms / 1000:.2f} s" if row.duration_ms is not None else ""]
-    shown = pad(_clip(row.subject, _MAX_SUBJECT_CHARS), width)
-    return f"{shown}  {row.decision or '–':<9}  {'; '.join(filter(None, facts))}"
+    return f"  {row.decision or '–':<9}  {'; '.join(filter(None, facts))}"
 
 
 def _clip(text: str, most: int) -> str:

@@ -22,7 +22,7 @@ from handrail.cli.parser import (
 )
 from handrail.protocol.text import quote_text
 
-_EXITS = {
+COMMON_EXITS = {
     OK: "ok",
     USAGE: "wrong usage or settings; nothing was run",
     INFRASTRUCTURE: "internal error, or the state folder is unusable",
@@ -40,11 +40,10 @@ def parse_arguments(name: str, words: list[str], command: Command | None = None)
     if command.takes_rest and "--" in words:
         end = words.index("--")
     elif command.takes_rest and words and not words[0].startswith("-"):
-        raise CommandFailed(
-            f"put -- before the command, or its options are taken for ours: handrail {name} -- {shlex.join(words)}"
-        )
+        problem = "put -- before the command. Otherwise handrail takes its options. Nothing was run."
+        raise CommandFailed(problem, then=f"handrail {name} -- {shlex.join(words)}")
     try:
-        parser = _build_parser(name, command)
+        parser = build_parser(name, command)
         options, unknown = parser.parse_known_args(words[:end], SimpleNamespace())
     except SystemExit:  # argparse ends so after it printed the help
         return None
@@ -61,20 +60,20 @@ def render_overview(group: str = "") -> str:
         return "\n".join((f"usage: handrail {group} COMMAND [options]\n", "commands:", *listed, ""))
     return "\n".join(
         (
-            "Tools for coding agents that you can watch, check and take back.\n",
+            "Tools for coding agents that you can watch, check and undo.\n",
             "usage: handrail COMMAND [options]\n",
             *(line for title, rows in list_groups().items() for line in (f"{title}:", *_render_commands(rows), "")),
             "examples:",
             "  handrail demo",
             "  handrail run 'fix the failing test' --model anthropic:NAME",
-            "\nhandrail help COMMAND explains a command and lists the commands below it.\n",
+            "\nhandrail help COMMAND explains a command.\n",
         )
     )
 
 
 def list_option_names(name: str) -> list[str]:
     """The long options of a command."""
-    parser = _build_parser(name, load_command(name))
+    parser = build_parser(name, load_command(name))
     return [option for option in parser._option_string_actions if option.startswith("--")]  # noqa: SLF001
 
 
@@ -110,7 +109,7 @@ def parse_past_time(text: str) -> datetime:
 
 class _Parser(ArgumentParser):
     def error(self, message: str, suggestion: str = "") -> NoReturn:
-        raise CommandFailed(f"{message}.{suggestion} See: {self.prog} --help")
+        raise CommandFailed(f"{message}.{suggestion}")
 
     def suggest(self, unknown: list[str]) -> str:
         """Suggests the nearest option, or the quotes that a prompt lacks."""
@@ -137,9 +136,9 @@ class _HelpFormatter(RawDescriptionHelpFormatter):
         return wrap(" ".join(text.split()), width, break_on_hyphens=False)
 
 
-def _build_parser(name: str, command: Command) -> _Parser:
+def build_parser(name: str, command: Command) -> _Parser:
     examples = "\n".join(f"  {example}" for example in command.examples)
-    exits = sorted({**_EXITS, **command.exits}.items())
+    exits = sorted({**COMMON_EXITS, **command.exits}.items())
     codes = "\n".join(_format_hanging(f"  {code:<4} ", meaning) for code, meaning in exits)
     below = list_subcommands(name)
     commands = "\n".join(("\n\ncommands:", *_render_commands(below))) if below else ""

@@ -76,7 +76,42 @@ def build_edit_diff(before: str, replacements: Sequence[Replacement], path: str,
     if sum(lines) > _MAX_DIFFED_LINES:
         added = sum(text.count("\n") + 1 for _, _, text in replacements)
         return _refuse_large(added, sum(before.count("\n", start, end) + 1 for start, end, _ in replacements))
-    return _write_diff(_build_blocks(before, replacements, lines_before), f"a/{path}", f"b/{path}")
+    source, target = f"a/{path}", f"b/{path}"
+    enough = _count_enough(before, replacements)
+    if enough < len(replacements):
+        diff = _write_diff(_build_blocks(before, replacements[:enough], lines_before), source, target)
+        if diff.truncated:
+            added, removed = _count_lines(before, replacements[enough:])
+            text = f"{diff.text.rpartition(TRUNCATION_MARK)[0]}{TRUNCATION_MARK}more changes follow\n"
+            return Diff(text, diff.added + added, diff.removed + removed, truncated=True)
+    return _write_diff(_build_blocks(before, replacements, lines_before), source, target)
+
+
+def _count_enough(before: str, replacements: Sequence[Replacement]) -> int:
+    """Return how many replacements fill a diff. The next one is in another line."""
+    size = line_end = 0
+    for number, (start, end, text) in enumerate(replacements):
+        if start > line_end or not number:
+            if size > _MAX_DIFF_CHARS:
+                return number
+            line_start, line_end = find_line_start(before, start), find_line_end(before, end)
+            size += line_end - line_start
+        elif end > line_end:
+            line_end = find_line_end(before, end)
+        size += len(text)
+    return len(replacements)
+
+
+def _count_lines(before: str, replacements: Sequence[Replacement]) -> tuple[int, int]:
+    """Count the lines that replacements add and remove, without those that they share with the one before."""
+    added = removed = previous = 0
+    for start, end, text in replacements:
+        is_apart = before.find("\n", previous, start) >= 0 or not previous
+        old = before[start:end]
+        added += text.count("\n") + (is_apart and not text.endswith("\n"))
+        removed += old.count("\n") + (is_apart and not old.endswith("\n"))
+        previous = end
+    return added, removed
 
 
 class _DiffBlock(msgspec.Struct):

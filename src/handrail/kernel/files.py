@@ -6,21 +6,23 @@ import errno
 import fcntl
 import os
 import sys
-from functools import lru_cache
-from typing import Self
+import time
+from functools import cache
+from typing import Any, Self
 
 from handrail.kernel.libc import COMMON_TABLE_MACHINES, LIBC, check
 
 _RESOLVE_NO_MAGICLINKS = 0x02
 RESOLVE_NO_SYMLINKS = 0x04
 _RESOLVE_BENEATH = 0x08
-_OPENAT2 = 437  # the number of the call
+_OPENAT2 = ctypes.c_long(437)  # the number of the call
 _MAX_ATTEMPTS = 64
 _ENCODING, _ERRORS = sys.getfilesystemencoding(), sys.getfilesystemencodeerrors()
 _NOREPLACE, _EXCHANGE = 0x1, 0x2
 _EMPTY_PATH = 0x1000
 _MAX_HANDLE_BYTES = 128
 _FIRST_FREE_DESCRIPTOR = 3
+_LOCK_PAUSE_SECONDS = 0.005
 
 # None if the C library is older than the call (glibc 2.28), or is not that of Linux.
 _renameat2 = getattr(LIBC, "renameat2", None)
@@ -32,10 +34,10 @@ class _OpenHow(ctypes.Structure):
     _fields_ = (("flags", ctypes.c_uint64), ("mode", ctypes.c_uint64), ("resolve", ctypes.c_uint64))
 
 
-_OPEN_HOW_BYTES = ctypes.sizeof(_OpenHow)
+# Arguments that have their C types already need no `argtypes`, whose conversion takes as long as the system call.
+_OPEN_HOW_BYTES = ctypes.c_size_t(ctypes.sizeof(_OpenHow))
 _syscall = LIBC["syscall"]
 _syscall.restype = ctypes.c_long
-_syscall.argtypes = (ctypes.c_long, ctypes.c_int, ctypes.c_char_p, ctypes.POINTER(_OpenHow), ctypes.c_size_t)
 
 
 def openat2(folder: int, path: str, flags: int, mode: int = 0, resolve: int = 0) -> int:
@@ -66,12 +68,13 @@ def has_openat2() -> bool:
     return True
 
 
-@lru_cache(maxsize=64)
-def _build_open_how(flags: int, mode: int, resolve: int) -> _OpenHow:
-    """The kernel only reads the struct, so calls share it."""
-    return _OpenHow(
+@cache
+def _build_open_how(flags: int, mode: int, resolve: int) -> Any:
+    """A reference to the struct, which it keeps alive. The kernel only reads the struct, so calls share it."""
+    how = _OpenHow(
         flags | os.O_CLOEXEC, mode if flags & os.O_CREAT else 0, resolve | _RESOLVE_BENEATH | _RESOLVE_NO_MAGICLINKS
     )
+    return ctypes.byref(how)
 
 
 def exchange(folder: int, one: str, other: str) -> None:
@@ -208,6 +211,20 @@ def lock_folder(folder: str) -> int:
     if descriptor >= 0:
         os.close(descriptor)
     return -1
+
+
+def wait_for_lock(descriptor: int, seconds: float) -> bool:
+    """Take the lock of an open file. False if another process held it all the time."""
+    until = time.monotonic() + seconds
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= until:
+                return False
+            time.sleep(_LOCK_PAUSE_SECONDS)
+        else:
+            return True
 
 
 def is_locked(path: str) -> bool:

@@ -25,8 +25,8 @@ LEVELS: tuple[Level, ...] = get_args(Level)
 DEFAULT_LEVEL: Level = "warning"
 """The log level of a client with a handshake until it sets another."""
 
-# Clients that deviate from the protocol, by the names that they send. docs/mcp.md lists the versions that were tested.
-# A name grants no permission.
+# Clients that deviate from the protocol, by the names that they send. docs/how-to/add-to-your-agent.md lists the tested
+# versions. A name grants no permission.
 _SHOWS_STRUCTURE_ONLY = frozenset(
     {"claude-code", "codex-mcp-client", "Visual Studio Code", "Visual Studio Code - Insiders"}
 )

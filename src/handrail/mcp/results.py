@@ -6,7 +6,7 @@ import msgspec
 from msgspec.structs import replace
 
 from handrail.mcp.protocol import LEVELS, Caller, Level
-from handrail.protocol.events import Event, Notice, ToolCallUpdate, Warning  # noqa: A004  the wire calls it so
+from handrail.protocol.events import Display, Event, Notice, ToolCallUpdate, Warning, format_display  # noqa: A004  the wire calls it so
 from handrail.protocol.jsonrpc import INVALID_PARAMS, ProtocolError
 from handrail.protocol.results import Attachment, ToolResult, render_for_model
 from handrail.protocol.version import VERSION
@@ -16,22 +16,29 @@ INSTRUCTIONS = """\
 Tools to read, search and change the files of one workspace and to run commands in it, each call under the person's \
 policy. Paths are relative to the workspace. Changes can be taken back by the person (`handrail undo`).
 A call that failed says what went wrong and what to do next. One that needs permission (PERMISSION_REQUIRED) waits for \
-the person to say yes: nothing has run yet. Tell them what you wait for (they answer with `handrail approvals`), then \
+the person to approve: nothing has run yet. Tell them what you wait for (they answer with `handrail approvals`), then \
 make the very same call again: it gives what came of it, once. Do not look for another way to do what was refused."""
 CACHED: dict[str, Any] = {"ttlMs": 60_000, "cacheScope": "private"}
 """How long a modern client may cache a list, unless it subscribes to changes."""
 _SERVER_INFO_KEY = "io.modelcontextprotocol/serverInfo"
 
 
-def build_call_result(result: ToolResult[Any]) -> dict[str, Any]:
-    """Text for the model, attachments, and the whole result for programs without the attachments' contents."""
+def build_call_result(result: ToolResult[Any], dialect: str | None = None) -> dict[str, Any]:
+    """Text for the model, attachments, and the whole result for programs without the attachments' contents.
+
+    In a dialect programs get the answer in its system's own shape.
+    """
     content: list[dict[str, Any]] = [{"type": "text", "text": render_for_model(result)}]
     if result.attachments:
         content += [_build_attachment(one, one.content) for one in result.attachments if one.content is not None]
         result = replace(result, attachments=tuple(replace(one, content=None) for one in result.attachments))
     if result.error is not None and result.error.code == "PERMISSION_REQUIRED":
         result = replace(result, error=replace(result.error, details=_drop_preview(result.error.details)))
-    return {"content": content, "structuredContent": result, "isError": not result.ok}
+    if dialect is None:
+        return {"content": content, "structuredContent": result, "isError": not result.ok}
+    shape: Any = result.data
+    answer: dict[str, Any] = {"structuredContent": shape} if isinstance(shape, dict) else {}
+    return {"content": content, **answer, "isError": not result.ok}
 
 
 def _drop_preview(details: Any) -> Any:
@@ -85,9 +92,10 @@ def _build_attachment(attachment: Attachment, content: str) -> dict[str, Any]:
 
 # Events of a call
 
-MESSAGE_EVENTS = (ToolCallUpdate, Warning, Notice)
+MESSAGE_EVENTS = (ToolCallUpdate, Warning, Notice, Display)
 """The events that become messages."""
 _MAX_LINE_CHARS = 500
+_DISPLAY_LEVELS: dict[str, Level] = {"warning": "warning", "error": "error"}
 
 
 class EventMessage(NamedTuple):
@@ -116,6 +124,8 @@ def build_message(event: Event) -> EventMessage | None:
             return EventMessage("warning", event.text, event.code)
         case Notice():
             return EventMessage("notice", event.text)
+        case Display():
+            return EventMessage(_DISPLAY_LEVELS.get(event.level, "info"), format_display(event.title, event.content))
         case _:
             return None
 

@@ -40,7 +40,7 @@ def find_default_tools(settings: Settings) -> dict[str, msgspec.Raw] | None:
 
     A client waits for this list at its start. Opening a session first would take longer than all else.
     """
-    if settings.tools != _DEFAULT_TOOLS:
+    if settings.tools != _DEFAULT_TOOLS or settings.dialect is not None:
         return None
     # pkgutil.get_data does the same, and importing it takes more than a millisecond.
     data: bytes = __loader__.get_data(os.path.join(os.path.dirname(__file__), "default_tools.json"))

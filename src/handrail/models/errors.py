@@ -198,7 +198,7 @@ def _iterate_causes(error: BaseException | None) -> Iterator[BaseException]:
 
 def _build_unreadable_error(place: Endpoint, detail: str) -> ModelError:
     detail = f" ({detail})" if detail else ""
-    return ModelError("UNAVAILABLE", f"{place.name} gave no answer that can be read{detail}.", retryable=True)
+    return ModelError("UNAVAILABLE", f"{place.name} gave an unreadable answer{detail}.", retryable=True)
 
 
 def _get_host(place: Endpoint) -> str:

@@ -104,7 +104,7 @@ def _deny_program(words: tuple[str, ...]) -> BuiltinDeny | None:
     name, rest = _split_program(words)
     if not _is_workspace_program(words[0]):
         if name in _FORMATTERS or name.startswith("mkfs."):
-            return BuiltinDeny("deny.format", f"{name} makes a new file system over what is there")
+            return BuiltinDeny("deny.format", f"{name} replaces a file system by a new one")
         if _stops_machine(name, [word for word in rest if not word.startswith("-")]):
             return BuiltinDeny("deny.shutdown", f"{name} stops the machine")
     lower = name.lower().removesuffix(".exe")

@@ -68,7 +68,7 @@ class TrustedServer(msgspec.Struct, frozen=True):
     """Whether to believe the server's own `readOnlyHint`."""
 
 
-class PolicyConfig(msgspec.Struct, frozen=True):
+class PolicyConfig(msgspec.Struct, frozen=True, cache_hash=True):
     """Everything that a decision depends on besides the facts of the call."""
 
     mode: Mode

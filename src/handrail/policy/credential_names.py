@@ -1,5 +1,7 @@
 """Names of credentials: keys, tokens, passwords, the folders that hold them. Normalized."""
 
+import re
+
 CREDENTIAL_FOLDERS = frozenset(
     {
         ".ssh", ".aws", ".gnupg", ".azure", ".kube", ".docker", ".password-store", ".gcloud", ".oci", ".mozilla",
@@ -50,3 +52,9 @@ CREDENTIAL_PLACES = frozenset(
     }
 )  # fmt: skip
 """Paths that are credentials, although no name on them is one alone."""
+
+ORDINARY_NAME = re.compile(
+    r"(?ai)[a-z_][\w.-]*\.(?:c|cc|cpp|css|go|h|html|java|js|jsx|md|py|pyi|rb|rs|rst|scss|svg|ts|tsx)",
+    re.ASCII | re.IGNORECASE,
+)
+"""Names that no credential has, in any spelling. A tree has so many that looking closer takes long."""

@@ -5,6 +5,7 @@ Pure: the same call, facts and configuration always give the same decision, also
 
 from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
+from functools import lru_cache
 
 from msgspec.structs import replace
 
@@ -38,6 +39,11 @@ _PART_KINDS: dict[Permission, PartKind] = {
 
 def decide(spec: ToolSpec, requested: tuple[Permission, ...] | None, facts: Facts, rules: PolicyConfig) -> Decision:
     """The strictest verdict over everything the call touches. No part can allow what another denies."""
+    is_small = len(facts.paths) == 1 and facts.command is None and spec.category == "builtin"
+    return (_decide_once if is_small else _decide)(spec, requested, facts, rules)
+
+
+def _decide(spec: ToolSpec, requested: tuple[Permission, ...] | None, facts: Facts, rules: PolicyConfig) -> Decision:
     verdicts = _deny_missing_permissions(spec, requested, facts, rules) if requested is not None or rules.denied else []
     if facts.command is not None:
         from handrail.policy.commands import judge_command  # noqa: PLC0415  only commands need the program tables
@@ -59,6 +65,10 @@ def decide(spec: ToolSpec, requested: tuple[Permission, ...] | None, facts: Fact
     if decision.decision != "confirm" or not rules.can_grant_edits or spec.category != "builtin":
         return decision
     return _apply_edits(decision, verdicts, facts, rules)
+
+
+_decide_once = lru_cache(maxsize=256)(_decide)
+"""Equal calls have the same decision, and programs read a file again and again."""
 
 
 def _apply_edits(decision: Decision, verdicts: list[PartVerdict], facts: Facts, rules: PolicyConfig) -> Decision:

@@ -11,6 +11,7 @@ from handrail.policy.credential_names import (
     CREDENTIAL_FILES,
     CREDENTIAL_FOLDERS,
     CREDENTIAL_PLACES,
+    ORDINARY_NAME,
     PLAIN_ENDINGS,
     PLAIN_FILES,
     PUBLIC_ENDINGS,
@@ -27,7 +28,7 @@ from handrail.policy.protected_names import (
 )
 
 _Protection = Literal["credential", "protected"]
-GIT_LOCK = "a lock that stays there blocks git until somebody deletes it"
+GIT_LOCK = "a lock that stays there blocks git until it is deleted"
 
 _CREDENTIALS = CREDENTIAL_FOLDERS | CREDENTIAL_FILES | PLAIN_FILES
 _CREDENTIAL_ENDINGS = (*CREDENTIAL_ENDINGS, *PLAIN_ENDINGS)
@@ -50,7 +51,10 @@ def find_protection(path: str) -> _Protection | None:
 
 def is_credential(path: str) -> bool:
     """Whether the last name of a path is a credential. Cheaper than `find_protection` for a walk down a tree."""
-    name = _normalize_part(path.rpartition("/")[2])
+    start = path.rfind("/") + 1
+    if ORDINARY_NAME.fullmatch(path, start):
+        return False
+    name = _normalize_part(path[start:])
     return _is_credential_part(name) or (name in _LAST_NAMES and find_protection(path) == "credential")
 
 

@@ -236,7 +236,7 @@ def parse_command(
         steps.append(_mark_piped_shell(step) if tracker.is_piped else step)
         tracker.advance(target, join)
         if tracker.is_lost:
-            reason = "changes the folder so often that nobody can follow it"
+            reason = "changes the folder too often to follow"
             return ParsedCommand(text, cwd, script, unparsed=Unparsed(reason, 0, too_large=True))
     return ParsedCommand(text, cwd, script, tuple(steps))
 

@@ -43,7 +43,7 @@ def _deny(subject: str, narrowed: Narrowing, why: str = "") -> PartVerdict:
 def _deny_steps(fact: CommandFact, narrowed: Narrowing) -> list[PartVerdict]:
     command = parse_fact(fact)
     if command.unparsed is not None:
-        why = f"this command {command.unparsed.reason}, so nobody can tell what it runs; write plain words"
+        why = f"this command {command.unparsed.reason}, so the program is not known; write plain words"
         return [_deny(fact.text, narrowed, why)]
     commands = list(filter(None, map(parse_skill_command, narrowed.patterns)))
     return [_deny(step.text, narrowed) for step in command.steps if not _covers_step(commands, step)]

@@ -117,7 +117,7 @@ def combine(verdicts: list[PartVerdict], rules: PolicyConfig) -> Decision:
     deciding = verdicts[0] if len(verdicts) == 1 else _pick_deciding(verdicts)
     part, code = deciding.part, deciding.code
     if part.decision == "confirm" and (rules.unattended or rules.restriction is not None):
-        nobody = "nobody is here to ask" if rules.unattended else "the restricted profile asks nobody"
+        nobody = "no person is here to ask" if rules.unattended else "the restricted profile never asks"
         part = replace(part, decision="deny", reason=f"{part.reason}, and {nobody}", effect="")
         code = "PERMISSION_DENIED"
     return Decision(
@@ -249,7 +249,7 @@ def build_change_refusal(decision: Decision, outcome: str, changes: str = "what 
     """The error of a command whose changes were denied. `outcome`: what happened to the changes."""
     details = {"rule": decision.rule, "reason": decision.reason}
     if decision.decision == "confirm" or decision.code == "PERMISSION_DENIED":
-        needed = f"{changes.capitalize()} needs a person's yes: {decision.reason}."
+        needed = f"{changes.capitalize()} needs approval: {decision.reason}."
         return ToolError("PERMISSION_DENIED", f"{needed} {outcome} Do not repeat this call.", details=details)
     forbidden = f"Rule {decision.rule} forbids {changes}: {decision.reason}."
     return ToolError(decision.code or "POLICY_DENIED", f"{forbidden} {outcome} {REFUSAL_ADVICE}", details=details)

@@ -120,6 +120,17 @@ class OutputBuffer:
         self._take(data)
         return not self._is_at_end
 
+    def add(self, data: bytes) -> None:
+        """Take data that was read elsewhere."""
+        rest = memoryview(data)
+        while rest:
+            if self._position == self._size:
+                self._restart_ring()
+            room = self._memory[self._position : self._position + len(rest)]
+            room[:] = rest[: len(room)]
+            self._take(room)
+            rest = rest[len(room) :]
+
     def read_rest(self) -> None:
         """Read what the pipe holds now. The bound is for a process that escaped and prints forever."""
         enough = self.total + PIPE_CAPACITY_BYTES

@@ -130,4 +130,7 @@ def _find_meaning(program: str | None, exit_code: int) -> str | None:
     first, _, rest = (program or "").partition(" ")
     module = rest.removeprefix("-m ") if first.startswith("python") else ""
     meanings = (_MEANINGS.get(name, {}).get(exit_code) for name in (program or "", module, first))
-    return next(filter(None, meanings), None)
+    meaning = next(filter(None, meanings), None)
+    if meaning and module and exit_code == 1:
+        return f"{meaning.removesuffix('.')}, or Python has no module {module}."
+    return meaning

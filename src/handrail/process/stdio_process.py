@@ -8,6 +8,7 @@ import time
 from collections import deque
 
 from handrail.kernel.cgroup import ControlGroup, find_parent_group
+from handrail.kernel.files import DescriptorSet
 from handrail.process.result import Ending
 from handrail.process.run import build_start_error, open_pipes, start_tree
 from handrail.process.tree import ProcessTree
@@ -47,9 +48,10 @@ class StdioProcess:
         self._lock = threading.Lock()
         with contextlib.ExitStack() as opened:
             opened.callback(launch.close)
+            pipes = opened.enter_context(DescriptorSet())
             try:
-                self._stop, self._stop_writer = _open_pipe(opened)
-                stdin, self.input = _open_pipe(opened)
+                self._stop, self._stop_writer = pipes.open_pipe()
+                stdin, self.input = pipes.open_pipe()
             except OSError as error:
                 raise build_start_error(error, launch) from None
             self._pipes = opened.enter_context(open_pipes(launch, 2))
@@ -148,10 +150,3 @@ class StdioProcess:
             while self._stderr_bytes - len(self._stderr[0]) > _MAX_STDERR_BYTES:
                 self._stderr_bytes -= len(self._stderr.popleft())
         return bool(data)
-
-
-def _open_pipe(opened: contextlib.ExitStack) -> tuple[int, int]:
-    ends = os.pipe()
-    for end in ends:
-        opened.callback(os.close, end)
-    return ends

@@ -117,7 +117,7 @@ def _describe_unknown(key: object, given: dict[Any, Any], names: tuple[str, ...]
     name = key if isinstance(key, str) and key.isidentifier() and len(key) <= 80 else render_value(key)
     about, advice = _ADVICE.get(str(key), ("", ""))
     if about not in names or use not in {None, about}:
-        advice = f"use {use}" if use else f"the arguments are {', '.join(names)}" if names else "there are none"
+        advice = f"use {use}" if use else f"the arguments are {', '.join(names)}" if names else "it takes no arguments"
     return Problem(field=name, problem=f"{name} is not an argument; {advice}", value=render_value(given[key]), use=use)
 
 

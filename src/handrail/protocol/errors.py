@@ -152,8 +152,14 @@ class StoreError(HandrailError):
         text = f"{why}, so {brief}" if why else f"{brief[0].upper()}{brief[1:]}"
         return ToolError(code, f"{text}. {became} Only the user can mend this: handrail doctor")
 
+    def describe(self) -> tuple[str, str]:
+        """The problem, and the next command."""
+        reason, command = (self.advice, "handrail doctor") if self.advice else _find_cause(self.__cause__)
+        return f"{self.problem}. {reason}".rstrip(), command
+
     def __str__(self) -> str:
-        return f"{self.problem}. {self.advice or _suggest_command(self.__cause__)}"
+        text, command = self.describe()
+        return f"{text} Next: {command}" if command else text
 
 
 EXHAUSTED: dict[int, tuple[ErrorCode, str]] = {
@@ -166,15 +172,16 @@ EXHAUSTED: dict[int, tuple[ErrorCode, str]] = {
 """Errors of a machine that has run out of something. They are no defects of handrail."""
 
 
-def _suggest_command(cause: BaseException | None) -> str:
+def _find_cause(cause: BaseException | None) -> tuple[str, str]:
+    """What the machine has run out of, and the command that shows or mends it."""
     if not isinstance(cause, OSError) or cause.errno not in EXHAUSTED:
-        return "Next: handrail doctor"
-    reason, path = EXHAUSTED[cause.errno][1], cause.filename
+        return "", "handrail doctor"
+    reason, path = f"{EXHAUSTED[cause.errno][1]}.", cause.filename
     if cause.errno == errno.EMFILE:
-        return f"{reason}. Next: ulimit -n 65536"
+        return reason, "ulimit -n 65536"
     if cause.errno not in {errno.ENOSPC, errno.EDQUOT}:
-        return f"{reason}."
-    return f"{reason}. Next: df -h {path.rpartition('/')[0]}" if isinstance(path, str) else f"{reason}. Next: df -h"
+        return reason, ""
+    return reason, f"df -h {path.rpartition('/')[0]}" if isinstance(path, str) else "df -h"
 
 
 def list_frames(error: BaseException) -> list[str]:

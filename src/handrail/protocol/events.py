@@ -9,6 +9,7 @@ from handrail.protocol.changes import ChangeSet
 from handrail.protocol.decisions import Mode as ModeName
 from handrail.protocol.permissions import Answer, Permission, PermissionRequest
 from handrail.protocol.results import ToolResult
+from handrail.protocol.text import to_one_line, truncate
 from handrail.protocol.wire import Json, Time, get_json_decoder
 
 Channel = Literal["response", "error", "end"]
@@ -310,3 +311,12 @@ class BrokenEvent(msgspec.Struct, frozen=True):
     seq: int
     kind: str
     problem: str
+
+
+_MAX_DISPLAY_CHARS = 200
+
+
+def format_display(title: str | None, content: str) -> str:
+    """What `display` shows, as one short line."""
+    first = next((line for line in content.splitlines() if line.strip()), "")
+    return truncate(to_one_line(f"{title}: {first}" if title else first), _MAX_DISPLAY_CHARS)

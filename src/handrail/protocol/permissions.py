@@ -8,6 +8,7 @@ import msgspec
 from handrail.protocol.changes import Preview
 from handrail.protocol.decisions import DecisionPart, Mode
 from handrail.protocol.errors import UsageError
+from handrail.protocol.novelty import Novelty
 from handrail.protocol.text import render_value
 from handrail.protocol.wire import Time, Wire, escape_surrogates
 
@@ -105,6 +106,8 @@ class PermissionRequest(Wire, frozen=True):
     """The name in the call, if it is not `toolName`: `mcp__github__create_issue`."""
     fingerprint: str | None = None
     """A digest of another server's description of its tool. The approval counts for no other."""
+    unusual: Novelty | None = None
+    """How it differs from earlier calls in the workspace. Null: in nothing, or there were too few."""
 
     @property
     def called(self) -> str:

@@ -23,7 +23,7 @@ ProcessState = Literal["running", "ended", "lost"]
 """`lost`: its keeper was killed, so its exit code is unknown. Nothing of it runs any more."""
 _REASONS = {
     "stopped": "stopped",
-    "idle": "ended: it printed nothing and nobody asked for it (limits.idle)",
+    "idle": "ended: it was idle for too long (limits.idle)",
     "session": "ended with its session",
     "memory": "ended: it used more memory than limits.memory",
     "processes": "ended: it had more processes than limits.processes",
@@ -77,7 +77,7 @@ class ProcessRecord(Wire, frozen=True):
             ports = f", listens on port {', '.join(map(str, self.ports))} of its own network" if self.ports else ""
             return f"running for {self.format_run_time(now)}{ports}"
         if self.state == "lost":
-            return "gone: what kept it was killed, and nobody knows how it ended"
+            return "gone: its keeper was killed, so its end is unknown"
         if self.reason is not None:
             return _REASONS.get(self.reason, f"ended: {self.reason}")
         by = f" ({self.signal})" if self.signal else ""

@@ -95,8 +95,8 @@ class Meta(Wire, frozen=True):
     files: int | None = None
     """How many files have matches."""
     protected: int | None = None
-    """How many names a search skipped because policy protects them, up to the last result shown. Absent: they could not
-    be counted in time. Their content plays no part."""
+    """How many names a search skipped because policy protects them, up to the last result shown. The list of them is
+    that of the last command. Absent: no command ran yet. Their content plays no part."""
     engine: Literal["ripgrep", "python"] | None = None
     answered_by: Literal["preview", "grant"] | None = None
     """Who approved the call instead of a person. `preview`: it changed nothing, or only caches. `grant`: the grant for
@@ -165,7 +165,7 @@ def render_for_model(result: ToolResult[Any]) -> str:
     following = result.meta.next_offset
     if following is None and not result.warnings:
         return result.content
-    page = () if following is None else (f"{result.summary}. Go on with offset {following}.",)
+    page = () if following is None else (f"{result.summary}. Continue with offset {following}.",)
     notes = [f"[{note}]\n" for note in (*page, *result.warnings) if note not in result.content]
     separator = "\n" if notes and result.content and not result.content.endswith("\n") else ""
     return result.content + separator + "".join(notes)

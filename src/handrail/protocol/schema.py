@@ -2,7 +2,7 @@
 
 from functools import lru_cache
 from pkgutil import get_data
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -18,6 +18,14 @@ from handrail.protocol.results import ToolResult
 from handrail.protocol.tool_spec import ToolDescription, ToolSpec
 from handrail.protocol.wire import Json, decode_json
 
+_ENVELOPE: dict[str, Json] = {
+    "ok": {"type": "boolean"},
+    "content": {"type": "string"},
+    "error": {"type": ["object", "null"]},
+    "meta": {"type": "object"},
+}
+"""The fields of every result that a client of MCP tools needs, besides its data."""
+_FOR_SENDERS = frozenset(("description", "default", "additionalProperties"))
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 MESSAGES: dict[str, Any] = {
@@ -90,8 +98,8 @@ def to_anthropic_tool(spec: ToolSpec) -> dict[str, Any]:
 def to_mcp_tool(spec: ToolSpec) -> dict[str, Any]:
     """The entry of an MCP tool list.
 
-    The output is a whole ToolResult, also for an error or an interim answer. For the tool of another server its data
-    may be anything.
+    The output is a whole ToolResult, also for an error or an interim answer. Its schema has only what differs between
+    tools: a client waits for the list, and most models get it. For the tool of another server the data may be anything.
     """
     return {
         "name": spec.name,
@@ -127,11 +135,25 @@ def _get_cached_schema(shape: Any) -> dict[str, Json]:
 @lru_cache(256)
 def _build_result_schema(data: Any) -> dict[str, Json]:
     """A result with this data. None: with any data."""
-    result = _get_cached_schema(ToolResult[Any])
-    if data is None:
-        return result
-    described = {"anyOf": [_get_cached_schema(data), {"type": "null"}]}
-    return {**result, "properties": {**result["properties"], "data": described}}
+    options: list[Json] = [{}] if data is None else [_get_cached_schema(data), {"type": "null"}]
+    described = _outline({"anyOf": options})
+    return {"type": "object", "properties": {**_ENVELOPE, "data": described}, "required": [*_ENVELOPE, "data"]}
+
+
+def _outline(node: Any) -> Any:
+    """A schema of what is sent: without prose, and without defaults, which only senders need."""
+    if isinstance(node, list):
+        return [_outline(item) for item in cast("list[Any]", node)]
+    if not isinstance(node, dict):
+        return node
+    schema = {key: value for key, value in cast("dict[str, Any]", node).items() if key not in _FOR_SENDERS}
+    match schema.get("anyOf"):
+        case [{"type": str(kind)} as only, {"type": "null"}]:
+            return _outline({**only, "type": [kind, "null"]})
+        case _:
+            properties = {name: _outline(value) for name, value in schema.pop("properties", {}).items()}
+            brief = {key: _outline(value) for key, value in schema.items()}
+            return {**brief, "properties": properties} if properties else brief
 
 
 def build_flat_schema(shape: Any) -> dict[str, Any]:

@@ -200,7 +200,7 @@ def find_skip_reason(one: RecordedCall) -> str:  # noqa: PLR0911  one a reason
     if one.call.name == "process" or one.args.get("background") or one.args.get("yieldMs"):
         return "what goes on by itself is not the same twice"
     if any(_is_fact_outside(fact, result) for fact in one.facts.paths):
-        return "it is about files outside the workspace, of which there is no copy"
+        return "it uses files outside the workspace, which were not copied"
     return "it could reach hosts" if result.meta.sandbox is not None and result.meta.sandbox.net != "none" else ""
 
 
@@ -319,7 +319,8 @@ class _Player:
             request = parked.requests[0]
             return self._rail.answer(request, _choose_answer(known[request.tool_call_id], request))
         question = parked.questions[0]
-        return self._rail.reply(question, _choose_reply(known[question.tool_call_id]))
+        result = known[question.tool_call_id].result
+        return self._rail.reply(question, convert(result.data, Reply) if result is not None and result.ok else None)
 
     def _undo(self, one: RecordedCall) -> ToolResult[Any]:
         """Undoes the change sets that a person undid, as far as the replay made them."""
@@ -355,9 +356,3 @@ def _choose_answer(one: RecordedCall, request: PermissionRequest) -> Answer:
     # The nearest that the request takes. A denial stays a denial.
     instead = "once" if one.answer.approves else "deny"
     return Answer(kind=one.answer.kind if one.answer.kind in request.answers else instead, reason=one.answer.reason)
-
-
-def _choose_reply(one: RecordedCall) -> Reply | None:
-    """The recorded reply. None if there was none."""
-    result = one.result
-    return convert(result.data, Reply) if result is not None and result.ok else None

@@ -125,7 +125,7 @@ def _build_recorded_call(
 Verdict = Literal["same", "times", "differs", "outside", "left-out"]
 
 _VOLATILE_KEYS = frozenset(
-    {"mtime", "durationMs", "duration_ms", "sessionId", "pid", "number", "undo", "undone", "sandbox"}
+    {"mtime", "durationMs", "duration_ms", "sessionId", "pid", "number", "undo", "undone", "sandbox", "protected"}
 )
 _TIMES = re.compile(
     r"\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?\b"

@@ -198,7 +198,11 @@ def _record_answer(session: Session, request_id: str, answer: Answer) -> list[st
         if calls is not None:
             return calls or load_parked(session, stored.request.batch_id)
         if stored.answered or permission_request.load_request(session, request_id).answered:
-            return _claim_again(session, stored.request, answer)
+            # The same answer again claims what a killed process left of the batch.
+            found = find_answer(session.journal.database, stored.request.tool_call_id)
+            if found is None or found[1].kind != answer.kind:
+                return None
+            return claim_batch(session, stored.request.batch_id) or None
         # Another process retried the request meanwhile: check whether the answer is for the new revision.
 
 
@@ -226,29 +230,16 @@ def _save_answer(session: Session, stored: StoredRequest, answer: Answer) -> lis
     try:
         if answer.kind == "deny":
             drop_preview(session, request.preview_id)
-        _save_grants(session, request, answer)
+        try:
+            session.grants.remember(request, answer)
+        except StoreError as error:
+            text = f"The answer counts for this call, but will be asked for again: {error}."
+            session.journal.append((Notice, {"text": text, "code": "IO_ERROR"}))
         session.journal.deliver()
     except Exception:  # the answer is stored, so another process has to be able to run the batch
         release_batch(session, request.batch_id)
         raise
     return calls
-
-
-def _save_grants(session: Session, request: PermissionRequest, answer: Answer) -> None:
-    """Comes after the answer, which counts also if its grants cannot be saved."""
-    try:
-        session.grants.remember(request, answer)
-    except StoreError as error:
-        text = f"The answer counts for this call, but will be asked for again: {error}."
-        session.journal.append((Notice, {"text": text, "code": "IO_ERROR"}))
-
-
-def _claim_again(session: Session, request: PermissionRequest, answer: Answer) -> list[str] | None:
-    """The same answer again claims what a killed process left of the batch."""
-    found = find_answer(session.journal.database, request.tool_call_id)
-    if found is None or found[1].kind != answer.kind:
-        return None
-    return claim_batch(session, request.batch_id) or None
 
 
 # Requests that nobody waits for

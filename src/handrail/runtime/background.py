@@ -1,6 +1,5 @@
 """Background processes of a session: how many may run, which events they emit, how they end."""
 
-import fcntl
 import os
 import threading
 import time
@@ -8,6 +7,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Literal
 
+from handrail.kernel.files import wait_for_lock
 from handrail.protocol.errors import StoreError, ToolError
 from handrail.protocol.events import Network, Process
 from handrail.protocol.records import ProcessRecord
@@ -16,10 +16,10 @@ from handrail.settings.units import parse_seconds
 from handrail.store.journal import SessionJournal
 from handrail.store.runner import is_dead
 from handrail.store.state_dir import save_workspace_path
+from handrail.workspace.resolve import closing_descriptor
 
 if TYPE_CHECKING:
     from handrail.process.sessions.sessions import ProcessSession, ProcessSessions
-    from handrail.sandbox.proxy.proxy import Attempt
 
 State = Literal["started", "ended", "removed"]
 _FOLDER = "processes"
@@ -261,7 +261,8 @@ def emit_once(process: "ProcessSession", state: State, journal: SessionJournal) 
         is_new, descriptor = marker
         if os.pread(descriptor, len(_EMITTED), 0) == _EMITTED:
             return
-        if is_new or not _is_in_journal(journal, process.id, state):
+        known = () if is_new else (event for event in journal.events() if isinstance(event, Process))
+        if not any((event.process, event.state) == (process.id, state) for event in known):
             journal.append((Process, _build_process_fields(process.record(), state)))
         os.pwrite(descriptor, _EMITTED, 0)
 
@@ -273,7 +274,19 @@ def emit_attempts(process: "ProcessSession", journal: SessionJournal) -> None:
             return
         _, descriptor = marker
         count = int(os.pread(descriptor, 20, 0) or 0)
-        events = [(Network, _build_network_fields(process.id, attempt)) for attempt in process.attempts(count)]
+        events = [
+            (
+                Network,
+                {
+                    "host": attempt.host,
+                    "port": attempt.port,
+                    "allowed": attempt.allowed,
+                    "reason": attempt.reason or "it was open to the command",
+                    "process": process.id,
+                },
+            )
+            for attempt in process.attempts(count)
+        ]
         for start in range(0, len(events), _MAX_BATCH_ATTEMPTS):
             batch = events[start : start + _MAX_BATCH_ATTEMPTS]
             journal.append(*batch)
@@ -291,42 +304,11 @@ def _lock_marker(path: str) -> Generator[tuple[bool, int] | None]:
         is_new, descriptor = True, os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     except FileExistsError:
         is_new, descriptor = False, os.open(path, os.O_RDWR | os.O_CLOEXEC)
-    try:
-        yield (is_new, descriptor) if _lock(descriptor) else None
-    finally:
-        os.close(descriptor)
-
-
-def _lock(descriptor: int) -> bool:
-    deadline = time.monotonic() + _LOCK_SECONDS
-    while True:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() >= deadline:
-                return False
-            time.sleep(0.005)
-        else:
-            return True
-
-
-def _is_in_journal(journal: SessionJournal, process: str, state: State) -> bool:
-    return any(
-        isinstance(event, Process) and event.process == process and event.state == state for event in journal.events()
-    )
+    with closing_descriptor(descriptor):
+        yield (is_new, descriptor) if wait_for_lock(descriptor, _LOCK_SECONDS) else None
 
 
 def _build_process_fields(record: ProcessRecord, state: State) -> dict[str, Any]:
     names = _STARTED_FIELDS if state == "started" else (*_STARTED_FIELDS, *_ENDED_FIELDS)
     fields = {"process": record.id, "state": state, **{name: getattr(record, name) for name in names}}
     return fields | {"reason": "lost"} if record.state == "lost" and state != "started" else fields
-
-
-def _build_network_fields(process: str, attempt: "Attempt") -> dict[str, Any]:
-    return {
-        "host": attempt.host,
-        "port": attempt.port,
-        "allowed": attempt.allowed,
-        "reason": attempt.reason or "it was open to the command",
-        "process": process,
-    }

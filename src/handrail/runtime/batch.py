@@ -48,8 +48,8 @@ def run_batch(session: Session, calls: tuple[ToolCall, ...], fresh: bool) -> Don
                 return repeated
             known = repeated
             todo = [pending for pending in batch if pending.call.tool_call_id not in known]
-        _decide_all(session, todo, fresh)
-        return _park_waiting(session, batch, todo) or _run_all(session, batch, known)
+        waits = _decide_all(session, todo, fresh)
+        return _park_waiting(session, batch, todo, waits=waits) or _run_all(session, batch, known)
     except DuplicateCallError:
         return run_batch(session, calls, fresh=False)  # another process parked calls of these ids just now
     except StoreError as error:  # each call gets a result, even if it cannot be recorded
@@ -73,21 +73,25 @@ def refuse_batch(session: Session, calls: tuple[ToolCall, ...], error: ToolError
     return known if isinstance(known, Parked) else _run_all(session, batch, known)
 
 
-def _decide_all(session: Session, batch: list[PendingCall], fresh: bool) -> None:
+def _decide_all(session: Session, batch: list[PendingCall], fresh: bool) -> bool:
+    """Whether a call needs approval."""
+    waits = False
     for pending in batch:
         pending.id_is_ours, pending.batch_id = fresh, batch[0].call.tool_call_id
         take_steps(session, pending, DECIDING)
+        waits |= pending.needs_approval
     if len(batch) > 1:
         session.workspace.drop_cached()  # an earlier call may change a cached file
+    return waits
 
 
-def _park_waiting(session: Session, batch: list[PendingCall], todo: list[PendingCall]) -> Parked | None:
+def _park_waiting(session: Session, batch: list[PendingCall], todo: list[PendingCall], *, waits: bool) -> Parked | None:
     """Parks the batch if it waits for an approval or a reply. A question is asked only if it is alone."""
     if len(batch) == len(todo) == 1 and todo[0].tool.asks is not None:
         parked = _load_park().park_question(session, todo[0])
         if parked is not None:
             return parked
-    return _load_park().park_for_approval(session, todo) if any(pending.needs_approval for pending in todo) else None
+    return _load_park().park_for_approval(session, todo) if waits else None
 
 
 def _run_all(session: Session, batch: list[PendingCall], known: _KnownResults) -> Done | Parked:

@@ -90,8 +90,9 @@ def _decide_call(session: Session, pending: PendingCall) -> None:
     """Asks the policy. A denial ends the call. A call that needs approval goes on to its permission request."""
     rules = session.rules
     facts = pending.facts
-    is_edit = any(fact.access != "read" for fact in facts.paths) and rules.can_grant_edits
-    may_be_granted = is_edit or facts.command is not None or facts.foreign is not None
+    may_be_granted = facts.command is not None or facts.foreign is not None
+    if pending.tool.spec.side_effects and rules.can_grant_edits:
+        may_be_granted |= any(fact.access != "read" for fact in facts.paths)
     if may_be_granted and (grants := session.grants.current()):
         rules = replace(rules, grants=grants)
     if pending.answer is not None:
@@ -203,9 +204,10 @@ def _is_local_git(pending: PendingCall, rules: PolicyConfig) -> bool:
 def collect_touched_facts(workspace: Workspace, touched: Touches) -> Facts:
     look = partial(_build_located_fact, touched.locate_error) if touched.locate_error else build_path_fact
     paths = [look(workspace, path, "read") for path in touched.reads]
-    writes = [look(workspace, path, "write") for path in touched.writes]
-    paths += [replace(fact, sets_mode=True) if fact.path in touched.modes else fact for fact in writes]
-    paths += [look(workspace, path, "delete") for path in touched.deletes]
+    if touched.writes or touched.deletes:
+        writes = [look(workspace, path, "write") for path in touched.writes]
+        paths += [replace(fact, sets_mode=True) if fact.path in touched.modes else fact for fact in writes]
+        paths += [look(workspace, path, "delete") for path in touched.deletes]
     use = touched.memory
     memory = MemoryFact(action=use.action, note=use.note) if use is not None else None
     return Facts(paths=tuple(paths), memory=memory, foreign=touched.foreign)
@@ -251,7 +253,7 @@ def render_refusal(pending: PendingCall, decision: Decision, code: ErrorCode) ->
         hint = "Paths are relative to it. Ask the person if you need it."
         return f"{subject} is outside the workspace{why and '; '}{why}. {hint}"
     if code == "PERMISSION_DENIED":
-        return f"{action} {subject} needs a person's yes: {decision.reason}. Nothing ran. Do not repeat this call."
+        return f"{action} {subject} needs approval: {decision.reason}. Nothing ran. Do not repeat this call."
     forbidden = f"Rule {decision.rule} forbids {action} {subject}: {decision.reason}."
     if decision.rule.startswith(SKILL):
         return f"{forbidden} Nothing ran. Do it with what is named, or deactivate the skill when its task is done."

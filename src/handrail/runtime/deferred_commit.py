@@ -38,7 +38,7 @@ from handrail.tools.exec.run import remove_spill_files
 
 _REQUEST_ID_SUFFIX = "-kept"
 """Ends the id of the call that requests approval for the changes."""
-_PARKED = "what it changed waits for a person's yes (handrail approvals)"
+_PARKED = "what it changed waits for approval (handrail approvals)"
 
 
 def commit_deferred(session: Session, process: ProcessSession) -> None:
@@ -109,7 +109,13 @@ def _settle_overlay(
         return "it changed nothing"
     if decision.decision == "deny":
         return f"what it changed was dropped: {decision.reason}"
-    result = _load_result(session, process)
+    record, limits = process.record(), session.commands.limits(None, restricted=False)
+    result = CommandResult(
+        ending="exit",
+        exit_code=record.exit_code,
+        seconds=((record.ended or record.started) - record.started).total_seconds(),
+        output=read_captured_output(process.log, limits, session.commands.spill_folder),
+    )
     try:
         preview = CommandPreview(ran=result, examined=examined, sandbox=note.sandbox)
         preview_id = save_preview(session.workspace, session.recorder.history, preview, overlay)
@@ -117,16 +123,6 @@ def _settle_overlay(
     except BaseException:
         remove_spill_files(result)
         raise
-
-
-def _load_result(session: Session, process: ProcessSession) -> CommandResult:
-    record, limits = process.record(), session.commands.limits(None, restricted=False)
-    return CommandResult(
-        ending="exit",
-        exit_code=record.exit_code,
-        seconds=((record.ended or record.started) - record.started).total_seconds(),
-        output=read_captured_output(process.log, limits, session.commands.spill_folder),
-    )
 
 
 def _commit_or_park(

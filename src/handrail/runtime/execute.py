@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator
 from functools import partial
 from typing import Any
 
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from handrail.policy.decide import is_network_closed
 from handrail.protocol import events
@@ -216,17 +216,17 @@ def _check_surroundings(session: Session, pending: PendingCall, request: Permiss
     """An approved command runs in the approved folder, with the approved variables and hosts, in no weaker sandbox."""
     command, process = pending.facts.command, pending.facts.process
     if process is not None and process.id != request.process:
-        message = f"The person was asked about the process session {request.process}, and this is another one."
+        message = f"The approval was for the process session {request.process}, not for this one."
         raise ToolError("CONFLICT", f"{message} Nothing was written. Call again.")
     if command is None or request.tier is None or request.preview_id is not None:
         return  # a previewed command does not run again
     message = ""
     if command.tier < request.tier:
-        message = f"The person was asked about a sandbox of tier {request.tier}; now there is only tier {command.tier}."
+        message = f"The approval was for a sandbox of tier {request.tier}; now there is only tier {command.tier}."
     elif build_command_fact(session.workspace, command.cwd, "read").real != request.cwd:
         message = f"cwd {clip_path(command.cwd)} leads to another folder now than when the person was asked."
     elif set(command.hosts) != set(request.hosts):
-        message = "The command would reach other hosts now than those that the person was asked about."
+        message = "The command would now reach other hosts than those in the approval."
     elif request.environment is not None and digest_environment(session) != request.environment:
         message = "The command would get other environment variables here and now than when the person was asked."
     if message:
@@ -241,15 +241,14 @@ def digest_environment(session: Session) -> str:
 
 
 def build_context(session: Session, pending: PendingCall) -> Context:
-    if pending.tool.context is CommandContext:
-        return build_command_context(session, pending)
-    return Context(**_build_context_fields(session, pending))
+    is_command = pending.tool.context is CommandContext
+    return build_command_context(session, pending) if is_command else _build_plain_context(session, pending)
 
 
 def build_command_context(session: Session, pending: PendingCall) -> CommandContext:
     """The context of handrail's own command tools and of the tools of servers."""
     return CommandContext(
-        **_build_context_fields(session, pending),
+        **asdict(_build_plain_context(session, pending)),
         facts=pending.facts,
         answered=pending.answer is not None,
         report_connection=partial(_report_connection, session, pending),
@@ -272,24 +271,25 @@ def resolve_turn(session: Session, pending: PendingCall) -> str:
     return call.trace_id if is_of_prompt else pending.batch_id
 
 
-def _build_context_fields(session: Session, pending: PendingCall) -> dict[str, Any]:
+def _build_plain_context(session: Session, pending: PendingCall) -> Context:
     call = pending.call
-    return {
-        "session_id": session.id,
-        "message_id": call.message_id,
-        "tool_call_id": call.tool_call_id,
-        "trace_id": call.trace_id,
-        "workspace": session.workspace,
-        "cancelled": _build_cancel_check(session, pending),
-        "limits": CallLimits(
+    return Context(
+        session_id=session.id,
+        message_id=call.message_id,
+        tool_call_id=call.tool_call_id,
+        trace_id=call.trace_id,
+        workspace=session.workspace,
+        cancelled=_build_cancel_check(session, pending),
+        limits=CallLimits(
             characters=pending.budget,
             restricted=session.rules.restriction is not None,
             offloads="read" in session.skills.offer.names,
             offline=is_network_closed(call.requested_permissions, session.rules),
             bulk=(pending.rules or session.rules).mode == "full",
+            splits_streams=session.splits_streams or session.rules.restriction is not None,
         ),
-        "metadata": partial(_report_progress, session, pending),
-    }
+        metadata=partial(_report_progress, session, pending),
+    )
 
 
 def _report_progress(

@@ -72,7 +72,11 @@ class Explainer:
     def explain(self, name: str, arguments: object, rules: PolicyConfig) -> tuple[Decision, Facts]:
         """The decision with all its parts, and the facts that it depends on. ToolError if the call is invalid."""
         spec, collect = (EXEC, self._collect_command_facts) if name == EXEC.name else self._find_tool(name)
-        facts = collect(_check_arguments(spec, arguments))
+        typed: Any = parse_arguments(spec, arguments)
+        if not sanitize_json(arguments)[1]:
+            problem = "the arguments hold text that is not valid Unicode, or are nested too deeply"
+            raise build_argument_error(spec, (Problem(field="", problem=problem),))
+        facts = collect(typed)
         decision = decide(spec, None, facts, rules)
         return msgspec.structs.replace(decision, parts=decision.parts or (decision.to_part(),)), facts
 
@@ -122,14 +126,6 @@ class Explainer:
         from handrail.runtime.facts import collect_process_facts  # noqa: PLC0415  few ask about processes
 
         return collect_process_facts(use, lambda: ProcessSessions(self._processes), self._tier)
-
-
-def _check_arguments(spec: ToolSpec, arguments: object) -> Any:
-    typed = parse_arguments(spec, arguments)
-    if not sanitize_json(arguments)[1]:
-        problem = "the arguments hold text that is not valid Unicode, or are nested too deeply"
-        raise build_argument_error(spec, (Problem(field="", problem=problem),))
-    return typed
 
 
 def _build_foreign_spec(fact: ForeignFact) -> ToolSpec:

@@ -1,6 +1,5 @@
 """Standing approvals of a session: for commands, for folders outside the workspace."""
 
-import hashlib
 import os
 import threading
 from collections.abc import Mapping, Sequence
@@ -11,6 +10,7 @@ import msgspec
 
 from handrail.policy.config import Grant
 from handrail.protocol.decisions import Facts, PathFact
+from handrail.protocol.digest import sha256
 from handrail.protocol.errors import StoreError, ToolError
 from handrail.protocol.permissions import (
     Answer,
@@ -69,7 +69,7 @@ class Grants:
             return
         for command in (StandingGrant.EDITS,) if given.kind == "edits" else given.grants or request.grants:
             # The id is the same for the same answer, and nobody can guess it.
-            digest = hashlib.sha256(f"{request.id} {command}".encode()).hexdigest()[:12]
+            digest = sha256(f"{request.id} {command}".encode()).hexdigest()[:12]
             grant = StandingGrant(
                 id=f"g-{digest}",
                 command=command,

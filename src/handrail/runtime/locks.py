@@ -2,12 +2,12 @@
 
 import contextlib
 import fcntl
-import hashlib
 import os
 import threading
 import time
 from collections.abc import Callable
 
+from handrail.protocol.digest import short_sha256
 from handrail.protocol.errors import StoreError
 
 ROOT = "root-"
@@ -62,7 +62,7 @@ class Locks:
 
 
 def _hash_name(resource: str) -> str:
-    return hashlib.sha256(resource.encode("utf-8", "surrogateescape")).hexdigest()[:32]
+    return short_sha256(resource.encode("utf-8", "surrogateescape")).hexdigest()[:32]
 
 
 class Lock:

@@ -11,9 +11,9 @@ from handrail.protocol.calls import Parked
 from handrail.protocol.errors import StoreError, ToolError
 from handrail.protocol.events import ToolCallPermissionRequired, ToolCallQuestionRequired
 from handrail.protocol.permissions import PermissionRequest, Question
-from handrail.runtime.auto_approval import approve_automatically
 from handrail.runtime.decide import DECIDING
 from handrail.runtime.execute import close_call, take_steps
+from handrail.runtime.novelty import add_novelty
 from handrail.runtime.pending_call import Approval, PendingCall, drop_preview, load_answer
 from handrail.runtime.permission_request import (
     bind_files,
@@ -22,6 +22,7 @@ from handrail.runtime.permission_request import (
     request_approval,
     require_answer,
 )
+from handrail.runtime.preview import approve_automatically
 from handrail.runtime.recovery import recover
 from handrail.runtime.results import build_event_fields, build_start_event
 from handrail.runtime.session import Session
@@ -76,13 +77,18 @@ def park_question(session: Session, pending: PendingCall) -> Parked | None:
 def park(session: Session, batch: Sequence[PendingCall], asking: Sequence[PendingCall]) -> Parked:
     """Parks all calls of a batch that have no result, in one transaction with the requests about `asking`."""
     batch_id = batch[0].batch_id
+    add_novelty(session, asking)
     requests = tuple(pending.request for pending in asking if pending.request is not None)
     answered = tuple(
         (one.request, one.answer) for one in batch if one.request and one.answer and one.journal_state is None
     )
     calls = tuple(_to_park(one, asks=one in asking) for one in batch if one.journal_state in {None, "started"})
     try:
-        _save_surroundings(session, requests)
+        # First what another process needs to resume the batch, since it can answer at once.
+        save_workspace_path(os.path.dirname(session.folder), session.workspace.main.path)
+        digests = {request.environment for request in requests if request.environment is not None}
+        if not all(has_variables(session.folder, digest) for digest in digests):
+            save_variables(session.folder, session.commands.variables(session.workspace.roots))
         save_parked(session.journal, batch_id, calls, tuple(one.call.tool_call_id for one in batch), requests, answered)
     except Exception:  # not after an interrupt: the calls may be parked already
         for pending in batch:
@@ -109,15 +115,6 @@ def _to_park(pending: PendingCall, *, asks: bool) -> CallToPark:
         request = {**build_event_fields(pending), "permission_request": pending.request}
         events.append((ToolCallPermissionRequired, request))
     return CallToPark(pending.call.tool_call_id, pending.call_context, tuple(events), started)
-
-
-def _save_surroundings(session: Session, requests: tuple[PermissionRequest, ...]) -> None:
-    """Saves what another process needs to resume the batch, before it can answer: the workspace, and the environment
-    of commands."""
-    save_workspace_path(os.path.dirname(session.folder), session.workspace.main.path)
-    digests = {request.environment for request in requests if request.environment is not None}
-    if not all(has_variables(session.folder, digest) for digest in digests):
-        save_variables(session.folder, session.commands.variables(session.workspace.roots))
 
 
 # Parked batches
@@ -172,7 +169,7 @@ def _apply_answer(session: Session, pending: PendingCall) -> None:
     if request is None or answer is None:
         return
     if answer.by == "expiry":
-        message = f"Nobody answered the permission request: {answer.reason}. Nothing ran."
+        message = f"The permission request was not answered: {answer.reason}. Nothing ran."
         raise ToolError("PERMISSION_DENIED", f"{message} Make the call again if you still need it.")
     if answer.kind == "deny":
         reason = f': "{answer.reason}"' if answer.reason else ""

@@ -15,7 +15,7 @@ from handrail.changes.overlay.previews import load_preview
 from handrail.policy.decide import list_permissions
 from handrail.policy.parse import parse_command
 from handrail.protocol.changes import PREVIEW_GONE, Preview
-from handrail.protocol.decisions import CommandFact, DecisionPart, ForeignFact
+from handrail.protocol.decisions import CommandFact, DecisionPart
 from handrail.protocol.errors import StoreError, ToolError, UsageError
 from handrail.protocol.events import ToolCallPermissionRequired, ToolCallStart
 from handrail.protocol.permissions import (
@@ -29,6 +29,7 @@ from handrail.protocol.wire import encode
 from handrail.runtime.decide import DECIDING
 from handrail.runtime.execute import digest_environment, take_steps
 from handrail.runtime.grants import collect_requested_folders, to_folder_request
+from handrail.runtime.novelty import add_novelty
 from handrail.runtime.pending_call import Approval, PendingCall, drop_preview, load_answer, load_call, replace_command
 from handrail.runtime.preview import build_missing_preview, build_preview, judge_preview
 from handrail.runtime.results import build_event_fields
@@ -56,7 +57,7 @@ def request_approval(session: Session, pending: PendingCall, earlier: Sequence[P
     command = pending.facts.command
     # Neither a preview nor a refusal shows the content of a folder that is not open yet.
     if folders := collect_requested_folders(pending.facts):
-        preview = build_missing_preview(f"a yes opens {next(iter(folders))} first") if command is not None else None
+        preview = build_missing_preview(f"approval opens {next(iter(folders))} first") if command is not None else None
         pending.approval = Approval(build_request(session, pending, preview, bind_files(session, pending)))
         return
     # Bind before the preview: a change in between then voids the approval.
@@ -69,7 +70,8 @@ def request_approval(session: Session, pending: PendingCall, earlier: Sequence[P
         judged = judge_preview(session, pending, preview)
         request = _add_parts(request, judged.parts)
         if judged.edits:
-            request = replace(request, answers=_insert_edits(request.answers))
+            approvals = sum(Answer(kind=kind).approves for kind in request.answers)
+            request = replace(request, answers=(*request.answers[:approvals], "edits", *request.answers[approvals:]))
         encode(request)  # the preview of a custom tool may hold anything
     pending.approval = Approval(request)
 
@@ -146,17 +148,16 @@ def _list_answers(preview: Preview | None, *, can_grant: bool) -> tuple[AnswerKi
     return ("once", *grants, *output, "deny")
 
 
-def _insert_edits(answers: tuple[AnswerKind, ...]) -> tuple[AnswerKind, ...]:
-    """`edits` comes after the other approvals."""
-    approvals = sum(Answer(kind=kind).approves for kind in answers)
-    return (*answers[:approvals], "edits", *answers[approvals:])
-
-
 def _describe_call(pending: PendingCall) -> str:
     """The call in a few words. A command is shown in full, with its folder."""
     command, facts = pending.facts.command, pending.facts
     if facts.foreign is not None:
-        return _describe_foreign_call(pending, facts.foreign)
+        # If the tool's description changed, the preview shows that change, so the arguments are here in full.
+        arguments = encode(pending.args).decode()
+        most = _MAX_SENT_CHARS if facts.foreign.changed else _MAX_GIST_CHARS
+        if len(arguments) > most:
+            arguments = f"{arguments[:most]}… ({len(arguments):,} characters)"
+        return f"{facts.foreign.tool} ({facts.foreign.server}) {arguments}"
     if facts.process is not None:
         return f"Write to {facts.process.id}, which runs: {facts.process.command}"
     if (memory := facts.memory) is not None:
@@ -164,15 +165,6 @@ def _describe_call(pending: PendingCall) -> str:
     about = command.text if command is not None else ", ".join(fact.path for fact in facts.paths)
     folder = f"in {command.cwd}: " if command is not None and command.cwd != "." else ""
     return f"{pending.tool.spec.title} {folder}{about}".strip()
-
-
-def _describe_foreign_call(pending: PendingCall, fact: ForeignFact) -> str:
-    """If the tool's description changed, the preview shows that change, so the arguments are shown here in full."""
-    arguments = encode(pending.args).decode()
-    most = _MAX_SENT_CHARS if fact.changed else _MAX_GIST_CHARS
-    if len(arguments) > most:
-        arguments = f"{arguments[:most]}… ({len(arguments):,} characters)"
-    return f"{fact.tool} ({fact.server}) {arguments}"
 
 
 # Binding to files
@@ -357,6 +349,7 @@ def _rebuild(session: Session, pending: PendingCall, old: PermissionRequest) -> 
     take_steps(session, pending, (*DECIDING, partial(request_approval, earlier=earlier)))
     if pending.error is not None:
         raise ToolError(pending.error.code, pending.error.message, details=pending.error.details)
+    add_novelty(session, (pending,))
     if pending.request is None:
         raise AssertionError("a call without error has its request")
     entry = session.journal.entry(old.tool_call_id)
@@ -398,4 +391,4 @@ def _store_replacement(session: Session, pending: PendingCall, stored: StoredReq
 def _describe_race(session: Session, request_id: str) -> str:
     if load_request(session, request_id).answered:
         return f"the permission request {request_id!r} was answered meanwhile; what was tried now is dropped"
-    return f"somebody else tried the permission request {request_id!r} again meanwhile; look at what it shows now"
+    return f"another program retried the permission request {request_id!r} again meanwhile; look at what it shows now"

@@ -31,7 +31,13 @@ def recover(session: Session) -> None:
         if not lock.take(_LOCK_SECONDS):
             return  # another process does it
         for runner in list_dead_runners(session.folder):
-            _settle_runner(session, runner)
+            _restore_records(session.journal, session.chain, session.offer, runner)
+            for entry in session.journal.list_unfinished(runner, "started"):
+                if entry.facts.command is not None:
+                    session.commands.kill_orphans()
+                _close_crashed(session, entry)
+            # Answered calls that did not begin run in the next process that needs their results.
+            session.journal.release_claims(runner)
             with suppress(StoreError):  # a grant that cannot be stored is asked for again
                 for request, answer in list_open_answers(session.journal.database):
                     session.grants.remember(request, answer)
@@ -69,16 +75,6 @@ def restore_audit(state: StateFolder, offer: ToolSet) -> int:
     finally:
         chain.close()
     return restored
-
-
-def _settle_runner(session: Session, runner: str) -> None:
-    _restore_records(session.journal, session.chain, session.offer, runner)
-    for entry in session.journal.list_unfinished(runner, "started"):
-        if entry.facts.command is not None:
-            session.commands.kill_orphans()
-        _close_crashed(session, entry)
-    # Answered calls that did not begin run in the next process that needs their results.
-    session.journal.release_claims(runner)
 
 
 def _restore_records(journal: SessionJournal, chain: AuditChain, offer: ToolSet, runner: str) -> int:

@@ -5,7 +5,6 @@ import re
 import sys
 from collections.abc import Callable, Collection, Iterable
 from functools import cached_property
-from hashlib import sha256
 from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, cast
@@ -14,6 +13,7 @@ import msgspec
 
 from handrail.policy.config import MCP_PREFIX, is_mcp_tool_excluded
 from handrail.protocol.arguments import CONVERSION_ERRORS, build_argument_error, explain_conversion_error
+from handrail.protocol.digest import sha256
 from handrail.protocol.errors import ToolError, UsageError
 from handrail.protocol.permissions import Permission
 from handrail.protocol.text import render_value
@@ -105,6 +105,7 @@ class ToolSet:
         )
 
     def _find_reason(self, name: str) -> str | None:
+        name = HELPED.get(name, name)
         if self._is_disabled(name):
             return ": [tools] disable names it."
         if denied := self._list_denied(name):
@@ -123,10 +124,10 @@ class ToolSet:
         return [] if tool is None else [needed for needed in _list_permissions(tool.spec) if needed in self._deny]
 
 
-def build_tool_set(settings: Settings) -> ToolSet:
+def build_tool_set(settings: Settings, helpers: tuple[str, ...] = ()) -> ToolSet:
     """The tools that a session with these settings offers. They describe themselves. Without a session none runs."""
     tools, services = settings.tools, cast("ToolServices", _NoSession(settings))
-    registry = ToolRegistry(services, load_configured_tools(settings))
+    registry = ToolRegistry(services, load_configured_tools(settings), helpers)
     return ToolSet(registry, enable=tools.enable, disable=tools.disable, deny=tools.deny)
 
 
@@ -171,11 +172,14 @@ def _can_exist(name: str, registry: "ToolRegistry") -> bool:
 class ToolRegistry:
     """All tools by name. No tool replaces another. A built-in tool is loaded when it is first used."""
 
-    def __init__(self, services: "ToolServices | None", custom: Iterable[Tool] = ()) -> None:
-        """Without services there are no built-in tools."""
+    def __init__(
+        self, services: "ToolServices | None", custom: Iterable[Tool] = (), helpers: tuple[str, ...] = ()
+    ) -> None:
+        """Without services there are no built-in tools. `helpers`: those that a dialect calls besides the tools."""
         self._services = services
         self._tools: dict[str, Tool] = {}
-        self.names = tuple(_BUILTIN) if services is not None else ()
+        self._helpers = helpers
+        self.names = (*_BUILTIN, *helpers) if services is not None else ()
         """All names, in the order of registration."""
         for tool in custom:
             self.add(tool)
@@ -201,7 +205,7 @@ class ToolRegistry:
 
     def with_foreign(self, tools: Iterable[Tool]) -> "ToolRegistry":
         """A copy with these foreign tools instead of the present ones."""
-        registry = ToolRegistry(self._services)
+        registry = ToolRegistry(self._services, helpers=self._helpers)
         registry.other_names = registry.names = self.other_names
         registry._tools = {name: tool for name, tool in self._tools.items() if name in self.other_names}
         for tool in tools:
@@ -210,7 +214,7 @@ class ToolRegistry:
 
     def get(self, name: str) -> Tool | None:
         tool = self._tools.get(name)
-        if tool is None and self._services is not None and name in _BUILTIN:
+        if tool is None and self._services is not None and (name in _BUILTIN or name in self._helpers):
             tool = self._tools.setdefault(name, _build_builtin_tool(name, self._services))
         return tool
 
@@ -288,10 +292,17 @@ _BUILTIN: dict[str, tuple[str, Callable[[_Build, ToolServices], Tool]]] = {
     "skill_control": ("companions.skills", lambda build, of: build(of.skills)),
 }
 """The built-in tools in their order: the module of each, and what its factory gets. Base tools are on by default."""
+HELPED = {"append": "write", "search_text": "grep"}
+"""The tool that each helper of the dialects belongs to. A helper is offered if that tool is."""
+_HELPERS: dict[str, tuple[str, Callable[[_Build, ToolServices], Tool]]] = {
+    "append": ("append", _build_file_tool),
+    "search_text": ("search_text", lambda build, of: build(of.search, of.outputs)),
+}
+"""Tools for features of other systems that no canonical parameter has. Only a session with a dialect has them."""
 
 
 def _build_builtin_tool(name: str, services: ToolServices) -> Tool:
-    module, build = _BUILTIN[name]
+    module, build = _BUILTIN.get(name) or _HELPERS[name]
     return build(getattr(import_module(f"handrail.tools.{module}"), f"build_{name}_tool"), services)
 
 

@@ -3,6 +3,7 @@
 import os
 import time
 from contextlib import suppress
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -22,10 +23,10 @@ from handrail.protocol.events import (
 from handrail.protocol.permissions import Answer, PermissionRequest, Question
 from handrail.protocol.results import Artifacts, Meta, ToolResult
 from handrail.protocol.text import clip_text
-from handrail.protocol.wire import decode_json, encode
+from handrail.protocol.wire import Json, decode_json, encode
 from handrail.runtime.pending_call import PendingCall
 from handrail.runtime.session import Session
-from handrail.store.audit import AuditRecord, note_audited, redact_arguments, redact_commands
+from handrail.store.audit import AuditRecord, note_audited, redact_commands
 from handrail.store.conversation_state import truncate_with_reference
 from handrail.store.journal import PendingEvent
 from handrail.tools.tool import Output
@@ -37,6 +38,9 @@ if TYPE_CHECKING:
 
 BY_PERSON = "person.asked"
 """The rule of a call that a person made. No tool of a model or a third party can have it."""
+_NUMBERS = (bool, int, float, type(None))
+_MAX_PLAIN_CHARS = 200
+_MAX_NAME_CHARS = 40
 _CHECKPOINT_CALLS = 64
 """Calls between two checkpoints of the audit. After a crash at most these are looked up again."""
 _LOOK_BACK_BYTES = 1 << 20
@@ -138,7 +142,6 @@ def restore_audit_record(session: Session, pending: PendingCall) -> None:
 def build_start_event(pending: PendingCall) -> PendingEvent:
     """The event of an incoming call, with all that is needed to run it again."""
     call = pending.call
-    tool_name, server_name = _find_server_names(pending)
     fields = {
         "tool_call_id": call.tool_call_id,
         "tool_call_name": call.name,
@@ -148,20 +151,14 @@ def build_start_event(pending: PendingCall) -> PendingEvent:
         "provider_call_id": call.provider_call_id,
         "message_id": call.message_id,
         "requested_permissions": call.requested_permissions,
-        "tool_name": tool_name,
-        "server_name": server_name,
+        **_find_server_names(pending),
     }
     return ToolCallStart, fields
 
 
 def build_event_fields(pending: PendingCall) -> dict[str, Any]:
-    tool_name, server_name = _find_server_names(pending)
-    return {
-        "tool_call_id": pending.call.tool_call_id,
-        "tool_call_name": pending.name,
-        "tool_name": tool_name,
-        "server_name": server_name,
-    }
+    names = _find_server_names(pending)
+    return {"tool_call_id": pending.call.tool_call_id, "tool_call_name": pending.name, **names}
 
 
 def build_answer_event(request: PermissionRequest, answer: Answer) -> PendingEvent:
@@ -173,8 +170,7 @@ def build_answer_event(request: PermissionRequest, answer: Answer) -> PendingEve
 
 
 def build_audit_record(session_id: str, pending: PendingCall, result: ToolResult[Any]) -> AuditRecord:
-    error, decision = result.error, pending.final_decision
-    tool_name, server_name = _find_server_names(pending)
+    error, decision, names = result.error, pending.final_decision, _find_server_names(pending)
     return AuditRecord(
         time=pending.call.timestamp,
         session_id=session_id,
@@ -193,8 +189,8 @@ def build_audit_record(session_id: str, pending: PendingCall, result: ToolResult
         files_changed=result.artifacts.files_changed,
         commands_run=redact_commands(result.artifacts.commands_run),
         limits=result.meta.limits,
-        tool_name=tool_name,
-        server_name=server_name,
+        tool_name=names.get("tool_name", msgspec.UNSET),
+        server_name=names.get("server_name", msgspec.UNSET),
         command=_redact_command(pending),
         answered_by=(pending.answer and pending.answer.by) or msgspec.UNSET,
     )
@@ -213,12 +209,12 @@ def _redact_command(pending: PendingCall) -> str | msgspec.UnsetType:
     return outline_command(text, fact.seen if fact else None)
 
 
-def _find_server_names(pending: PendingCall) -> tuple[str | msgspec.UnsetType, str | msgspec.UnsetType]:
-    """The tool's name at its server, and the server. After a crash they come from the recorded facts."""
+def _find_server_names(pending: PendingCall) -> dict[str, str]:
+    """The tool's name at its server, and the server, as fields. After a crash they come from the recorded facts."""
     spec, fact = pending.tool.spec, pending.facts.foreign
     if spec.foreign is not None:
-        return spec.foreign.name, spec.server
-    return (msgspec.UNSET, msgspec.UNSET) if fact is None else (fact.tool, fact.server)
+        return {"tool_name": spec.foreign.name, "server_name": spec.server}
+    return {} if fact is None else {"tool_name": fact.tool, "server_name": fact.server}
 
 
 # Success and failure
@@ -407,3 +403,34 @@ def _describe_sent(session: Session, call_id: str) -> str:
     if not session.journal.has_reached(call_id):
         return ""
     return " What it sent to other hosts by then was sent: look before you repeat it."
+
+
+def redact_arguments(arguments: Json, plain: tuple[str, ...]) -> Json:
+    """Keeps numbers and the plain arguments of a tool. Every other text becomes its length."""
+    if not isinstance(arguments, dict):
+        return _mask(arguments)
+    items: dict[Any, Any] = arguments  # pyright: ignore[reportUnknownVariableType]
+    return {
+        name if name in plain else _redact_name(name): value
+        if isinstance(value, _NUMBERS)
+        else _redact_value(name, value, plain)
+        for name, value in items.items()
+    }
+
+
+@lru_cache(maxsize=256)
+def _redact_name(name: object) -> str:
+    """Hides a name that is no identifier: it may be any text."""
+    text = str(name)
+    return text if text.isidentifier() and len(text) <= _MAX_NAME_CHARS else _mask(text)
+
+
+def _redact_value(name: object, value: Json, plain: tuple[str, ...]) -> Json:
+    is_plain = name in plain and isinstance(value, str) and len(value) <= _MAX_PLAIN_CHARS
+    return value if is_plain else _mask(value)
+
+
+def _mask(value: Json) -> str:
+    if isinstance(value, str):
+        return f"<{len(value)} characters>"
+    return f"<{type(value).__name__}>"

@@ -64,6 +64,10 @@ class SessionOptions(msgspec.Struct, frozen=True, kw_only=True):
     sources: "tuple[ToolSource, ...]"
     ends_background: bool
     """Whether closing the session also ends its background processes."""
+    helpers: tuple[str, ...] = ()
+    """Tools that only a dialect calls."""
+    splits_streams: bool = False
+    """Whether commands have two output streams."""
 
 
 class SessionResources(msgspec.Struct, frozen=True, kw_only=True):
@@ -169,6 +173,7 @@ class Session(msgspec.Struct, kw_only=True, eq=False):
     turn: str = ""
     """The turn that changes belong to. If empty, each batch is a turn."""
     ends_background: bool
+    splits_streams: bool = False
 
     @property
     def offer(self) -> ToolSet:
@@ -201,14 +206,19 @@ def open_session(options: SessionOptions) -> Session:
 
         check_sources(options.sources)
     root = os.path.realpath(options.workspace)
-    _refuse_overlaps(root, options)
+    # The agent must not reach its own journal, audit or approvals.
+    own, paths = os.path.realpath(options.state.path), options.settings.paths
+    for folder in (root, *map(os.path.realpath, (*paths.read_only, *paths.writable))):
+        if os.path.commonpath((own, folder)) in {own, folder}:
+            text = f"the folder {folder} and the state folder {own} lie in one another. Set HANDRAIL_STATE_DIR."
+            raise UsageError(text)
     custom = (*options.custom, *load_configured_tools(options.settings))
     exit_stack = ExitStack()
     try:
         resources = _open_resources(root, options, exit_stack)
         session = _build_session(options, resources)
         _register_closing(session)
-        registry = ToolRegistry(_build_services(session, options.settings), custom)
+        registry = ToolRegistry(_build_services(session, options.settings), custom, options.helpers)
         tools = options.settings.tools
         offer = ToolSet(registry, enable=tools.enable, disable=tools.disable, deny=options.rules.denied)
         session.skills.attach(offer)
@@ -218,13 +228,13 @@ def open_session(options: SessionOptions) -> Session:
     return session
 
 
-def fork_session(session: Session, session_id: str) -> str:
+def fork_session(session: Session, session_id: str, before: int | None = None) -> str:
     """Creates another session of the workspace with a copy of the transcript. Returns its id."""
     from handrail.store.transcript import fork_journal  # noqa: PLC0415  few sessions are forked
 
     folder = os.path.join(os.path.dirname(session.folder), check_session_id(session_id))
     make_private(folder)
-    fork_journal(session.journal, os.path.join(folder, "journal.db"), session_id)
+    fork_journal(session.journal, os.path.join(folder, "journal.db"), session_id, before)
     return session_id
 
 
@@ -246,37 +256,24 @@ def build_opened_roots(
     return opened_roots
 
 
-def _refuse_overlaps(root: str, options: SessionOptions) -> None:
-    """The agent must not reach its own journal, audit or approvals."""
-    own, paths = os.path.realpath(options.state.path), options.settings.paths
-    for folder in (root, *map(os.path.realpath, (*paths.read_only, *paths.writable))):
-        if os.path.commonpath((own, folder)) in {own, folder}:
-            text = f"the folder {folder} and the state folder {own} lie in one another. Set HANDRAIL_STATE_DIR."
-            raise UsageError(text)
-
-
 def _open_resources(root: str, options: SessionOptions, exit_stack: ExitStack) -> SessionResources:
     options.state.make()
     folder = options.state.session(root, options.session_id)
     save_workspace_path(options.state.home(root), root)
     path, durability = os.path.join(folder, "journal.db"), options.settings.journal.durability
+    files = os.path.join(folder, "files")
+    make_private(files)
+    extra = open_extra_roots(options.settings.paths.read_only, options.settings.paths.writable)
+    kernel = None if options.resolver is None else options.resolver == "kernel"
     return SessionResources(
         root=root,
         folder=folder,
-        workspace=exit_stack.enter_context(_open_workspace(options, folder)),
+        workspace=exit_stack.enter_context(Workspace(options.workspace, *extra, Root(files), kernel=kernel)),
         database=exit_stack.enter_context(closing(Database(path, durability))),
         chain=exit_stack.enter_context(closing(AuditChain(options.state.audit))),
         runner=exit_stack.enter_context(closing(Runner(folder))),
         exit_stack=exit_stack,
     )
-
-
-def _open_workspace(options: SessionOptions, folder: str) -> Workspace:
-    files = os.path.join(folder, "files")
-    make_private(files)
-    extra = open_extra_roots(options.settings.paths.read_only, options.settings.paths.writable)
-    kernel = None if options.resolver is None else options.resolver == "kernel"
-    return Workspace(options.workspace, *extra, Root(files), kernel=kernel)
 
 
 def _register_closing(session: Session) -> None:
@@ -344,6 +341,7 @@ def _build_session(options: SessionOptions, resources: SessionResources) -> Sess
         keeps_empty_previews=settings.ask.empty_preview == "keep",
         foreign=_build_catalog(options, state.servers(root), journal) if options.sources else None,
         ends_background=options.ends_background,
+        splits_streams=options.splits_streams,
     )
 
 

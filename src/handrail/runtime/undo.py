@@ -2,7 +2,7 @@
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from datetime import UTC, datetime
 from itertools import islice
 from typing import Literal
@@ -172,6 +172,14 @@ def list_last_changes(session: Session, limit: int) -> list[ChangeRecord]:
         return []
     finished = (entry for entry in history.log.latest() if entry.state == "done")
     return [_build_record(entry) for entry in islice(finished, limit)]
+
+
+def list_turn_changes(session: Session, turns: Collection[str]) -> tuple[int, ...]:
+    settle_dead_changes(session)
+    if session.recorder.history.is_empty:
+        return ()
+    changes = _list_changes(session.recorder.history.log, _build_filter(session))
+    return tuple(one.number for one in changes if one.turn in turns)
 
 
 def read_diff(session: Session, number: int | None) -> StoredDiff:

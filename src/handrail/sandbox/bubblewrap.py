@@ -14,7 +14,7 @@ from handrail.protocol.errors import ToolError
 from handrail.sandbox.environment import build_environment, find_bash
 from handrail.sandbox.launch import Launch
 from handrail.sandbox.mounts import Mount, is_shown
-from handrail.sandbox.overlay.overlay import Overlay, require_programs, wrap_in_overlay
+from handrail.sandbox.overlay.overlay import Overlay, wrap_in_overlay
 from handrail.sandbox.profile import ResourceLimits, SandboxHost, SandboxProfile, collapse_hidden, drop_missing
 from handrail.sandbox.proxy.handover import build_handover_command, find_proxy_host
 from handrail.sandbox.seccomp_rules import require_filter
@@ -174,7 +174,7 @@ def launch_namespaced(
         own_network = () if network is None else (OWN_NETWORK_OPTION,)
         argv = (prepared.program, "--args", str(arguments), *own_network, "--", *shell)
         if overlay is not None:
-            argv = wrap_in_overlay(argv, overlay, require_programs())
+            argv = wrap_in_overlay(argv, overlay)
         entered: tuple[int, ...] = ()
         if network is not None:
             entered = () if network == NEW_NETWORK else (opened.add(os.dup(network)),)

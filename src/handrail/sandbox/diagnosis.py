@@ -58,7 +58,7 @@ _SWITCHES = (
     _Switch(
         "/proc/sys/user/max_user_namespaces",
         "0",
-        "the kernel lets nobody make user namespaces",
+        "the kernel forbids user namespaces",
         "sysctl -w user.max_user_namespaces=15000",
     ),
     _Switch(

@@ -17,6 +17,7 @@ from handrail.protocol.errors import ToolError
 from handrail.sandbox.profile import SandboxHost, SandboxProfile
 from handrail.sandbox.proxy.handover import PORT, find_proxy_host
 from handrail.settings.paths import is_located_in
+from handrail.workspace.resolve import closing_descriptor
 from handrail.workspace.roots import find_descriptor_path, is_inside
 
 PathCheck = Callable[[str], bool]
@@ -266,7 +267,5 @@ def _find_target(path: str) -> str | None:
         descriptor = os.open(path, _OPEN_PATH)
     except OSError:
         return None
-    try:
+    with closing_descriptor(descriptor):
         return None if os.fstat(descriptor).st_mode & stat.S_IWOTH else find_descriptor_path(descriptor)
-    finally:
-        os.close(descriptor)

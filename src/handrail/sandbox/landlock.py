@@ -10,27 +10,9 @@ from pathlib import PurePath
 
 import msgspec
 
+from handrail.kernel import landlock
 from handrail.kernel.bare_interpreter import build_bare_command
 from handrail.kernel.files import DescriptorSet
-from handrail.kernel.landlock import (
-    EXECUTE,
-    FILE_RIGHTS,
-    MAKE_DIR,
-    MAKE_FIFO,
-    MAKE_REG,
-    MAKE_SOCK,
-    MAKE_SYM,
-    READ_DIR,
-    READ_FILE,
-    REFER,
-    REMOVE_DIR,
-    REMOVE_FILE,
-    TRUNCATE,
-    WRITE_FILE,
-    Ruleset,
-    build_file_rights,
-    read_abi_version,
-)
 from handrail.kernel.process import CAP_DAC_OVERRIDE, CAP_FOWNER
 from handrail.protocol.errors import ToolError
 from handrail.sandbox.environment import build_environment, check_text, find_bash
@@ -39,13 +21,14 @@ from handrail.sandbox.mounts import Mount, is_shown
 from handrail.sandbox.profile import SandboxHost, SandboxProfile, drop_missing
 from handrail.sandbox.seccomp_rules import require_filter
 from handrail.sandbox.supervisor.plan import LandlockFence, SupervisorPlan
-from handrail.sandbox.supervisor.private_folder import PREFIX, remove_abandoned
+from handrail.sandbox.supervisor.program import PREFIX, remove_abandoned
 from handrail.sandbox.view import BaseView, build_base_view, build_view
+from handrail.workspace.resolve import closing_descriptor
 from handrail.workspace.roots import is_inside
 
-_READ = READ_FILE | READ_DIR | EXECUTE
-_MAKE = MAKE_DIR | MAKE_REG | MAKE_SYM | MAKE_FIFO | MAKE_SOCK
-_WRITE = WRITE_FILE | TRUNCATE | REMOVE_FILE | REMOVE_DIR | REFER | _MAKE
+_READ = landlock.READ_FILE | landlock.READ_DIR | landlock.EXECUTE
+_MAKE = landlock.MAKE_DIR | landlock.MAKE_REG | landlock.MAKE_SYM | landlock.MAKE_FIFO | landlock.MAKE_SOCK
+_WRITE = landlock.WRITE_FILE | landlock.TRUNCATE | landlock.REMOVE_FILE | landlock.REMOVE_DIR | landlock.REFER | _MAKE
 _MAX_RULES = 2_000
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 # Root in a container needs these for files of other users, and no other capability.
@@ -105,20 +88,28 @@ def _build_environment(
 
 
 def _build_fence(profile: SandboxProfile, home: str, base: BaseView, opened: DescriptorSet) -> LandlockFence:
-    version = read_abi_version()
+    version = landlock.read_abi_version()
     if not version:
         raise ToolError("SANDBOX_UNAVAILABLE", "This kernel has no Landlock, or it is switched off; tier 1 needs it.")
     _remove_abandoned_once()
     program = require_filter(profile.origin, 1)
-    ruleset = Ruleset(version)
+    ruleset = landlock.Ruleset(version)
     ruleset.descriptor = opened.add(ruleset.descriptor)
-    _add_rules(ruleset, _list_rules(_seal_link_targets(profile), base))
+    for count, (path, rights) in enumerate(_list_rules(_seal_link_targets(profile), base)):
+        if count == _MAX_RULES:
+            raise ToolError(
+                "SANDBOX_UNAVAILABLE",
+                f"Too many files lie beside something hidden or sealed: there is room for {_MAX_RULES} rules, and"
+                f" {path} is one more. Nothing was run. Install bubblewrap, or keep what is hidden in a folder with"
+                " fewer files.",
+            )
+        _add_rule(ruleset, path, rights)
     return LandlockFence(
         ruleset=ruleset.descriptor,
         filter=program,
         capabilities=_READ_CAPABILITIES if profile.is_read_only else _WRITE_CAPABILITIES,
         private=os.fsencode(f"{_TEMPORARY}/{PREFIX}{os.urandom(8).hex()}"),
-        private_rights=(_READ | _WRITE) & build_file_rights(version),
+        private_rights=(_READ | _WRITE) & landlock.build_file_rights(version),
         links=[(os.fsencode(name), os.fsencode(place)) for name, place in _list_home_links(base.mounts, home)],
     )
 
@@ -155,13 +146,13 @@ def _list_rules(profile: SandboxProfile, base: BaseView) -> Iterator[tuple[str, 
     covered = [mount.place for mount in base.wanted if mount.kind in {"no-file", "no-folder"}]
     hidden = {*covered, *profile.hidden_files, *profile.hidden_folders}
     for place in (*shown, *profile.read_only, *profile.writable):
-        yield place, READ_DIR
+        yield place, landlock.READ_DIR
         yield from ((part, _READ) for part in _split_around(place, hidden))
     unwritable = {*hidden, *profile.read_only_paths, *profile.read_only}
     for place in profile.writable:
         yield from ((part, _WRITE) for part in _split_around(place, unwritable))
-    yield from ((device, READ_FILE | WRITE_FILE) for device in _DEVICES)
-    yield "/proc", READ_FILE | READ_DIR
+    yield from ((device, landlock.READ_FILE | landlock.WRITE_FILE) for device in _DEVICES)
+    yield "/proc", landlock.READ_FILE | landlock.READ_DIR
 
 
 def _split_around(place: str, exceptions: set[str]) -> Iterator[str]:
@@ -183,28 +174,14 @@ def _list_parts(place: str, exceptions: set[str], parents: set[str]) -> Iterator
         yield from _list_parts(os.path.join(place, name), exceptions, parents)
 
 
-def _add_rules(ruleset: Ruleset, rules: Iterable[tuple[str, int]]) -> None:
-    for count, (path, rights) in enumerate(rules):
-        if count == _MAX_RULES:
-            raise ToolError(
-                "SANDBOX_UNAVAILABLE",
-                f"Too many files lie beside something hidden or sealed: there is room for {_MAX_RULES} rules, and"
-                f" {path} is one more. Nothing was run. Install bubblewrap, or keep what is hidden in a folder with"
-                " fewer files.",
-            )
-        _add_rule(ruleset, path, rights)
-
-
-def _add_rule(ruleset: Ruleset, path: str, rights: int) -> None:
+def _add_rule(ruleset: landlock.Ruleset, path: str, rights: int) -> None:
     try:
         place = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:  # gone meanwhile, or out of the command's reach too
         return
-    try:
+    with closing_descriptor(place):
         kind = os.fstat(place).st_mode
-        rights &= ~0 if stat.S_ISDIR(kind) else FILE_RIGHTS
+        rights &= ~0 if stat.S_ISDIR(kind) else landlock.FILE_RIGHTS
         # A link has no rights, and Landlock does not guard connections to a socket.
         if rights and not stat.S_ISLNK(kind) and not stat.S_ISSOCK(kind):
             ruleset.allow(place, rights)
-    finally:
-        os.close(place)

@@ -15,7 +15,7 @@ import msgspec
 from handrail.protocol.errors import ToolError
 from handrail.sandbox.bubblewrap import count_file_kilobytes
 from handrail.sandbox.launch import Launch
-from handrail.sandbox.overlay.overlay import NOT_MOUNTED, Overlay, OverlayPrograms, is_opaque, wrap_in_overlay
+from handrail.sandbox.overlay.overlay import NOT_MOUNTED, Overlay, is_opaque, wrap_in_overlay
 from handrail.sandbox.profile import ResourceLimits, SandboxHost, SandboxProfile
 from handrail.store.state_dir import make_temporary_folder
 
@@ -154,9 +154,7 @@ def make_probe_folder(state: str) -> Generator[str | None]:
         yield folder
 
 
-def probe_overlay(
-    folder: str, roots: tuple[str, ...], programs: OverlayPrograms, *, in_user_namespace: bool
-) -> str | None:
+def probe_overlay(folder: str, roots: tuple[str, ...], *, in_user_namespace: bool) -> str | None:
     """The first fault of overlays in a folder. Nothing changes outside of that folder."""
     mark = f"handrail-probe-{os.urandom(8).hex()}"
     below_folder, overlay_folder = (os.path.join(folder, os.urandom(8).hex()) for _ in range(2))
@@ -167,25 +165,21 @@ def probe_overlay(
             overlay = Overlay(overlay_folder, roots, (below,), in_user_namespace=in_user_namespace)
             stack.callback(overlay.remove)
             for mount in below.overlaid:
-                _make_victims(os.path.join(mount.upper, mark))
-            printed = _run_in_overlay(overlay, mark, programs)
+                changed = os.path.join(mount.upper, mark)
+                os.makedirs(os.path.join(changed, "replaced"))
+                for name in ("gone", "kept", "replaced/old"):
+                    with open(os.path.join(changed, name), "x", encoding="ascii") as file:
+                        file.write("old\n")
+            printed = _run_in_overlay(overlay, mark)
             return next(_find_overlay_faults(overlay, mark, printed), None)
-    except (OSError, subprocess.SubprocessError) as error:
+    except (OSError, ToolError, subprocess.SubprocessError) as error:
         return f"trying it out failed: {error}"
 
 
-def _make_victims(folder: str) -> None:
-    """Files for the script to remove and to change, and a folder to replace."""
-    os.makedirs(os.path.join(folder, "replaced"))
-    for name in ("gone", "kept", "replaced/old"):
-        with open(os.path.join(folder, name), "x", encoding="ascii") as file:
-            file.write("old\n")
-
-
-def _run_in_overlay(overlay: Overlay, mark: str, programs: OverlayPrograms) -> str:
+def _run_in_overlay(overlay: Overlay, mark: str) -> str:
     argv = ("/bin/sh", "-c", _OVERLAY_SCRIPT, "handrail", mark, *(mount.root for mount in overlay.overlaid))
     done = subprocess.run(  # noqa: S603  programs of the system with words of our own
-        wrap_in_overlay(argv, overlay, programs),
+        wrap_in_overlay(argv, overlay),
         env={"LC_ALL": "C"},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,

@@ -4,6 +4,7 @@ import os
 import stat
 from collections import Counter
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Literal
 
 import msgspec
@@ -64,6 +65,7 @@ class ResourceLimits(msgspec.Struct, frozen=True, kw_only=True):
         return self.processes * _THREADS_PER_PROCESS
 
 
+@lru_cache(maxsize=16)
 def build_limits(settings: Limits, timeout_ms: int | None = None) -> ResourceLimits:
     """The limits of the settings. The timeout of a call comes first."""
     return ResourceLimits(

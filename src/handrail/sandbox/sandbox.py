@@ -114,7 +114,9 @@ class CommandSandbox:
         if self._least >= OVERLAY_TIER and overlay is None and profile.writable and not profile.is_read_only:
             raise _refuse_missing_overlay(self._find_overlay_obstacle(profile.writable))
         if choice.program is not None:
-            return self._find_backend(choice.program).launch(profile, text, overlay, network)
+            if self._backend is None or self._backend.program != choice.program:
+                self._backend = BubblewrapBackend(choice.program, self._host)
+            return self._backend.launch(profile, text, overlay, network)
         if overlay is not None:  # without tier 2 the command would change the files themselves
             raise _refuse_broken_overlay("the sandbox around it does not work any more")
         if profile.proxy:
@@ -132,7 +134,7 @@ class CommandSandbox:
         lines = [line.strip() for line in printed.split("\n") if line.strip()] or ["it ended without a word"]
         return _refuse(
             f"Commands cannot run now: the sandbox (tier {tier}) could not be made ({lines[-1][:300]}). Nothing was"
-            f" run. It is not your fault, and not yours to mend: go on with file tools, or end. {_DOCTOR}"
+            f" run. It is not your fault, and not yours to mend: continue with file tools, or end. {_DOCTOR}"
         )
 
     def forget(self) -> None:
@@ -155,11 +157,6 @@ class CommandSandbox:
 
     def _choose(self) -> TierChoice:
         return choose_tier(self._host, self._most)
-
-    def _find_backend(self, program: Bubblewrap) -> BubblewrapBackend:
-        if self._backend is None or self._backend.program != program:
-            self._backend = BubblewrapBackend(program, self._host)
-        return self._backend
 
 
 def _refuse_network(choice: TierChoice) -> ToolError:
@@ -188,7 +185,7 @@ def _refuse_missing_overlay(obstacle: Diagnosis | None) -> ToolError:
 
 def _refuse_broken_overlay(error: str) -> ToolError:
     text = f"The overlay for what the command changes could not be put over the workspace ({error})"
-    return _refuse(f"{text}. Nothing was run. Call again: it will run without one, or be asked about. {_DOCTOR}")
+    return _refuse(f"{text}. Nothing was run. Call again: it will run without one, or need approval. {_DOCTOR}")
 
 
 def _refuse(

@@ -128,7 +128,7 @@ _REFUSED_WITHOUT_NETWORK = (
 )
 
 _REFUSED_TO_CLIENTS = (
-    _CallGroup("a command that only looks serves nobody; it sends requests", EACCES, "bind listen accept accept4"),
+    _CallGroup("a read-only command is no server; it only sends requests", EACCES, "bind listen accept accept4"),
 )
 
 _REFUSED_WITHOUT_NAMESPACES = (

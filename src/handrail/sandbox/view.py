@@ -137,19 +137,15 @@ def _list_base_mounts(host: SandboxHost, roots: tuple[str, ...]) -> Iterator[Mou
     yield Mount("private", "/dev/shm")  # noqa: S108  private to the command
     yield Mount("private", "/tmp")  # noqa: S108  private to the command
     yield Mount("link", _ALSO_TEMPORARY, "/tmp")  # noqa: S108  private to the command
-    yield from _list_home_mounts(host)
-    yield from list_toolchain_mounts(host, roots)
-    yield from list_secret_mounts()
-    yield from list_listener_mounts()
-    yield Mount("no-folder", os.path.realpath(host.state))
-
-
-def _list_home_mounts(host: SandboxHost) -> Iterator[Mount]:
     links, home = follow_links(host.home)
     yield from links
     if not any(is_inside(needed, home) for needed in _NEEDED):
         yield Mount("home", home)
         yield from build_git_identity(host, home)
+    yield from list_toolchain_mounts(host, roots)
+    yield from list_secret_mounts()
+    yield from list_listener_mounts()
+    yield Mount("no-folder", os.path.realpath(host.state))
 
 
 def _list_root_mounts(profile: SandboxProfile) -> Iterator[Mount]:

@@ -25,8 +25,9 @@ _BY_LEAF = {key.rpartition(".")[2]: key for key in DEFAULTS}
 class SettingsError(HandrailError):
     """Settings that cannot be used. `problems` holds one line for each."""
 
-    def __init__(self, headline: str, problems: Sequence[str], advice: str) -> None:
+    def __init__(self, headline: str, problems: Sequence[str], advice: str, then: str = "handrail config") -> None:
         self.problems = tuple(problems)
+        self.then = then
         super().__init__("\n".join((f"{headline}:", *(f"  {problem}" for problem in self.problems), advice)))
 
 
@@ -104,7 +105,9 @@ def _describe_value(key: str, value: object) -> str:
         return f"{key} is {truncate_repr(value)}; allowed: a table, written [{key}]"
     name = "[[rule]]" if find_similar(key, ("rule",)) else None
     name = name or (find_similar(key, (*_SECTIONS, _SERVERS)) if isinstance(value, dict) else _find_setting(key))
-    suggestion = f"did you mean {name}?" if name else f"there are {', '.join(_list_neighbours(key))}"
+    near = _list_neighbours(key)
+    some = f"{', '.join(near[:_MAX_PROBLEMS])}{' …' * (len(near) > _MAX_PROBLEMS)}"
+    suggestion = f"did you mean {name}?" if name else f"there are {some}"
     return f"{truncate(key, MAX_SHOWN_CHARACTERS)} is not a setting; {suggestion}"
 
 

@@ -301,7 +301,7 @@ def list_unknown_tools(loaded: LoadedSettings, names: Collection[str]) -> list[s
 
 def _suggest_tool(tool: str, known: list[str]) -> str:
     similar = find_similar(tool.lower(), known)
-    return f"did you mean {similar}?" if similar else f"there is none of this name, but {', '.join(known)}"
+    return f"did you mean {similar}?" if similar else f"the tools are {', '.join(known)}"
 
 
 def _load_policy():  # the type is that of the module

@@ -3,7 +3,6 @@
 import os
 import re
 from collections.abc import Iterator, Mapping
-from hashlib import sha256
 from itertools import pairwise
 from typing import Any, cast
 from urllib.parse import parse_qsl, urlsplit
@@ -11,6 +10,7 @@ from urllib.parse import parse_qsl, urlsplit
 import msgspec
 
 from handrail.policy.secrets import is_secret_name, is_secret_value
+from handrail.protocol.digest import sha256
 from handrail.protocol.permissions import Permission
 from handrail.protocol.text import escape_unprintable
 from handrail.protocol.wire import convert

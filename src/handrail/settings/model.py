@@ -1,7 +1,7 @@
 """Every setting, declared once."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, get_args
 
 from msgspec import Meta
 
@@ -25,6 +25,8 @@ from handrail.settings.declaration import (
 )
 from handrail.settings.units import AmountRange, Size, Time
 
+_DialectName = Literal["deepchat", "devminds", "clude", "agentica", "onething", "claude-code", "codex", "opencode"]
+_EventDialect = Literal["deepchat", "devminds", "onething"]
 ClientRoots = Literal["ignore", "read-only", "writable"]
 SearchEngine = Literal["auto", "ripgrep", "python"]
 _Switch = Annotated[bool, Field(merge=min)]
@@ -119,6 +121,11 @@ class _Events(Section, frozen=True, kw_only=True):
         _WorkspaceFolder | None,
         Field("Folder in the workspace that live event lines are appended to.", loosened_by=FILE_SOURCES),
         Field(allowed="a folder relative to the workspace, without .."),
+    ] = None
+    dialect: Annotated[
+        _EventDialect | None,
+        Field("The system whose form live event lines have; without it, handrail's own.", loosened_by=FILE_SOURCES),
+        Field(allowed="one of " + ", ".join(get_args(_EventDialect))),
     ] = None
 
 
@@ -245,7 +252,7 @@ class _Mcp(Section, frozen=True, kw_only=True):
 _EXEC = "How long a command may take whose call names no time."
 _OUTPUT = "How much of what a command prints is kept at hand; more goes to a file."
 _WAITING = "How much all previews of a workspace may take that wait for an answer."
-_IDLE = "How long a process session goes on that prints nothing and that nobody asks about."
+_IDLE = "How long an idle process session runs: without output and without a call about it."
 
 
 class Limits(Section, frozen=True, kw_only=True):
@@ -263,7 +270,7 @@ class Limits(Section, frozen=True, kw_only=True):
         Size, declare_size("How large a file may become that a command writes.", "4 KB", "64 TB", "500 MB")
     ] = "2 GB"
     preview: Annotated[
-        Size, declare_size("How much a command may write before somebody approves it.", "64 KB", "64 TB", "2 GB")
+        Size, declare_size("How much a command may write before its approval.", "64 KB", "64 TB", "2 GB")
     ] = "1 GB"
     waiting: Annotated[Size, declare_size(_WAITING, "64 KB", "64 TB", "2 GB")] = "4 GB"
     idle: Annotated[Time, declare_time(_IDLE, "1 s", "168 h", '"30 min"')] = "30 min"
@@ -309,6 +316,11 @@ class Settings(Section, frozen=True, kw_only=True):
         _ModelName | None,
         Field("The model of handrail run; its provider sees every file that the model reads.", loosened_by=ALL_SOURCES),
         Field(allowed='a provider and its name for a model, such as "anthropic:claude-sonnet-4-5" or "ollama:qwen3"'),
+    ] = None
+    dialect: Annotated[
+        _DialectName | None,
+        Field("The system whose tool names and answers a session speaks."),
+        Field(allowed="one of " + ", ".join(get_args(_DialectName))),
     ] = None
     # A preview runs before the approval of its command, even if only in a copy.
     preview: Annotated[

@@ -5,7 +5,6 @@ import re
 import stat
 import tomllib
 from collections.abc import Iterator, Mapping
-from hashlib import sha256
 from itertools import chain
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn, cast
 
@@ -13,6 +12,7 @@ import msgspec
 
 from handrail.policy.config import Rule, RuleLayer
 from handrail.protocol.decisions import Verdict
+from handrail.protocol.digest import sha256
 from handrail.protocol.text import truncate
 from handrail.protocol.wire import convert
 from handrail.settings.declaration import Field, Section, list_fields
@@ -46,9 +46,9 @@ _NAME = r"([A-Za-z0-9_.-]++)"
 _HEADER = re.compile(rf"[ \t]*+\[\[?[ \t]*+{_NAME}[ \t]*+\]")
 _ASSIGNMENT = re.compile(rf"[ \t]*+{_NAME}[ \t]*+=")
 _ADVICE = {
-    "user": "Correct the file, or name another one in HANDRAIL_CONFIG, then try again.",
-    "project": "Correct the file, or remove it, then try again.",
-    "managed": "Whoever manages this machine has to correct the file.",
+    "user": "Correct the file, or set HANDRAIL_CONFIG to another one.",
+    "project": "Correct or remove the file.",
+    "managed": "The administrator of this machine has to correct the file.",
 }
 _FileLayerKind = Literal["managed", "user", "project"]
 
@@ -123,7 +123,9 @@ def _escape_key(name: str) -> str:
 
 def _refuse(file: SettingsFile, *problems: str) -> NoReturn:
     headline = f"The {file.kind if file.kind != 'user' else 'settings'} file {quote_path(file.path)} cannot be used"
-    raise SettingsError(headline, problems, f"Nothing was run. {_ADVICE[file.kind]}")
+    raise SettingsError(
+        headline, problems, f"Nothing was run. {_ADVICE[file.kind]}", f"${{EDITOR:-vi}} {quote_path(file.path)}"
+    )
 
 
 def read_bytes(file: SettingsFile) -> bytes:

@@ -72,7 +72,7 @@ def _read_own_file(path: str, descriptor: int) -> bytes:
     if not stat.S_ISREG(status.st_mode) or status.st_size > _MAX_FILE_BYTES:
         raise _build_error(path, "it is not what handrail wrote")
     if status.st_uid != os.geteuid() or status.st_mode & 0o022:
-        raise _build_error(path, "somebody else could have written it")
+        raise _build_error(path, "another user could have written it")
     with open(descriptor, "rb", closefd=False) as stream:
         return stream.read(_MAX_FILE_BYTES)
 

@@ -130,7 +130,9 @@ def _choose_name(folder: str, given: Any, warnings: list[str]) -> str:
     if not _is_name(folder):
         raise FrontMatterError(f"neither it nor its folder has a name of a-z, 0-9 and single -: {folder[:80]!r}")
     if given is not None and given != "":
-        warnings.append(f"the name {str(given)[:80]!r} is none (a-z, 0-9 and single -); its folder's is used")
+        warnings.append(
+            f"the name {str(given)[:80]!r} is invalid (a-z, 0-9 and single -); the name of its folder is used"
+        )
     return folder
 
 
@@ -144,7 +146,7 @@ def _choose_description(given: Any, body: str, warnings: list[str]) -> str:
     else:
         text = next((line for line in body.split("\n") if line.strip() and not line.lstrip().startswith("#")), "")
         if not text:
-            raise FrontMatterError("it has no description, so that nobody could tell when to use it")
+            raise FrontMatterError("it has no description")
         warnings.append("it has no description; the first line of its text is taken for one")
     text = " ".join(text.split())
     if len(text) > _MAX_DESCRIPTION_CHARS:

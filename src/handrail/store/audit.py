@@ -7,7 +7,6 @@ the audit, each named by the number of its first record.
 
 import errno
 import fcntl
-import hashlib
 import os
 from collections import Counter, deque
 from collections.abc import Iterator
@@ -17,19 +16,17 @@ from typing import Any
 
 import msgspec
 
+from handrail.protocol.digest import short_sha256
 from handrail.protocol.errors import StoreError
 from handrail.protocol.records import AuditRecord
 from handrail.protocol.results import ToolResult
-from handrail.protocol.wire import UNREADABLE, Json, decode_json, encode
+from handrail.protocol.wire import UNREADABLE, decode_json, encode
 from handrail.store.journal import SessionJournal
 from handrail.store.state_dir import make_private, write_private
 
 _FIRST_HASH = "0" * 64
 _TAIL_BYTES = 64 * 1024
 _SEAL = b',"hash":"'
-_NUMBERS = (bool, int, float)
-_MAX_PLAIN_CHARS = 200
-_MAX_NAME_CHARS = 40
 _MAX_NAMED_CALLS = 10
 
 
@@ -169,22 +166,33 @@ def _build_archive_path(path: str) -> str:
 
 def seal_record(record: AuditRecord, seq: int, prev: str) -> tuple[bytes, str]:
     """The line of a record, which is its JSON with the hash of that JSON at its end, and the hash."""
-    body = b'%b,"seq":%d,"prev":"%b"}' % (encode(record)[:-1], seq, prev.encode())
-    digest = hashlib.sha256(body).hexdigest()
-    return b'%b%b%b"}\n' % (body[:-1], _SEAL, digest.encode()), digest
+    body = b"".join((encode(record)[:-1], b',"seq":%d,"prev":"' % seq, prev.encode(), b'"'))
+    digest = short_sha256(body + b"}").hexdigest()
+    return b"".join((body, _SEAL, digest.encode(), b'"}\n')), digest
 
 
 def decode_record(line: bytes) -> tuple[ChainedRecord, str] | None:
     """The record of a line and its hash. None if the line was changed."""
     body, seal, rest = line.rpartition(_SEAL)
     sealed = body + b"}"
-    digest = hashlib.sha256(sealed).hexdigest()
+    digest = short_sha256(sealed).hexdigest()
     if not seal or rest != digest.encode() + b'"}\n':
         return None
     try:
         return decode_json(sealed, ChainedRecord), digest
     except UNREADABLE:
         return None
+
+
+def read_chain(path: str) -> Iterator[tuple[ChainedRecord, str]]:
+    """The records of an audit with their hashes, up to the first that is not sound."""
+    head = _FIRST_HASH
+    for number, line in enumerate(_read_audit_lines(path), start=1):
+        found = decode_record(line)
+        if found is None or (found[0].prev, found[0].seq) != (head, number):
+            return
+        head = found[1]
+        yield found
 
 
 def read_last_records(path: str, limit: int) -> list[AuditRecord | None]:
@@ -211,17 +219,6 @@ def forget_runner(journal: SessionJournal, runner: str) -> None:
     journal.database.run("DELETE FROM runner WHERE id = ?", (runner,))
 
 
-def redact_arguments(arguments: Json, plain: tuple[str, ...]) -> Json:
-    """Keeps numbers and the plain arguments of a tool. Every other text becomes its length."""
-    if not isinstance(arguments, dict):
-        return _mask(arguments)
-    items: dict[Any, Any] = arguments  # pyright: ignore[reportUnknownVariableType]
-    return {
-        name if name in plain else _redact_name(name): _redact_value(name, value, plain)
-        for name, value in items.items()
-    }
-
-
 def redact_commands(commands: tuple[str, ...]) -> tuple[str, ...]:
     """The names of the programs that commands start."""
     if not commands:
@@ -229,25 +226,6 @@ def redact_commands(commands: tuple[str, ...]) -> tuple[str, ...]:
     from handrail.policy.parse import parse_command  # noqa: PLC0415  the tables are only for commands
 
     return tuple(dict.fromkeys(program for text in commands for program in parse_command(text, ".").programs))
-
-
-def _redact_name(name: object) -> str:
-    """Hides a name that is no identifier: it may be any text."""
-    text = str(name)
-    return text if text.isidentifier() and len(text) <= _MAX_NAME_CHARS else _mask(text)
-
-
-def _redact_value(name: object, value: Json, plain: tuple[str, ...]) -> Json:
-    if value is None or isinstance(value, _NUMBERS):
-        return value
-    is_plain = name in plain and isinstance(value, str) and len(value) <= _MAX_PLAIN_CHARS
-    return value if is_plain else _mask(value)
-
-
-def _mask(value: Json) -> str:
-    if isinstance(value, str):
-        return f"<{len(value)} characters>"
-    return f"<{type(value).__name__}>"
 
 
 _Outcome = tuple[object, ...] | None

@@ -4,7 +4,6 @@ Contents to pack of up to 64 KiB go to a database. All others are a file each, c
 """
 
 import contextlib
-import hashlib
 import os
 import threading
 import time
@@ -13,6 +12,7 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from handrail.kernel.files import write_all
+from handrail.protocol.digest import sha256
 from handrail.protocol.errors import StoreError
 from handrail.store.database import CONTENTS, Database, Durability, copy_database
 from handrail.store.state_dir import flush_folder
@@ -52,7 +52,7 @@ class Blobs:
         """Folders that have a content, by its hash."""
 
     def put(self, data: bytes, *, pack: bool = False) -> str:
-        digest = hashlib.sha256(data).hexdigest()
+        digest = sha256(data).hexdigest()
         self.keep(digest, data, pack=pack)
         return digest
 
@@ -86,7 +86,7 @@ class Blobs:
 
     def put_pieces(self, pieces: Iterator[bytes]) -> str:
         """Stores a text that comes piece by piece and returns its hash."""
-        digest = hashlib.sha256()
+        digest = sha256()
 
         def hash_pieces() -> Iterator[bytes]:
             for piece in pieces:
@@ -409,7 +409,7 @@ def _read_chunks(descriptor: int) -> Iterator[bytes]:
 
 def _check(pieces: Iterator[bytes], digest: str) -> Iterator[bytes]:
     """Passes pieces on. StoreError at the end if their hash is another."""
-    actual = hashlib.sha256()
+    actual = sha256()
     for piece in pieces:
         actual.update(piece)
         yield piece

@@ -85,6 +85,9 @@ _decode_diffs = get_msgpack_decoder(tuple[str, ...]).decode
 _UNREADABLE = ChangeSetRecord("unknown", "(this change cannot be read)", (), (), undoable=False)
 _COLUMNS = "number, session, call_id, turn, runner, state, time, undone_by, data"
 _SELECT = f"SELECT {_COLUMNS} FROM change_set"  # noqa: S608  a constant
+_LAST = "SELECT data FROM change_set ORDER BY number DESC LIMIT ?"
+_DELETED = _encode({"action": "deleted"})[1:]
+"""A deletion, as a stored set has it."""
 
 
 class ChangeLog:
@@ -167,6 +170,20 @@ class ChangeLog:
         """The numbers of later sets that touched a path, begun or done, oldest first."""
         query = "SELECT number FROM touched WHERE path = ? AND number > ? ORDER BY number"
         return [row[0] for row in self._database.rows(query, (path, after))]
+
+    def count_last(self, most: int) -> int:
+        """The number of sets, at most so many."""
+        return self._database.rows(f"SELECT count(*) FROM ({_LAST})", (most,))[0][0]  # noqa: S608  a constant
+
+    def has_deletion(self, most: int) -> bool:
+        """Whether one of the last sets deleted a path."""
+        query = f"SELECT 1 FROM ({_LAST}) WHERE instr(data, ?) LIMIT 1"  # noqa: S608  a constant
+        return self._database.row(query, (most, _DELETED)) is not None
+
+    def has_touched(self, folder: bytes) -> bool:
+        """Whether a set touched a path in a folder, whose name ends in a slash."""
+        query = "SELECT 1 FROM touched WHERE path >= ? AND path < ? LIMIT 1"
+        return self._database.row(query, (folder, folder[:-1] + b"0")) is not None  # 0 comes after the slash
 
     def diffs(self, number: int) -> tuple[str, ...] | None:
         """The diffs of a set, one for each step. None if they are no longer kept."""

@@ -207,7 +207,7 @@ class Database:
         brief, advice = f"handrail's {self._schema.name} cannot be used", None
         if _get_code(error) in _DAMAGED:
             brief = f"handrail's {self._schema.name} is damaged"
-            advice = f"It is damaged; your files and {self._schema.others} are safe. Next: handrail doctor"
+            advice = f"It is damaged; your files and {self._schema.others} are safe."
         elif _get_code(error) == sqlite3.SQLITE_BUSY:
             advice = "Another process is at work on it: try again."
         raise StoreError(f"the {self._name} cannot be {verb}: {reason}", brief, advice) from cause

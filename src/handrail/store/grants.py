@@ -1,6 +1,5 @@
 """Standing approvals of people, in small files of the state folder that last until they are revoked."""
 
-import hashlib
 import os
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
@@ -8,6 +7,7 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
+from handrail.protocol.digest import short_sha256
 from handrail.protocol.errors import StoreError
 from handrail.protocol.permissions import OpenedFolder, StandingGrant
 from handrail.protocol.wire import UNREADABLE, decode_json, encode
@@ -128,7 +128,7 @@ class GrantedFolders:
 
 
 def _name_folder(path: str, access: str) -> str:
-    return f"{hashlib.sha256(os.fsencode(path)).hexdigest()[:32]}-{access}"
+    return f"{short_sha256(os.fsencode(path)).hexdigest()[:32]}-{access}"
 
 
 # Environment variables of commands that wait for approval. An approval from another shell uses them.
@@ -136,7 +136,7 @@ def _name_folder(path: str, access: str) -> str:
 
 def hash_variables(variables: Mapping[str, str]) -> str:
     text = "\0".join(f"{name}={variables[name]}" for name in sorted(variables))
-    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
+    return short_sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def has_variables(session: str, digest: str) -> bool:
@@ -205,4 +205,4 @@ class KnownTools:
 
 
 def _name_server(server: str) -> str:
-    return hashlib.sha256(server.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return short_sha256(server.encode("utf-8", "surrogatepass")).hexdigest()[:16]

@@ -4,7 +4,10 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
+from functools import lru_cache
 from typing import NamedTuple, TypeVar
+
+from msgspec import Struct
 
 from handrail.protocol.errors import StoreError
 from handrail.protocol.events import KIND_NAMES, BrokenEvent, ToolCallQuestionRequired, ToolCallStart
@@ -22,6 +25,7 @@ _LAST = "SELECT data FROM request WHERE call_id = ? ORDER BY id DESC LIMIT 1"
 _LAST_ANSWERED = "SELECT data, answer FROM request WHERE call_id = ? AND answer IS NOT NULL ORDER BY id DESC LIMIT 1"
 _ROWS = "SELECT call_id, data, answer FROM request"
 _OF_BATCH = f"{_ROWS} WHERE batch_id = ? ORDER BY id"
+_ANSWERED = "SELECT data, answer FROM request WHERE answer IS NOT NULL ORDER BY id DESC LIMIT ?"
 _REPLACE = "UPDATE request SET id = ?, data = ? WHERE id = ? AND data = ? AND answer IS NULL"
 _ANSWER = "UPDATE request SET answer = ? WHERE id = ? AND data = ? AND answer IS NULL"
 _QUESTION = KIND_NAMES[ToolCallQuestionRequired]
@@ -181,6 +185,16 @@ class Inbox:
             answers |= self._read(folder, _list_answers, {})
         return answers
 
+    def list_approved_commands(self, most: int, sessions: int) -> list[tuple[str, tuple[str, ...]]]:
+        """The last approved commands of the sessions that were open last, each with the hosts that it opened."""
+        found: list[tuple[str, tuple[str, ...]]] = []
+        folders = sorted(self._folders(), key=os.path.getmtime, reverse=True)
+        for folder in folders[:sessions]:
+            if len(found) < most:
+                path = os.path.join(folder, "journal.db")
+                found += _load_approved(path, read_stamp(path), most)
+        return found[:most]
+
     def list_grants(self) -> list[StoredGrant]:
         """All grants and opened folders of sessions and workspaces, the oldest first."""
         sessions = self._folders()
@@ -274,6 +288,25 @@ def _list_answers(journal: SessionJournal) -> dict[str, Answer]:
         with suppress(*UNREADABLE):
             answers[str(request_id)] = decode_json(answer, Answer)
     return answers
+
+
+class _Approved(Struct, frozen=True):
+    """The fields of an approved request about a command that later requests are compared with."""
+
+    command: str | None = None
+    hosts: tuple[str, ...] = ()
+
+
+@lru_cache(maxsize=16)
+def _load_approved(path: str, _stamp: Stamp, most: int) -> list[tuple[str, tuple[str, ...]]]:
+    """Cached, because opening a journal takes longer than reading it. A journal that cannot be read has none."""
+    found: list[tuple[str, tuple[str, ...]]] = []
+    with suppress(StoreError, TypeError), closing(ReadOnlyDatabase(path)) as database:
+        for data, answer in database.rows(_ANSWERED, (most,)):
+            with suppress(*UNREADABLE):
+                if decode_json(answer, Answer).approves and (one := decode_json(data, _Approved)).command is not None:
+                    found.append((one.command, one.hosts))
+    return found
 
 
 def _list_pending_ids(journal: SessionJournal) -> list[str]:

@@ -11,6 +11,7 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from functools import cache
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -43,6 +44,9 @@ PendingEvent = tuple[type[Event], dict[str, Any]]
 SKILL_MARKER = "-skills"
 """The end of the name of an empty file beside the journal. It says that the session has or had an active skill."""
 _MAX_KNOWN_MARKS = 10_000
+_HEAD = b'{"kind":"%b","eventId":"%b:%d","seq":%d,"sessionId":"%b",'
+_FIRST_FIELD = b'{"time":'  # of a row
+_TIME = _FIRST_FIELD[1:]
 _OWN_ID = r"call-([0-9a-f]{1,15})-[0-9a-f]{16}"
 _OPEN_CALLS = "SELECT id, batch_id, runner, state, start_seq FROM call"
 _SET_STATE = "UPDATE call SET state = ?, runner = ? WHERE id = ?"
@@ -129,6 +133,7 @@ class SessionJournal:
         """Conversations, each with a path that it has seen."""
         self.digests: dict[str, Callable[[], str]] = {}
         """By the ids of running calls: the digest by which a client finds the call again if it is parked."""
+        self._numbers = count(int.from_bytes(os.urandom(8), "big") >> 1)  # of ids, in each process others
         self.last_query_found_no_skill = False
         self._skill_marker = database.path + SKILL_MARKER
 
@@ -140,7 +145,7 @@ class SessionJournal:
 
     def new_call_id(self) -> str:
         """An id for a call that starts after the last event. The number replaces an index."""
-        return f"call-{self.seq:x}-{os.urandom(8).hex()}"
+        return f"call-{self.seq:x}-{next(self._numbers):016x}"
 
     def append(
         self, *pending: PendingEvent, also: tuple[tuple[str, Row], ...] = (), stored: Callable[[], object] | None = None
@@ -243,7 +248,8 @@ class SessionJournal:
     def _number(self, pending: tuple[PendingEvent, ...], context: bytearray | None) -> tuple[list[Event], list[Any]]:
         """The events with their numbers, and the values of their rows. Only the first row has the context.
 
-        For bytes sqlite3 looks up an adapter each time, which costs more than copying them into a bytearray.
+        A row has the fields from `time` on, since its columns know the others, and shorter rows need fewer pages. For
+        bytes sqlite3 looks up an adapter each time, which costs more than a bytearray.
         """
         now, session, seq = datetime.now(UTC), self.session_id, self.seq
         events: list[Event] = []
@@ -252,7 +258,9 @@ class SessionJournal:
             seq += 1
             event = kind(event_id=f"{session}:{seq}", seq=seq, session_id=session, time=now, **fields)
             events.append(event)
-            values += (seq, KIND_NAMES[kind], fields.get("tool_call_id"), self.runner, bytearray(encode(event)))
+            data = bytearray(encode(event))
+            del data[1 : data.index(_TIME)]
+            values += (seq, KIND_NAMES[kind], fields.get("tool_call_id"), self.runner, data)
             if len(events) == 1:
                 values.append(context)
         return events, values
@@ -312,20 +320,20 @@ class SessionJournal:
 
     def events(self, after: int = 0) -> Iterator[AnyEvent | BrokenEvent]:
         for row in self.database.pages(f"{_EVENTS} WHERE seq > ? ORDER BY seq LIMIT 500", after):
-            yield _read_event(*row)
+            yield self._read_event(*row)
 
     def event(self, seq: int) -> AnyEvent | BrokenEvent:
         row = self.database.row(f"{_EVENTS} WHERE seq = ?", (seq,))
-        return _read_event(*row) if row else BrokenEvent(seq, "", "there is no such event")
+        return self._read_event(*row) if row else BrokenEvent(seq, "", "there is no such event")
 
     def find_last(self, *kinds: str, before: int = 1 << 62) -> AnyEvent | BrokenEvent | None:
-        query = f"{_EVENTS} WHERE kind IN ({_build_marks(kinds)}) AND seq < ? ORDER BY seq DESC LIMIT 1"
+        query = f"{_EVENTS} WHERE kind IN ({', '.join('?' * len(kinds))}) AND seq < ? ORDER BY seq DESC LIMIT 1"
         row = self.database.row(query, (*kinds, before))
-        return _read_event(*row) if row else None
+        return self._read_event(*row) if row else None
 
     def list_events_of(self, call_id: str, *kinds: str, after: int = 0) -> list[AnyEvent | BrokenEvent]:
-        query = f"{_EVENTS} WHERE seq > ? AND call_id = ? AND kind IN ({_build_marks(kinds)}) ORDER BY seq"
-        return [_read_event(*row) for row in self.database.rows(query, (after, call_id, *kinds))]
+        query = f"{_EVENTS} WHERE seq > ? AND call_id = ? AND kind IN ({', '.join('?' * len(kinds))}) ORDER BY seq"
+        return [self._read_event(*row) for row in self.database.rows(query, (after, call_id, *kinds))]
 
     def entry(self, call_id: str) -> CallEntry | None:
         # The start first: a call that begins between the two queries is unknown then, and not finished.
@@ -344,7 +352,7 @@ class SessionJournal:
         before = 1 << 62
         while row := self.database.row(f"{_LAST_ENDS} ORDER BY seq DESC LIMIT 1", (before, text)):
             before = row[0]
-            yield _read_event(*row)
+            yield self._read_event(*row)
 
     def has_reached(self, call_id: str) -> bool:
         """Whether a call is known to have reached a host."""
@@ -378,12 +386,12 @@ class SessionJournal:
 
     def list_past_calls(self) -> Iterator[PastCall | BrokenEvent]:
         for row in self.database.pages(_STARTS, 0):
-            yield _read_start(*row)
+            yield self._read_start(*row)
 
     def list_finished(self) -> Iterator[tuple[str, ToolResult[Any] | None]]:
         """The calls that have a result, in the order of their ends. None for a result that cannot be read."""
         for seq, call_id, kind, data in self.database.pages(_FINISHED, 0):
-            event = _read_event(seq, kind, data)
+            event = self._read_event(seq, kind, data)
             yield call_id, event.result if isinstance(event, ToolCallEnd | ToolCallError) else None
 
     def count_finished(self) -> int:
@@ -393,6 +401,24 @@ class SessionJournal:
         """The calls that a runner finished after a number, in the order of their ends."""
         query = f"SELECT call_id FROM event WHERE seq > ? AND runner = ? AND {_ENDS} ORDER BY seq"  # noqa: S608
         return [str(row[0]) for row in self.database.rows(query, (after, runner))]
+
+    def _read_event(self, seq: int, kind: str, data: bytes) -> AnyEvent | BrokenEvent:
+        try:
+            if data[: len(_FIRST_FIELD)] == _FIRST_FIELD:  # a row of an older version has all fields
+                session = encode(self.session_id)[1:-1]
+                data = _HEAD % (kind.encode(), session, seq, seq, session) + data[1:]
+            return decode_event(data)
+        except UNREADABLE as error:
+            return BrokenEvent(seq, kind, str(error))
+
+    def _read_start(self, seq: int, data: bytes, decided: bytes | None) -> PastCall | BrokenEvent:
+        event = self._read_event(seq, "tool_call.start", data)
+        if not isinstance(event, ToolCallStart):
+            return event if isinstance(event, BrokenEvent) else BrokenEvent(seq, "tool_call.start", "it is no call")
+        try:
+            return PastCall(event, decode_json(decided or b"", CallContext))
+        except UNREADABLE as error:
+            return BrokenEvent(seq, "tool_call.start", str(error))
 
     # Open calls: those without a result. A call leaves the table with its result, so the table is always small.
 
@@ -471,27 +497,4 @@ def copy_marks(source: Database, target: Database) -> None:
 
 @cache
 def _insert_events(count: int) -> str:
-    """Only the first row has a context."""
     return f"INSERT INTO event VALUES (?, ?, ?, ?, ?, ?){', (?, ?, ?, ?, ?, NULL)' * (count - 1)}"  # noqa: S608  only question marks
-
-
-def _build_marks(values: tuple[str, ...]) -> str:
-    return ", ".join("?" * len(values))
-
-
-def _read_event(seq: int, kind: str, data: bytes) -> AnyEvent | BrokenEvent:
-    try:
-        return decode_event(data)
-    except UNREADABLE as error:
-        return BrokenEvent(seq, kind, str(error))
-
-
-def _read_start(seq: int, data: bytes, decided: bytes | None) -> PastCall | BrokenEvent:
-    try:
-        start = decode_event(data)
-        if isinstance(start, ToolCallStart):
-            return PastCall(start, decode_json(decided or b"", CallContext))
-        problem = "it is no call"
-    except UNREADABLE as error:
-        problem = str(error)
-    return BrokenEvent(seq, "tool_call.start", problem)

@@ -1,11 +1,10 @@
 """The notes of a workspace, one small file each."""
 
-import fcntl
 import os
-import time
 from collections.abc import Generator
 from contextlib import contextmanager
 
+from handrail.kernel.files import wait_for_lock
 from handrail.protocol.errors import StoreError, ToolError
 from handrail.protocol.records import Memory
 from handrail.store.grants import SmallFiles
@@ -44,7 +43,12 @@ class Memories:
         """Locks the notes against other processes. The kernel releases the lock of a killed process."""
         make_private(self._path)
         with open_folder(self._path) as descriptor:
-            _lock(descriptor)
+            try:
+                is_ours = wait_for_lock(descriptor, _PATIENCE_SECONDS)
+            except OSError as error:
+                raise StoreError(f"the notes cannot be locked: {error.strerror}") from error
+            if not is_ours:
+                raise ToolError("CONFLICT", "Another process is changing the notes. Try again.")
             yield
 
     def new_id(self) -> str:
@@ -72,16 +76,3 @@ class Memories:
 
 def _count_characters(note: Memory) -> int:
     return len(note.title) + len(note.content)
-
-
-def _lock(descriptor: int) -> None:
-    until = time.monotonic() + _PATIENCE_SECONDS
-    while True:
-        try:
-            return fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() > until:
-                raise ToolError("CONFLICT", "Another process is changing the notes. Try again.") from None
-            time.sleep(0.01)
-        except OSError as error:
-            raise StoreError(f"the notes cannot be locked: {error.strerror}") from error

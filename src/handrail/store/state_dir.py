@@ -1,7 +1,6 @@
 """The layout of the state folder, which holds everything that handrail remembers."""
 
 import contextlib
-import hashlib
 import os
 import time
 from collections.abc import Callable, Generator
@@ -9,6 +8,7 @@ from contextlib import ExitStack, suppress
 from typing import Self
 
 from handrail.kernel.files import lock_folder
+from handrail.protocol.digest import short_sha256
 from handrail.protocol.errors import StoreError, list_frames
 from handrail.protocol.records import check_session_id
 
@@ -96,7 +96,7 @@ class StateFolder:
         return True
 
     def _workspace(self, workspace: str) -> str:
-        return os.path.join("workspaces", hashlib.sha256(os.fsencode(workspace)).hexdigest()[:16])
+        return os.path.join("workspaces", short_sha256(os.fsencode(workspace)).hexdigest()[:16])
 
     def _make_folder(self, relative: str) -> str:
         path = self.path
@@ -196,7 +196,7 @@ def read_workspace_path(home: str) -> str | None:
             path = file.read(65536)
     except OSError:
         return None
-    return os.fsdecode(path) if hashlib.sha256(path).hexdigest().startswith(os.path.basename(home)) else None
+    return os.fsdecode(path) if short_sha256(path).hexdigest().startswith(os.path.basename(home)) else None
 
 
 def _read_key(path: str) -> bytes | None:

@@ -61,17 +61,17 @@ class Messages:
 _NOT_HERE = "This session was forked before this call had a result; in this session it was not made."
 
 
-def fork_journal(source: SessionJournal, path: str, session_id: str) -> None:
+def fork_journal(source: SessionJournal, path: str, session_id: str, before: int | None = None) -> None:
     """Starts the journal of a new session with the transcript of another one.
 
     Messages, stored outputs, marks of files and active skills are copied. Events, grants, requests and processes are
-    not. The journal gets its name when it is complete.
+    not. `before`: only earlier messages. The journal gets its name when it is complete.
     """
     if os.path.exists(path):
         raise UsageError(f"there is a session {session_id} already; choose another id for the fork")
     unfinished = f"{path}.{os.urandom(6).hex()}.new"
     try:
-        _fill_fork(source, unfinished, session_id, lambda: mark_skills(path))
+        _fill_fork(source, unfinished, session_id, before, lambda: mark_skills(path))
         os.rename(unfinished, path)
     finally:
         for left in (unfinished, f"{unfinished}-wal", f"{unfinished}-shm"):
@@ -79,8 +79,10 @@ def fork_journal(source: SessionJournal, path: str, session_id: str) -> None:
                 os.unlink(left)
 
 
-def _fill_fork(source: SessionJournal, path: str, session_id: str, mark_skills: Callable[[], None]) -> None:
-    transcript = Messages(source).list_after()
+def _fill_fork(
+    source: SessionJournal, path: str, session_id: str, before: int | None, mark_skills: Callable[[], None]
+) -> None:
+    transcript = [one for one in Messages(source).list_after() if before is None or one.number < before]
     last = transcript[-1].number if transcript else 0
     target = Database(path, "crash")
     try:

@@ -33,7 +33,7 @@ _STOPPED = {
     "output": "printed too much",
     "cancelled": "was cancelled",
 }
-_NO_NETWORK = " — the network is off in the copy, so this may differ for real"
+_NO_NETWORK = " — the copy has no network, so the real run may differ"
 _MAX_NAMED_PATHS = 3
 _MAX_LINE_CHARS = 120
 _JUST_NOW = timedelta(seconds=10)
@@ -176,7 +176,7 @@ def format_file_count(count: int) -> str:
 def describe_outdated(paths: tuple[str, ...], again: str = AGAIN) -> str:
     """Why a preview can no longer be committed, and how to get a new one."""
     if PREVIEW_GONE in paths:
-        return f"Out of date: what was tried is not kept any more. {again}."
+        return f"Out of date: the preview is gone. {again}."
     more = f" and {len(paths) - _MAX_NAMED_PATHS} more" if len(paths) > _MAX_NAMED_PATHS else ""
     named = ", ".join(map(escape_exact_line, paths[:_MAX_NAMED_PATHS]))
     return f"Out of date: {named}{more} changed since. {again}."
@@ -199,8 +199,8 @@ def describe_preview_age(request: PermissionRequest) -> str:
 def _describe_missing_preview(request: PermissionRequest) -> str:
     preview = request.preview
     why = preview.text if preview is not None and preview.kind == "none" else ""
-    tried = f"Not tried: {to_one_line(why).rstrip('.')}" if why else "Not tried"
-    return f"{tried}. Nothing has run. Yes runs it for real{_describe_undo(request)}."
+    tried = f"No preview: {to_one_line(why).rstrip('.')}" if why else "No preview"
+    return f"{tried}. Nothing has run. If you approve, it runs for real{_describe_undo(request)}."
 
 
 def _describe_undo(request: PermissionRequest) -> str:
@@ -220,11 +220,11 @@ def _describe_end(run: PreviewRun, paint: Paint) -> str:
     seconds = format_duration(run.duration_ms)
     if run.ending != "exit":
         why = _STOPPED.get(run.ending, f"was stopped ({to_one_line(run.ending)})")
-        return f"Tried in a throw-away copy: it {why}, and was stopped after {seconds}; no change is kept. {_UNTOUCHED}"
+        return f"Ran in a disposable copy: it {why}, and was stopped after {seconds}; no change is kept. {_UNTOUCHED}"
     if run.exit_code:
         exit_code = paint(f"exit {run.exit_code}", "failed")
-        return f"Tried, failed: {exit_code} in {seconds}{_NO_NETWORK * bool(run.blocked)}. {_UNTOUCHED}"
-    return f"Tried in a throw-away copy: {paint('exit 0', 'ok')} in {seconds}. {_UNTOUCHED}"
+        return f"Failed in a disposable copy: {exit_code} in {seconds}{_NO_NETWORK * bool(run.blocked)}. {_UNTOUCHED}"
+    return f"Ran in a disposable copy: {paint('exit 0', 'ok')} in {seconds}. {_UNTOUCHED}"
 
 
 def _describe_output(run: PreviewRun) -> str:

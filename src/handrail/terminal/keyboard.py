@@ -33,6 +33,7 @@ _SEQUENCES = {
     "home": (b"\x1b[H", b"\x1bOH", b"\x1b[1~", b"\x01"),
     "end": (b"\x1b[F", b"\x1bOF", b"\x1b[4~", b"\x05"),
     "delete": (b"\x1b[3~",),
+    "eof": (b"\x04",),
 }
 _NAMED = {sequence: name for name, sequences in _SEQUENCES.items() for sequence in sequences}
 _END_SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGINT)
@@ -57,6 +58,8 @@ class KeyTiming(NamedTuple):
     """In which keys are dropped: after a request appeared, and after a paste."""
     settle: float = 0.03
     """In which the bytes of one key or one paste arrive."""
+    quiet_before: float = 0.0
+    """How long no key was pressed before the request came."""
     poll: float = 1.0
     """Between two checks whether the request is still pending."""
 
@@ -73,12 +76,15 @@ class KeyReader:
     def __init__(self, descriptor: int, timing: KeyTiming) -> None:
         self._descriptor = descriptor
         self._timing = timing
+        self._quiet_before = timing.quiet_before
         self._gone = False
 
     def wait_until_quiet(self, on_first: Callable[[], None]) -> None:
         """Drop keys until none came for a while. Call `on_first` when the first one is dropped."""
-        has_dropped = False
-        while self._read_within(self._timing.quiet):
+        has_dropped, quiet = False, max(0.0, self._timing.quiet - self._quiet_before)
+        self._quiet_before = 0.0
+        while self._read_within(quiet):
+            quiet = self._timing.quiet
             if not has_dropped:
                 on_first()
                 has_dropped = True
@@ -163,6 +169,24 @@ def enter_raw_mode(descriptor: int, at_start: Callable[[], None], at_end: Callab
     finally:
         end()
         for number, handler in replaced.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def raise_on_signal(*more: signal.Signals) -> Generator[None]:
+    """Lets SIGINT, SIGTERM and other signals end the prompt, which restores the terminal first. The KeyboardInterrupt
+    has the number of the signal."""
+
+    def leave(number: int, _: FrameType | None) -> None:
+        raise KeyboardInterrupt(number)
+
+    before = {number: signal.signal(number, leave) for number in (signal.SIGINT, signal.SIGTERM, *more)}
+    wakes = signal.set_wakeup_fd(-1)  # otherwise the event loop would handle the signal too, afterwards
+    try:
+        yield
+    finally:
+        signal.set_wakeup_fd(wakes)
+        for number, handler in before.items():
             signal.signal(number, handler)
 
 

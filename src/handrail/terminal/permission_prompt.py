@@ -34,12 +34,13 @@ from handrail.terminal.request_text import (
     render_title,
 )
 from handrail.terminal.screen import Screen, Scroll
+from handrail.terminal.style import paint_nothing
 
 _HELD_UP = "Approval needed. Stop typing for a second to see it."
-_TRYING = "Trying it in a copy … your files are untouched; Ctrl-C leaves it for later"
+_TRYING = "Running it in a disposable copy … Your files are untouched. Ctrl-C leaves it for later."
 _LATER = KeyPress("text", "l")
 _BACK = KeyPress("esc")
-_GRANT_KEYS = "a number leaves one out or takes it in · y grants them · Esc goes back"
+_GRANT_KEYS = "a number selects or deselects one · y grants them · Esc goes back"
 _BRACKET_PASTES, _PLAIN_PASTES = "\x1b[?2004h", "\x1b[?2004l"
 
 
@@ -65,26 +66,34 @@ class TerminalApprover:
     def is_available(self) -> bool:
         return is_person_present()
 
-    def ask(self, request: PermissionRequest, number: int = 1, total: int = 1) -> ApproverReply:
-        return PermissionPrompt(sys.stdin.fileno(), self._open_screen()).ask(request, number, total, self._hooks)
+    def ask(
+        self, request: PermissionRequest, number: int = 1, total: int = 1, timing: KeyTiming | None = None
+    ) -> ApproverReply:
+        prompt = PermissionPrompt(sys.stdin.fileno(), self._open_screen(), timing)
+        return prompt.ask(request, number, total, self._hooks)
 
     def ask_question(self, question: Question) -> Reply | None:
         """The reply to a question of the model. None: it is left for later."""
         return ask_for_reply(sys.stdin.fileno(), self._open_screen(), question)
 
     def report(self, reply: ApproverReply, outcome: Done | Parked | None) -> None:
+        self._open_screen().write(self.render_report(reply, outcome))
+
+    def render_report(self, reply: ApproverReply, outcome: Done | Parked | None) -> list[str]:
+        """The outcome of an answer, if the prompt could not tell it. At most one line."""
         request, answer = reply.subject, reply.answer
         if not isinstance(request, PermissionRequest) or not isinstance(answer, Answer):
-            return
+            return []
         screen = self._open_screen()
         if outcome is None:
-            screen.write([f"Answered elsewhere before you: {describe_subject(request)}"])
-        elif is_kept(request, answer):
+            return [f"Answered elsewhere before you: {describe_subject(request)}"]
+        if is_kept(request, answer):
             results = outcome.results if isinstance(outcome, Done) else ()
             result = next((one for one in results if one.tool_call_id == request.tool_call_id), None)
             width = screen.size()[0] - 1
             line = render_kept_line(request, answer, result, width=width, plain=screen.plain, paint=screen.paint)
-            screen.write([line])
+            return [line]
+        return []
 
     def _open_screen(self) -> Screen:
         return Screen(sys.stderr, os.environ, plain=self._plain)
@@ -189,7 +198,7 @@ class _RequestDialog:
         return None
 
     def _show(self) -> None:
-        """Show the first page. Drop keys in its first moments."""
+        """Show the first page. Drop keys in its first moments, in which they are dim."""
         screen, outdated = self._screen, self._list_outdated()
         self._state = PromptState(retry=self._hooks.retry is not None, outdated=outdated)
         choices = list_choices(self._shown, self._state)
@@ -199,8 +208,18 @@ class _RequestDialog:
         lines = render_request(self._shown, width=screen.width, outdated=paths, plain=screen.plain, paint=screen.paint)
         screen.clear_status()
         screen.mark()
-        self._scroll.begin(screen.framed_lines(self._heading, [*lines, "", *self._render_choices()]))
+        size, keys = screen.size(), self._render_choices()
+        framed = screen.framed_lines(self._heading, [*lines, "", *keys])
+        if screen.paint is paint_nothing or len(framed) > size[1] - 2:
+            self._scroll.begin(framed)
+            self._keys.drop_early()
+            return
+        dim = [screen.paint(row, "dim") for row in keys]
+        self._scroll.begin(screen.framed_lines(self._heading, [*lines, "", *dim]))
         self._keys.drop_early()
+        if size == screen.size() and not self.hidden:  # the keys count from now on
+            rows = [*framed[len(framed) - len(keys) - screen.framed :], ""]
+            screen.draw_rows(rows, len(rows))
 
     def _list_outdated(self) -> tuple[str, ...]:
         """The paths that changed since the preview. If that cannot be checked now, the commit checks it."""
@@ -240,7 +259,7 @@ class _RequestDialog:
             if self._can_answer(answer, choice.key):
                 return self._narrow(answer)
         elif key.name == "paste":
-            self._screen.status("A pasted text is no answer. Press one key.")
+            self._screen.status("Pasted text is ignored. Press one key.")
         elif letter in {"e", "r"} and self._request.command is not None and self._hooks.retry is not None:
             self._retry(self._hooks.retry, self._request.command, edit=letter == "e")
         else:
@@ -250,7 +269,7 @@ class _RequestDialog:
     def _can_answer(self, answer: Answer, letter: str) -> bool:
         """Whether the answer counts now. Otherwise say why not. Checks again for outdated paths."""
         if not self._scroll.seen:
-            self._screen.status(f"Look at all of it first: space shows more, then {letter}.")
+            self._screen.status(f"Read all of it first: space shows more, then {letter}.")
             return False
         if not is_kept(self._request, answer):
             return True
@@ -300,7 +319,7 @@ class _RequestDialog:
             self.replaced = retry(self._request.id, edited)
             self._screen.clear_status()
         except (HandrailError, ToolError) as error:
-            self._write_line(to_one_line(f"Not tried again: {error}"))
+            self._write_line(to_one_line(f"Not run again: {error}"))
             self.hidden = True
 
     def _show_again(self) -> None:

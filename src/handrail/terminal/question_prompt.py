@@ -2,6 +2,7 @@
 
 import os
 import termios
+from collections.abc import Collection
 from contextlib import suppress
 
 from msgspec.structs import replace
@@ -9,10 +10,11 @@ from msgspec.structs import replace
 from handrail.protocol.errors import UsageError
 from handrail.protocol.permissions import Question, Reply
 from handrail.protocol.text import to_one_line, wrap
-from handrail.terminal.keyboard import KeyReader, KeyTiming, enter_raw_mode
+from handrail.terminal.keyboard import KeyPress, KeyReader, KeyTiming, enter_raw_mode
 from handrail.terminal.screen import Screen
 
 _MAX_REPLY_CHARS = 10_000
+_PASTES, _NO_PASTES = "\x1b[?2004h", "\x1b[?2004l"
 _PASTE_SECONDS = 0.2
 """In which the next piece of a paste arrives."""
 
@@ -21,6 +23,9 @@ def ask_for_reply(descriptor: int, screen: Screen, question: Question) -> Reply 
     """Ask until there is a reply. None if the person leaves it for later (Ctrl-D) or the terminal is gone."""
     with suppress(termios.error):
         termios.tcflush(descriptor, termios.TCIFLUSH)  # earlier keys were not a reply
+    menu = _ReplyMenu(question)
+    if question.options and not screen.plain and len(menu.render(screen)) < screen.size()[1]:
+        return _choose_reply(descriptor, screen, menu)
     screen.write(render_question(question, screen))
     while True:
         try:
@@ -36,14 +41,84 @@ def ask_for_reply(descriptor: int, screen: Screen, question: Question) -> Reply 
         screen.write([problem])
 
 
-def render_question(question: Question, screen: Screen) -> list[str]:
-    """The question, its options, and how to answer."""
+class _ReplyMenu:
+    """The options of a question. None is chosen at first, so that an early Enter replies nothing."""
+
+    def __init__(self, question: Question) -> None:
+        self._question = question
+        self._at = 0
+        self._marked: set[int] = set()
+        self._typed = self._problem = ""
+
+    def press(self, key: KeyPress) -> Reply | None:
+        """Handles a key. Returns the reply if the key sends one."""
+        count = len(self._question.options)
+        self._problem = ""
+        match key.name:
+            case "up" | "down":
+                step = 1 if key.name == "down" else -1
+                self._at = (self._at - 1 + step) % count + 1 if self._at else (1 if step > 0 else count)
+            case "space" if self._question.multiple and self._at and not self._typed:
+                self._marked ^= {self._at}
+            case "backspace":
+                self._typed = self._typed[:-1]
+            case "clear":
+                self._typed = ""
+            case "text" | "space" | "paste":
+                self._typed += key.text
+            case _:
+                pass
+        if key.name == "enter" or (key.name == "paste" and key.text.endswith(("\n", "\r"))):
+            return self._send()
+        return None
+
+    def render(self, screen: Screen) -> list[str]:
+        rows = render_question(self._question, screen, self._at, self._marked)
+        several = ", Space marks several" if self._question.multiple else ""
+        rows[-1:] = [f"  {row}" for row in wrap(f"{rows[-1].strip()} ↑ ↓ choose{several}.", screen.width - 2)]
+        last = next(reversed([*wrap(to_one_line(self._typed), max(5, screen.width - 4))]), "")
+        return [*rows, *([self._problem] if self._problem else []), f"› {screen.to_encodable(last)}"]
+
+    def _send(self) -> Reply | None:
+        options, numbers = self._question.options, sorted(self._marked) or [self._at] * bool(self._at)
+        if not self._typed.strip() and numbers:
+            return Reply(chosen=tuple(options[number - 1] for number in numbers))
+        typed, self._typed = self._typed.strip(), ""
+        reply, self._problem = interpret_reply(self._question, typed)
+        return reply
+
+
+def _choose_reply(descriptor: int, screen: Screen, menu: _ReplyMenu) -> Reply | None:
+    keys = KeyReader(descriptor, KeyTiming())
+    screen.mark()
+    try:
+        with enter_raw_mode(descriptor, lambda: screen.control(_PASTES), lambda: screen.control(_NO_PASTES)):
+            while True:
+                screen.erase()
+                screen.mark()
+                screen.write(menu.render(screen))
+                while (key := keys.next()) is None:
+                    pass
+                if key.name in {"gone", "eof"}:
+                    screen.write(["Left for later."])
+                    return None
+                if (reply := menu.press(key)) is not None:
+                    return reply
+    except (OSError, termios.error):
+        return None
+
+
+def render_question(
+    question: Question, screen: Screen, at: int = 0, marked: Collection[int] = frozenset()
+) -> list[str]:
+    """The question, its options with the cursor at one, and how to answer."""
     width = screen.width
     asked = [row for line in question.question.splitlines() for row in wrap(to_one_line(line), width - 2)]
     lines = [f"{'?' if at == 0 else ' '} {screen.to_encodable(row)}" for at, row in enumerate(asked)]
     for number, option in enumerate(question.options, 1):
         first, *more = list(wrap(to_one_line(option), width - 6)) or [""]
-        lines += [f"{number:>3}  {screen.to_encodable(first)}", *(f"     {screen.to_encodable(row)}" for row in more)]
+        signs = f"{'>' if number == at else ' '}{number:>2}{'*' if number in marked else ' '}"
+        lines += [f"{signs} {screen.to_encodable(first)}", *(f"     {screen.to_encodable(row)}" for row in more)]
     return [*lines, f"  {_describe_input(question)}"]
 
 

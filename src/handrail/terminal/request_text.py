@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from handrail.policy.network.needs import render_host
+from handrail.protocol.novelty import Novelty
 from handrail.protocol.permissions import Answer, AnswerKind, PermissionRequest
 from handrail.protocol.results import ToolResult
 from handrail.protocol.text import (
@@ -36,16 +37,18 @@ from handrail.terminal.style import Paint, paint_nothing, truncate_painted, wrap
 
 MAX_DIFF_LINES = 40
 """Lines of a diff, unless all are asked for."""
-_NOT_SENT = "Nothing has been sent. Yes sends it for real; what the program does with it cannot be undone."
+_NOT_SENT = "Nothing has been sent. If you approve, it is sent for real; undo does not cover its effects."
 _NO_SANDBOX = "No sandbox here: it could read and change whatever you can (handrail doctor)."
-_GOES_ON = "Goes on after the call; not covered by undo."
+_GOES_ON = "Keeps running after the call; not covered by undo."
 _WIDEST_COLUMNS = 200
 """The width for columns if there is no limit. Each cell is padded to the longest."""
-_VERDICTS = {"allow": "runs", "confirm": "asks", "deny": "never"}
+_VERDICTS = {"allow": "allowed", "confirm": "needs approval", "deny": "denied"}
 _KEYS: dict[AnswerKind, str] = {"once": "y", "session": "s", "workspace": "w", "edits": "a", "output": "o", "deny": "n"}
 _NUMBERS = {"y": "1", "s": "2", "n": "3"}
 _MIN_TWO_COLUMN_WIDTH = 96
 _NOT_NOW = " (not while it is out of date)"
+_MAX_NEW = 5
+"""Names of one kind in the line about what is unusual."""
 _LONGER = frozenset({"session", "workspace"})
 _ALLOW_EDITS = "allow plain edits in this session"
 _EDITS_ALLOWED = "plain edits in this session"
@@ -166,13 +169,13 @@ def count_hidden_lines(request: PermissionRequest) -> int:
 
 def render_reasons(request: PermissionRequest, width: int | None) -> list[str]:
     """The rule and reason of the request and of every part."""
-    lines = [f"Rule {request.rule} asks: {request.reason}."]
+    lines = [f"Rule {request.rule} needs your approval: {request.reason}."]
     lines += [
         f"  {escape_exact_line(part.subject)}: {_VERDICTS[part.decision]}, {part.reason} (rule {part.rule})"
         for part in request.parts
     ]
-    lines += [f"It needs {', '.join(request.permissions)}."] if request.permissions else []
-    how = "handrail policy explain shows how a command is read." if request.command is not None else ""
+    lines += [f"Permissions: {', '.join(request.permissions)}."] if request.permissions else []
+    how = "handrail policy explain shows how handrail reads a command." if request.command is not None else ""
     lines.append(f"Request {request.id} in session {request.session_id}. {how}")
     return [row for line in lines for row in wrap(to_one_line(line), width, "    ")]
 
@@ -271,7 +274,7 @@ def render_kept_line(
     facts += [_EDITS_ALLOWED] if answer.kind == "edits" else []
     facts += ["kept when all of its batch is answered"] if result is None else []
     how = "".join(f"{', ' if plain else ' · '}{fact}" for fact in facts)
-    done = "kept" if result is not None else "said yes to"
+    done = "kept" if result is not None else "approved"
     return _render_success(request, done, how, width, plain=plain, paint=paint)
 
 
@@ -310,7 +313,7 @@ def _render_call(request: PermissionRequest, width: int | None) -> Iterator[str]
         yield from _render_verbatim(sent, "> ", width) if sent else ()
     if hidden := list_escaped_chars(text):
         kinds = ", ".join(hidden[:8]) + (", …" if len(hidden) > 8 else "")
-        yield from wrap(f"! It has characters that cannot be seen; they are written out: {kinds}", width, "  ")
+        yield from wrap(f"! Invisible characters are shown as escapes: {kinds}", width, "  ")
     for name, letters in _find_look_alikes(" ".join((text, *request.hosts)))[:8]:
         yield from wrap(f"! {escape_control(name)} mixes scripts: {letters}", width, "  ")
 
@@ -326,9 +329,12 @@ def _render_asking_parts(request: PermissionRequest, width: int | None, paint: P
     asking = [part for part in request.parts if part.decision == "confirm"]
     if not asking:
         rule = paint(f"rule {to_one_line(request.rule)}", "dim")
-        yield from wrap_painted(f"    asks: {to_one_line(request.reason)}    {rule}", width, "      ")
+        yield from wrap_painted(f"    needs approval: {to_one_line(request.reason)}    {rule}", width, "      ")
         return
-    columns = [(escape_exact_line(part.subject), f"asks: {to_one_line(part.effect or part.reason)}") for part in asking]
+    columns = [
+        (escape_exact_line(part.subject), f"needs approval: {to_one_line(part.effect or part.reason)}")
+        for part in asking
+    ]
     first, second = (max(map(measure_width, column)) for column in zip(*columns, strict=True))
     if first + second + max(len(part.rule) for part in asking) + 17 > (width or _WIDEST_COLUMNS):
         first = second = 0  # too wide for columns
@@ -339,30 +345,48 @@ def _render_asking_parts(request: PermissionRequest, width: int | None, paint: P
 
 def _list_circumstances(request: PermissionRequest) -> Iterator[str]:
     if request.edited:
-        yield "! You changed this command: the model called another one, and is told so."
+        yield "! You edited this command. The result tells the model so."
     if request.command is not None and request.cwd not in {None, "."}:
         yield f"Runs in the folder {escape_exact_line(request.cwd or '')}"
+    if request.unusual is not None:
+        yield f"! {_describe_novelty(request.unusual)}"
+
+
+def _describe_novelty(novelty: Novelty) -> str:
+    """How a call differs from earlier ones in its workspace, in one line."""
+    hosts = tuple(map(render_host, novelty.hosts))
+    facts = ["first deletion"] if novelty.deletes else []
+    named = {"host": hosts, "program": novelty.programs, "folder": novelty.folders}
+    facts += [_name_new(noun, names) for noun, names in named.items() if names]
+    basis = [f"{novelty.approvals} approvals"] if hosts or novelty.programs else []
+    basis += [f"{novelty.changes} changes"] if novelty.deletes or novelty.folders else []
+    return f"Unusual here, compared with the last {' and '.join(basis)}: {'; '.join(facts)}."
+
+
+def _name_new(noun: str, names: Sequence[str]) -> str:
+    more = f" and {len(names) - _MAX_NEW} more" if len(names) > _MAX_NEW else ""
+    return f"new {noun}{'s' * (len(names) > 1)} {', '.join(map(escape_exact_line, names[:_MAX_NEW]))}{more}"
 
 
 def _list_effects(request: PermissionRequest) -> Iterator[str]:
     """The effects of an approval beyond the preview."""
     if request.fingerprint is not None:
-        sent = f"Nothing has been sent. Yes sends it to {to_one_line(request.server_name)} for real"
-        yield f"{sent}; what that does is not covered by undo."
+        sent = f"Nothing has been sent. If you approve, {to_one_line(request.server_name)} gets it"
+        yield f"{sent}; undo does not cover its effects."
     elif request.preview and request.preview.kind == "input":
         yield _NOT_SENT
     elif request.command is None and request.preview is None and request.kind is None:
-        yield "Not tried. Nothing has run. Yes runs it for real."
+        yield "No preview. Nothing has run. If you approve, it runs for real."
     if request.tier == 0:
         yield f"! {_NO_SANDBOX}"
     if request.hosts:
         hosts = ", ".join(to_one_line(render_host(host)) for host in request.hosts)
-        yield f"Would open {hosts} {'as long as it goes on' if request.background else 'for this call'}."
+        yield f"Would open {hosts} {'while it runs' if request.background else 'for this call'}."
     if request.background:
         yield f"! {_GOES_ON}"
     if request.kind == "external_directory":
         access = "reading and writing" if request.access == "write" else "reading"
-        yield f"Yes opens {_format_folders(request)}, outside the workspace, for {access}."
+        yield f"Approval opens {_format_folders(request)}, outside the workspace, for {access}."
 
 
 def _render_diff(request: PermissionRequest, width: int | None, most: int | None, paint: Paint) -> Iterator[str]:
@@ -370,9 +394,9 @@ def _render_diff(request: PermissionRequest, width: int | None, most: int | None
     if preview is None or preview.kind != "diff":
         return
     if request.fingerprint is not None:
-        yield from wrap(f"! What {to_one_line(request.server_name)} says of this tool is not what was approved:", width)
+        yield from wrap(f"! {to_one_line(request.server_name)} changed this tool since it was approved:", width)
     else:
-        effect = "Your files are untouched. Yes makes this change, and undo takes it back"
+        effect = "Your files are untouched. If you approve, it is made, and undo can revert it"
         yield from wrap(f"{describe_preview_age(request)} {effect}{'' if most == 0 else ':'}".lstrip(), width, "  ")
     if most != 0:
         yield from render_diff_lines(preview, width, most, paint)

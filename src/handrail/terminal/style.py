@@ -1,5 +1,6 @@
 """Styles of text on a terminal."""
 
+import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Literal, TextIO
@@ -21,6 +22,9 @@ _CODES: dict[Style, str] = {
     "dim": "2",
 }
 """Only basic foreground colours: they are readable on light and dark backgrounds."""
+_LIGHT_CODES = _CODES | {"refused": "35", "running": "34", "hunk": "34"}
+"""Yellow and cyan are hard to read on a light background."""
+_LIGHT_BACKGROUNDS = frozenset({"7", "15"})
 _SEQUENCE = re.compile("\x1b\\[[0-9;]*m")
 _RESET = "\x1b[0m"
 
@@ -36,11 +40,22 @@ def can_show_colour(stream: TextIO | None, environ: Mapping[str, str]) -> bool:
 
 def choose_paint(stream: TextIO | None, environ: Mapping[str, str], *, plain: bool = False) -> Paint:
     """The painter for a stream. `plain`: the person asked for no colour."""
-    return paint_text if not plain and can_show_colour(stream, environ) else paint_nothing
+    if plain or not can_show_colour(stream, environ):
+        return paint_nothing
+    return paint_on_light if has_light_background(environ) else paint_text
+
+
+def has_light_background(environ: Mapping[str, str]) -> bool:
+    """Whether the terminal says that its background is light: `COLORFGBG` ends with the number of a colour."""
+    return environ.get("COLORFGBG", "").rpartition(";")[2] in _LIGHT_BACKGROUNDS
 
 
 def paint_text(text: str, style: Style) -> str:
     return f"\x1b[{_CODES[style]}m{text}{_RESET}" if text else text
+
+
+def paint_on_light(text: str, style: Style) -> str:
+    return f"\x1b[{_LIGHT_CODES[style]}m{text}{_RESET}" if text else text
 
 
 def paint_nothing(text: str, _: Style) -> str:
@@ -74,6 +89,19 @@ def wrap_painted(text: str, width: int | None, indent: str = "") -> Iterator[str
     """The whole text in rows. A style ends with its row, and goes on in the next one behind the indent."""
     rows = wrap(strip_styles(text), width, indent)
     return _restore_styles(text, list(rows), indent) if "\x1b" in text else rows
+
+
+def wrap_line(line: str, columns: int | None, indent: int) -> str:
+    """The line in rows of at most `columns`. Rows after the first are indented, by less if the screen is narrow."""
+    indent = indent if columns and indent <= columns // 3 else min(indent, 6)
+    return "".join(f"{row.rstrip()}\n" for row in wrap_painted(line, columns, " " * indent)) or "\n"
+
+
+def measure_columns(stream: TextIO | None) -> int | None:
+    """The columns of the terminal that a stream is. None if it is none."""
+    if stream is None or not stream.isatty():
+        return None
+    return max(20, os.get_terminal_size(stream.fileno()).columns or 80)
 
 
 def _restore_styles(text: str, rows: list[str], indent: str = "") -> Iterator[str]:

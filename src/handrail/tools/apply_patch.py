@@ -8,7 +8,6 @@ from msgspec import Meta
 
 from handrail.changes.recorder import Recorder
 from handrail.edit.patch.envelope import parse_patch
-from handrail.edit.patch.hunks import FilePatch
 from handrail.protocol.changes import Action, Change
 from handrail.protocol.tool_spec import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
@@ -95,14 +94,12 @@ def _declare_touches(arguments: ApplyPatchArguments) -> Touches:
         reads=_drop_repeated(file.path for file in files if file.action == "copy"),
         writes=_drop_repeated(file.target or file.path for file in files if file.action != "delete"),
         deletes=_drop_repeated(file.path for file in files if file.action in {"delete", "move"}),
-        modes=frozenset(file.target or file.path for file in files if _may_set_mode(file)),
+        # A copy has the mode of its source.
+        modes=frozenset(
+            file.target or file.path for file in files if file.action == "copy" or file.executable is not None
+        ),
         locate_error=lambda error, path: add_position_by_path(error, files, path),
     )
-
-
-def _may_set_mode(file: FilePatch) -> bool:
-    """Whether the file may become executable. A copy has the mode of its source."""
-    return file.action == "copy" or file.executable is not None
 
 
 def _drop_repeated(paths: Iterable[str]) -> tuple[str, ...]:

@@ -116,19 +116,13 @@ class CommandEnvironment:
         return self._settings.network.allow
 
     def limits(self, timeout_ms: int | None, *, restricted: bool) -> "ResourceLimits":
-        limits = self._default_limits
-        if timeout_ms is not None:
-            limits = replace(limits, seconds=timeout_ms / 1000)
+        from handrail.sandbox.profile import build_limits  # noqa: PLC0415  see above
+
+        limits = build_limits(self._settings.limits, timeout_ms)
         if not restricted:
             return limits
         seconds, output = min(limits.seconds, RESTRICTED_SECONDS), min(limits.output, _RESTRICTED_OUTPUT_BYTES)
         return replace(limits, seconds=seconds, output=output, spilled=0)
-
-    @cached_property
-    def _default_limits(self) -> "ResourceLimits":
-        from handrail.sandbox.profile import build_limits  # noqa: PLC0415  see above
-
-        return build_limits(self._settings.limits)
 
     @property
     def spill_folder(self) -> str:

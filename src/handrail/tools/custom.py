@@ -62,7 +62,12 @@ def tool(
             enabled=enabled,
             format_error=format_error,
         )
-        return Tool(check_spec(spec), _build_runner(body, own_name, contexts))
+
+        def run(context: Context, given: msgspec.Struct) -> Output:
+            values = {field: getattr(given, field) for field in given.__struct_fields__}
+            return to_output(body(**dict.fromkeys(contexts, context), **values), own_name)
+
+        return Tool(check_spec(spec), run)
 
     return declare if function is None else declare(function)
 
@@ -132,14 +137,6 @@ def _build_field(parameter: inspect.Parameter, hints: dict[str, Any], name: str)
         raise UsageError(f"the tool {name!r} has the parameter {parameter.name!r} without a type")
     field = (parameter.name, hints[parameter.name])
     return field if parameter.default is parameter.empty else (*field, parameter.default)
-
-
-def _build_runner(body: Callable[..., Any], name: str, contexts: tuple[str, ...]) -> Callable[[Context, Any], Output]:
-    def run(context: Context, arguments: msgspec.Struct) -> Output:
-        given = {field: getattr(arguments, field) for field in arguments.__struct_fields__}
-        return to_output(body(**dict.fromkeys(contexts, context), **given), name)
-
-    return run
 
 
 def _refuse_undescribed(name: str) -> NoReturn:

@@ -48,11 +48,10 @@ DELETE = ToolSpec(
 
 
 def build_delete_tool(seen: ReadMarks, records: Recorder) -> Tool:
-    return build_file_tool(DELETE, _plan, seen, records, doing="deleting", touches=_declare_touches)
+    def declare(arguments: DeleteArguments) -> Touches:
+        return Touches(deletes=(arguments.path,))
 
-
-def _declare_touches(arguments: DeleteArguments) -> Touches:
-    return Touches(deletes=(arguments.path,))
+    return build_file_tool(DELETE, _plan, seen, records, doing="deleting", touches=declare)
 
 
 def _plan(view: FileView, arguments: DeleteArguments) -> FilePlan:

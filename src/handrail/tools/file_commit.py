@@ -3,7 +3,7 @@
 import os
 import stat
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -26,7 +26,7 @@ from handrail.tools.file_tool import FileTarget
 from handrail.tools.tool import Context, Output, ReadMarks
 from handrail.workspace.atomic import build_temporary_name, replace, sync_folder
 from handrail.workspace.errors import to_tool_error
-from handrail.workspace.file_state import Content, FileSnapshot, build_executable_mode, start_hash
+from handrail.workspace.file_state import Content, build_executable_mode, start_hash
 from handrail.workspace.in_place import WriteResult
 from handrail.workspace.pages import WholeFileMark, encode_mark
 from handrail.workspace.resolve import NewFolders, ResolvedParent
@@ -154,8 +154,7 @@ class FilePlan(msgspec.Struct, frozen=True, kw_only=True):
             committed = _commit_files(context, recorder, tool, summary, self.changes)
         else:
             try:
-                write = _SingleWrite(context, recorder, first, first.target.parent, first.data)
-                committed = write.commit(tool, summary)
+                committed = _commit_single(context, recorder, tool, summary, first, first.target.parent, first.data)
             except OSError as error:
                 raise to_tool_error(error, first.target.path) from None
         for change, state in zip(self.changes, committed.states, strict=True):
@@ -253,59 +252,46 @@ def check_hard_links(target: FileTarget, data: bytes) -> None:
     raise ToolError("LIMIT_EXCEEDED", f"{message}, as more could not be undone. Nothing was written. Use a copy.")
 
 
-class _SingleWrite(NamedTuple):
-    """A file that is written into its open folder, which is the fast way."""
+def _commit_single(
+    context: Context,
+    recorder: Recorder,
+    tool: str,
+    summary: str,
+    change: FileChange,
+    parent: ResolvedParent,
+    data: bytes,
+) -> CommitResult:
+    """Writes a file into its open folder, which is the fast way.
 
-    context: Context
-    recorder: Recorder
-    change: FileChange
-    parent: ResolvedParent
-    data: bytes
+    CONFLICT if another file is there by now. A missing file is created with its folders.
+    """
+    before, hashed = change.target.snapshot, start_hash(data)
+    if before is not None and (before.data == data if before.data is not None else before.hash == hashed()):
+        state = State(kind="file", hash=before.hash, size=len(data), mode=change.target.mode)
+        return CommitResult((state,), None, in_place=False)
+    context.check_cancelled()
+    if before is not None:
+        recorder.keep(before, parent)
+    new = Content(hashed(), len(data), lambda: (data,))
+    if before is not None and before.status.st_nlink > 1:
+        # Recovery after a kill needs the new bytes too: the file is written in place.
+        recorder.keep_bytes(new.hash, data)
+    state = State(kind="file", hash=new.hash, size=new.size, mode=change.mode)
+    planned, diffs = _build_change_set(tool, summary, (change,), (state,))
+    written: list[WriteResult] = []
 
-    def commit(self, tool: str, summary: str) -> CommitResult:
-        """CONFLICT if another file is there by now. A missing file is created with its folders."""
-        target, data, recorder = self.change.target, self.data, self.recorder
-        before, hashed = target.snapshot, start_hash(data)
-        if before is not None and _has_bytes(before, data, hashed):
-            state = State(kind="file", hash=before.hash, size=len(data), mode=target.mode)
-            return CommitResult((state,), None, in_place=False)
-        self.context.check_cancelled()
-        if before is not None:
-            recorder.keep(before, self.parent)
-        new = Content(hashed(), len(data), lambda: (data,))
-        if before is not None and before.status.st_nlink > 1:
-            # Recovery after a kill needs the new bytes too: the file is written in place.
-            recorder.keep_bytes(new.hash, data)
-        state = State(kind="file", hash=new.hash, size=new.size, mode=self.change.mode)
-        planned, diffs = _build_change_set(tool, summary, (self.change,), (state,))
-        written: list[WriteResult] = []
+    def work() -> tuple[Step, ...]:
+        temporary = build_temporary_name(context.session_id, context.tool_call_id)
+        with NewFolders(parent.folder, parent.missing) as folders:
+            folder, path = folders.innermost, change.target.path
+            written.append(replace(folder, parent.name, new, before, temporary=temporary, path=path))
+            if recorder.history.durable:
+                sync_folder(folder)
+        after = msgspec.structs.replace(state, mode=written[0].mode)
+        return (*planned.steps[:-1], msgspec.structs.replace(planned.steps[-1], after=after))
 
-        def work() -> tuple[Step, ...]:
-            written.append(self._write(new))
-            after = msgspec.structs.replace(state, mode=written[0].mode)
-            return (*planned.steps[:-1], msgspec.structs.replace(planned.steps[-1], after=after))
-
-        made = recorder.record(self.context.tool_call_id, planned, work, diffs)
-        return CommitResult((state,), made.changes, made.problem, bool(written) and written[0].in_place)
-
-    def _write(self, new: Content) -> WriteResult:
-        target = self.change.target
-        folders = NewFolders(self.parent.folder, self.parent.missing)
-        try:
-            temporary = build_temporary_name(self.context.session_id, self.context.tool_call_id)
-            written = replace(
-                folders.innermost, self.parent.name, new, target.snapshot, temporary=temporary, path=target.path
-            )
-            if self.recorder.history.durable:
-                sync_folder(folders.innermost)
-            folders.keep()
-        finally:
-            folders.close()
-        return written
-
-
-def _has_bytes(before: FileSnapshot, data: bytes, hashed: Callable[[], str]) -> bool:
-    return before.data == data if before.data is not None else before.hash == hashed()
+    made = recorder.record(context.tool_call_id, planned, work, diffs)
+    return CommitResult((state,), made.changes, made.problem, bool(written) and written[0].in_place)
 
 
 def _commit_files(
@@ -375,10 +361,8 @@ def _build_change_set(
     return ChangeSetRecord(tool, summary, steps, shown), diffs
 
 
-class _Row(NamedTuple):
-    step: Step
-    change: Change
-    diff: str
+_Row = tuple[Step, Change, str]
+"""A step, as people see it, and its diff."""
 
 
 def _build_row(change: FileChange, state: State | None) -> _Row:
@@ -386,7 +370,7 @@ def _build_row(change: FileChange, state: State | None) -> _Row:
     shown = build_change(step, change.target.real, change.diff, binary=change.binary)
     if change.renamed_from is not None:
         shown = msgspec.structs.replace(shown, action="renamed", renamed_from=change.renamed_from)
-    return _Row(step, shown, change.diff.text)
+    return step, shown, change.diff.text
 
 
 def _build_folder_rows(changes: Sequence[FileChange]) -> Iterator[_Row]:

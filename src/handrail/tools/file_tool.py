@@ -23,9 +23,9 @@ from handrail.protocol.tool_spec import ToolSpec
 from handrail.tools.text import MAX_TEXT_BYTES
 from handrail.tools.tool import Context, Output, ReadMarks, Tool, Touches
 from handrail.workspace.errors import to_tool_error
-from handrail.workspace.file_state import FileSnapshot, hash_range, read_file_snapshot, read_state
-from handrail.workspace.pages import PageMark, WholeFileMark, decode_mark, encode_mark
-from handrail.workspace.resolve import READ_FILE, ResolvedParent, closing_descriptor
+from handrail.workspace.file_state import FileSnapshot, read_file_snapshot, read_state
+from handrail.workspace.pages import WholeFileMark, decode_mark, encode_mark, identify_content
+from handrail.workspace.resolve import ResolvedParent
 from handrail.workspace.roots import clip_path
 from handrail.workspace.text import SAMPLE_BYTES, decode_text
 
@@ -54,8 +54,6 @@ class FileTarget(msgspec.Struct, frozen=True):
     """Folders on the way that do not exist yet."""
     mark: bytes | None = None
     """What the session has seen of the file."""
-    page_hash: str | None = None
-    """Hash of the bytes that are now where the session saw a page."""
     parent: ResolvedParent | None = None
     """The open folder, if the call changes this path alone."""
 
@@ -86,11 +84,13 @@ class FileTarget(msgspec.Struct, frozen=True):
 
     @property
     def is_stale(self) -> bool:
-        """Whether the session saw other bytes than those there now."""
+        """Whether the session may have seen other bytes than those there now."""
         if self.mark is None or self.snapshot is None:
             return False
         seen = decode_mark(self.mark)
-        return seen.hash != (self.snapshot.hash if isinstance(seen, WholeFileMark) else self.page_hash)
+        if isinstance(seen, WholeFileMark):
+            return seen.hash != self.snapshot.hash
+        return seen.identity != identify_content(self.snapshot.status)
 
 
 class FileView:
@@ -176,7 +176,10 @@ class FileView:
 
     def _look_at_name(self, parent: ResolvedParent, real: str, path: str) -> FileTarget:
         self._refuse_credential(real, path)
-        _refuse_special(parent)
+        with contextlib.suppress(FileNotFoundError):
+            mode = os.stat(parent.name, dir_fd=parent.folder, follow_symlinks=False).st_mode
+            if not (stat.S_ISREG(mode) or stat.S_ISLNK(mode) or stat.S_ISDIR(mode)):
+                raise OSError(errno.ENXIO, os.strerror(errno.ENXIO), parent.name)
         found = read_state(parent, MAX_TEXT_BYTES)
         if found.state is None:
             raise self.context.workspace.build_not_found_error(path, "file")
@@ -188,9 +191,8 @@ class FileView:
 
     def _build_target(self, parent: ResolvedParent, real: str, path: str, snapshot: FileSnapshot | None) -> FileTarget:
         mark = self._marks.get_mark(real)
-        page_hash = _hash_page(parent, mark) if snapshot is not None and mark is not None else None
         exact = self.context.workspace.build_exact_path(parent)
-        return FileTarget(path, real, exact, snapshot, None, parent.missing, mark, page_hash)
+        return FileTarget(path, real, exact, snapshot, None, parent.missing, mark)
 
     def _refuse_credential(self, real: str, path: str) -> None:
         if find_protection(real) == "credential":
@@ -224,15 +226,6 @@ def _convert_errors(path: str) -> Generator[None]:
         raise to_tool_error(error, path) from None
 
 
-def _hash_page(parent: ResolvedParent, mark: bytes) -> str | None:
-    """Hash of the bytes that are now where the session saw a page. None if it saw the whole file."""
-    seen = decode_mark(mark)
-    if not isinstance(seen, PageMark):
-        return None
-    with closing_descriptor(os.open(parent.name, READ_FILE, dir_fd=parent.folder)) as descriptor:
-        return hash_range(descriptor, seen.start, seen.length)
-
-
 def _refuse_large(parent: ResolvedParent, path: str) -> None:
     """Before the file is read, since it can be larger than memory."""
     if not parent.name or parent.missing:
@@ -240,14 +233,6 @@ def _refuse_large(parent: ResolvedParent, path: str) -> None:
     with contextlib.suppress(FileNotFoundError):
         if os.stat(parent.name, dir_fd=parent.folder, follow_symlinks=False).st_size > MAX_TEXT_BYTES:
             raise build_too_large_error(path)
-
-
-def _refuse_special(parent: ResolvedParent) -> None:
-    """A FIFO, a socket or a device cannot be restored by undo."""
-    with contextlib.suppress(FileNotFoundError):
-        mode = os.stat(parent.name, dir_fd=parent.folder, follow_symlinks=False).st_mode
-        if not (stat.S_ISREG(mode) or stat.S_ISLNK(mode) or stat.S_ISDIR(mode)):
-            raise OSError(errno.ENXIO, os.strerror(errno.ENXIO), parent.name)
 
 
 class SimulatedFiles:

@@ -91,9 +91,7 @@ def _find(searching: SessionSearch, context: Context, arguments: FindArguments) 
             arguments.pattern,
             arguments.exclude,
             searching.ignore,
-            list_protected=partial(
-                context.workspace.sensitive_paths.list_protected_names, opened.root, opened.relative
-            ),
+            protected=context.workspace.sensitive_paths.list_known(opened.root, opened.relative),
         )
         try:
             found = find_files(engines, scope, arguments.max_results, context.cancelled)

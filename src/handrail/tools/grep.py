@@ -33,7 +33,9 @@ from handrail.workspace.workspace import OpenPath
 if TYPE_CHECKING:
     from handrail.workspace.search.search import Engines, SearchResult
 
-_PathNamer = Callable[[bytes], str]
+PathNamer = Callable[[bytes], str]
+BuildOutput = Callable[..., Output]
+"""Makes the output of a search in one folder or file, as `build_grep_output` does."""
 
 
 class GrepArguments(Arguments, frozen=True):
@@ -93,35 +95,38 @@ GREP = ToolSpec(
 
 
 def build_grep_tool(searching: SessionSearch, outputs: Outputs) -> Tool:
-    return Tool(GREP, partial(_grep, searching, outputs), _declare_touches)
+    return Tool(GREP, partial(grep, searching, outputs, build_grep_output), declare_touches)
 
 
-def _declare_touches(arguments: GrepArguments) -> Touches:
+def declare_touches(arguments: GrepArguments) -> Touches:
     return Touches() if arguments.path.startswith(OUTPUT) else Touches(reads=(arguments.path,))
 
 
-def _grep(searching: SessionSearch, outputs: Outputs, context: Context, arguments: GrepArguments) -> Output:
+def grep(
+    searching: SessionSearch, outputs: Outputs, build: BuildOutput, context: Context, arguments: GrepArguments
+) -> Output:
     engines = searching.engines(context.workspace)
     pattern = _build_pattern(arguments)
     if arguments.path.startswith(OUTPUT):
         descriptor = outputs.open(arguments.path.removeprefix(OUTPUT))
         try:
-            return _grep_stream(engines, descriptor, pattern, context, arguments, arguments.path)
+            return _grep_stream(engines, descriptor, pattern, context, arguments, arguments.path, build)
         finally:
             os.close(descriptor)
     opened = _open_folder(context, arguments.path)
     if opened is not None:
         with opened:
-            return _grep_folder(searching, engines, opened, pattern, context, arguments)
+            return _grep_folder(searching, engines, opened, pattern, context, arguments, build)
     with context.workspace.open_file(arguments.path) as file:
-        return _grep_stream(engines, file.descriptor, pattern, context, arguments, file.real)
+        return _grep_stream(engines, file.descriptor, pattern, context, arguments, file.real, build)
 
 
 def _build_pattern(arguments: GrepArguments) -> Pattern:
     from handrail.workspace.search.ripgrep import build_line_break_error  # noqa: PLC0415  engine room
 
     text = arguments.pattern
-    if "\n" in text:
+    multiline: bool = getattr(arguments, "multiline", False)
+    if "\n" in text and not multiline:
         raise build_line_break_error()
     try:
         text.encode()
@@ -129,7 +134,9 @@ def _build_pattern(arguments: GrepArguments) -> Pattern:
         raise ToolError("INVALID_ARGUMENT", "pattern is not valid text (a lone surrogate).") from None
     if "\0" in text:
         raise ToolError("INVALID_ARGUMENT", "pattern holds a NUL character; files with NULs are binary, not searched.")
-    return Pattern(text, arguments.case_sensitive, arguments.context_lines)
+    if getattr(arguments, "wants_parts", False):
+        return Pattern(text, arguments.case_sensitive, only_matching=True)
+    return Pattern(text, arguments.case_sensitive, arguments.context_lines, multiline)
 
 
 def _open_folder(context: Context, path: str) -> OpenPath | None:
@@ -151,6 +158,7 @@ def _grep_folder(
     pattern: Pattern,
     context: Context,
     arguments: GrepArguments,
+    build: BuildOutput,
 ) -> Output:
     from handrail.workspace.search.search import find_hits  # noqa: PLC0415  engine room
 
@@ -161,7 +169,7 @@ def _grep_folder(
         context.workspace.kernel,
         include=arguments.file_pattern,
         ignore=searching.ignore,
-        list_protected=partial(context.workspace.sensitive_paths.list_protected_names, opened.root, opened.relative),
+        protected=context.workspace.sensitive_paths.list_known(opened.root, opened.relative),
         credential_files=cache(context.workspace.credential_files),
     )
     try:
@@ -169,11 +177,17 @@ def _grep_folder(
     except OSError as error:  # another program moved the folder
         raise to_tool_error(error, arguments.path) from None
     described = describe_search_scope(opened, arguments.file_pattern, searching.ignore)
-    return build_grep_output(arguments, found, opened.real, engines, build_path_namer(opened), described)
+    return build(arguments, found, opened.real, engines, build_path_namer(opened), described)
 
 
 def _grep_stream(
-    engines: "Engines", descriptor: int, pattern: Pattern, context: Context, arguments: GrepArguments, real: str
+    engines: "Engines",
+    descriptor: int,
+    pattern: Pattern,
+    context: Context,
+    arguments: GrepArguments,
+    real: str,
+    build: BuildOutput,
 ) -> Output:
     """Searches one open file. Its hits need no second check, unlike those in a folder."""
     from handrail.workspace.search.search import STREAM_SECONDS, find_in_stream  # noqa: PLC0415  engine room
@@ -181,7 +195,11 @@ def _grep_stream(
     found = find_in_stream(engines, descriptor, pattern, context.cancelled)
     name = escape_unprintable(real)
     longer = msgspec.structs.replace(engines, seconds=STREAM_SECONDS)
-    return build_grep_output(arguments, found, real, longer, lambda _: name, f"Searched {name}.")
+
+    def namer(_: bytes) -> str:
+        return name
+
+    return build(arguments, found, real, longer, namer, f"Searched {name}.")
 
 
 def build_grep_output(
@@ -189,18 +207,18 @@ def build_grep_output(
     found: "SearchResult[FileHits]",
     real: str,
     engines: "Engines",
-    name: _PathNamer,
+    name: PathNamer,
     scope: str,
 ) -> Output:
     """The output of a search in one folder or file. `scope` says where a search without hits looked."""
-    shown = list(_limit_hits(found.items, arguments.max_results, arguments.context_lines))
+    shown = list(limit_hits(found.items, arguments.max_results, arguments.context_lines))
     returned = sum(hits.count_hits() for hits in shown)
     more = found.total > returned or not found.exact
     return Output(
         summary=_summarize(returned, len(shown), found),
         content=("\n".join(_render_hits(hits, name) for hits in shown) or render_no_results(found, "matches", scope))
         + render_hidden_count(found),
-        data=GrepData(path=real, matches=tuple(_list_matches(shown, name, arguments.context_lines))),
+        data=GrepData(path=real, matches=tuple(list_matches(shown, name, arguments.context_lines))),
         whole=_render_all(found, name, MAX_RESULT_BYTES) if found.exact and more else None,
         truncated=more,
         meta=build_search_meta(found, engines, returned, len(found.items) if found.exact else len(shown)),
@@ -217,7 +235,7 @@ def _summarize(returned: int, files: int, found: "SearchResult[FileHits]") -> st
     return f"{format_count(returned, 'match')} in {format_count(files, 'file')}"
 
 
-def _render_all(found: "SearchResult[FileHits]", name: _PathNamer, most: int) -> str | None:
+def _render_all(found: "SearchResult[FileHits]", name: PathNamer, most: int) -> str | None:
     """All hits. None if they are too long to be stored."""
     parts: list[str] = []
     size = 0
@@ -229,7 +247,7 @@ def _render_all(found: "SearchResult[FileHits]", name: _PathNamer, most: int) ->
     return "\n".join(parts)
 
 
-def _limit_hits(items: list[FileHits], most: int, context: int) -> Iterator[FileHits]:
+def limit_hits(items: list[FileHits], most: int, context: int) -> Iterator[FileHits]:
     for hits in items:
         if most <= 0:
             return
@@ -242,33 +260,33 @@ def _limit_lines(lines: tuple[HitLine, ...], most: int, context: int) -> tuple[H
     """The lines up to the last match, and its context up to the next match."""
     seen = 0
     for index, line in enumerate(lines):
-        seen += bool(line.spans)
+        seen += line.is_hit
         if seen == most:
-            rest = takewhile(lambda after: not after.spans, lines[index + 1 : index + 1 + context])
+            rest = takewhile(lambda after: not after.is_hit, lines[index + 1 : index + 1 + context])
             return (*lines[: index + 1], *(after for after in rest if after.number <= line.number + context))
     return lines
 
 
-def _render_hits(hits: FileHits, name: _PathNamer) -> str:
+def _render_hits(hits: FileHits, name: PathNamer) -> str:
     """The path has a line of its own, since it may contain colons."""
     rows = [name(hits.path)]
     width = len(str(hits.lines[-1].number))
-    has_context = any(not line.spans for line in hits.lines)
+    has_context = any(not line.is_hit for line in hits.lines)
     before: int | None = None
     for line in hits.lines:
         if has_context and before is not None and line.number > before + 1:
             rows.append("  --")
-        rows.append(f"  {line.number:>{width}}{':' if line.spans else '-'} {_render_line(line)}")
+        rows.append(f"  {line.number:>{width}}{':' if line.is_hit else '-'} {render_line(line)}")
         before = line.number
     return "\n".join(rows) + "\n"
 
 
-def _list_matches(items: list[FileHits], name: _PathNamer, context: int) -> Iterator[GrepMatch]:
+def list_matches(items: list[FileHits], name: PathNamer, context: int) -> Iterator[GrepMatch]:
     for hits in items:
         path = name(hits.path)
-        texts = {line.number: _render_line(line) for line in hits.lines}
+        texts = {line.number: render_line(line) for line in hits.lines}
         for line in hits.lines:
-            if line.spans:
+            if line.is_hit:
                 yield GrepMatch(
                     path=path,
                     line=line.number,
@@ -282,7 +300,7 @@ def _pick_lines(texts: dict[int, str], numbers: range) -> tuple[str, ...]:
     return tuple(texts[number] for number in numbers if number in texts)
 
 
-def _render_line(line: HitLine) -> str:
+def render_line(line: HitLine) -> str:
     """The printable text of a line, with an ellipsis where it is cut."""
     text = decode_page(line.data, detect_encoding(line.data) or "utf-8")[0]
     visible = text if text.isprintable() else "".join(c if c == "\t" else escape_unprintable(c) for c in text)

@@ -255,7 +255,9 @@ class _PatchTree:
             return replaced
         file = self._files[target.exact] or self._refuse_missing(path, target)
         if file.is_link:
-            self._refuse_used_link(path, target)
+            for used in self._written:
+                if target.exact in map(self._view.find_exact_name, _list_prefixes(used)):
+                    raise _build_link_error(used, path)
             self._removed_links.add(target.exact)
         self._files[target.exact] = None
         return file
@@ -283,12 +285,6 @@ class _PatchTree:
             if error.code != "NOT_FOUND" or path not in self._written:
                 raise
             return self._written[path]
-
-    def _refuse_used_link(self, path: str, link: FileTarget) -> None:
-        """A file that was found through a link would be written through it."""
-        for used in self._written:
-            if link.exact in map(self._view.find_exact_name, _list_prefixes(used)):
-                raise _build_link_error(used, path)
 
     def _refuse_missing(self, path: str, target: FileTarget) -> NoReturn:
         if target.exists:

@@ -24,6 +24,8 @@ _MAX_WRITTEN_BYTES = 100_000
 """Bytes of one write: a person may have to read them."""
 _DEFAULT_LOG_ROWS = 2_000
 _STATE_ROOM_CHARS = 300
+_TAKERS = {"offset": "log", "limit": "log", "data": "write", "eof": "write"}
+"""The only action that takes each of these arguments."""
 _MAX_SHOWN_CHARS = 200
 
 
@@ -109,16 +111,14 @@ def _find_problems(arguments: ProcessArguments) -> list[Problem]:
         found.append(Problem(field="sessionId", problem="sessionId is not for list, which names all"))
     if action != "list" and arguments.session_id is None:
         found.append(Problem(field="sessionId", problem=f"sessionId is required for {action}; list has the ids"))
-    if action != "log":
-        given = {"offset": arguments.offset, "limit": arguments.limit}
-        found += [Problem(field=name, problem=f"{name} is for log only") for name in given if given[name] is not None]
-    elif arguments.offset == 0:
+    if action == "log" and arguments.offset == 0:
         found.append(Problem(field="offset", problem="offset is 0; lines count from 1, and from -1 backwards"))
     if action == "write" and not arguments.data and not arguments.eof:
         found.append(Problem(field="data", problem="write needs data, or eof"))
-    if action != "write":
-        given = {"data": arguments.data is not None, "eof": arguments.eof}
-        found += [Problem(field=name, problem=f"{name} is for write only") for name in given if given[name]]
+    for name, taker in _TAKERS.items():
+        given = getattr(arguments, name)
+        if action != taker and given is not None and given is not False:
+            found.append(Problem(field=name, problem=f"{name} is for {taker} only"))
     return found
 
 
@@ -129,24 +129,20 @@ def _preview(_: CommandContext, arguments: ProcessArguments) -> Preview:
 
 def _run(background: Background, context: CommandContext, arguments: ProcessArguments) -> Output:
     if arguments.action == "list":
-        return _list(background)
+        records = background.sessions.records()
+        running = sum(record.state == "running" for record in records)
+        content = (
+            "".join(f"{_render_row(record)}\n" for record in records) or "Nothing is running, and nothing has ended.\n"
+        )
+        return Output(
+            summary=f"{running} running, {len(records) - running} ended",
+            content=content,
+            data=ProcessData(processes=records),
+        )
     fact = context.facts.process
     # By the id that policy judged, since the given start of an id may be that of another one by now.
     found = background.sessions.find(fact.id if fact is not None else arguments.session_id or "")
     return _ACTIONS[arguments.action](found, context, arguments, background)
-
-
-def _list(background: Background) -> Output:
-    records = background.sessions.records()
-    running = sum(record.state == "running" for record in records)
-    content = (
-        "".join(f"{_render_row(record)}\n" for record in records) or "Nothing is running, and nothing has ended.\n"
-    )
-    return Output(
-        summary=f"{running} running, {len(records) - running} ended",
-        content=content,
-        data=ProcessData(processes=records),
-    )
 
 
 def _render_row(record: ProcessRecord) -> str:

@@ -126,16 +126,11 @@ def poll(
     while True:
         news, has_ended = _read_new(process, room)
         if news.end > news.start or news.skipped or has_ended or cancelled() or time.monotonic() >= until:
-            _store_position(process, news.end)
+            flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC
+            with closing_descriptor(os.open(os.path.join(process.folder, _POSITION_FILE), flags, 0o600)) as descriptor:
+                os.pwrite(descriptor, f"{news.end:0{_POSITION_DIGITS}}".encode(), 0)
             return news
         time.sleep(_PAUSE_SECONDS)
-
-
-def _store_position(process: ProcessSession, position: int) -> None:
-    """Stores where the next poll begins. It may come from another handrail process."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC
-    with closing_descriptor(os.open(os.path.join(process.folder, _POSITION_FILE), flags, 0o600)) as descriptor:
-        os.pwrite(descriptor, f"{position:0{_POSITION_DIGITS}}".encode(), 0)
 
 
 def _read_position(process: ProcessSession) -> int:

@@ -1,7 +1,6 @@
 """The tool read."""
 
 import binascii
-import hashlib
 import io
 import os
 from datetime import UTC, datetime
@@ -10,6 +9,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
+from handrail.protocol.digest import sha256
 from handrail.protocol.errors import ToolError
 from handrail.protocol.results import MAX_IMAGE_BYTES, Attachment, find_image_type
 from handrail.protocol.tool_spec import Arguments, ToolSpec
@@ -26,6 +26,8 @@ from handrail.workspace.pages import (
     build_text_page,
     build_whole_page,
     encode_mark,
+    identify_content,
+    is_settled,
     read_large_page,
     read_row_page,
 )
@@ -34,7 +36,9 @@ from handrail.workspace.text import SAMPLE_BYTES, Encoding, decode_text, detect_
 from handrail.workspace.workspace import OpenPath
 
 MAX_WHOLE_BYTES = 8 * 1024 * 1024
-"""Larger files are read a page at a time."""
+"""Larger files are read a page at a time, whatever is in them."""
+_MAX_HASHED_BYTES = 1024 * 1024
+"""Larger texts are read a page at a time, unless they changed a moment ago."""
 _PDF = b"%PDF-"
 _MAX_PDF_PAGES = 500
 
@@ -95,7 +99,8 @@ def build_read_tool(seen: ReadMarks, outputs: Outputs, *, images: bool = True) -
 
     def read_file(opened: OpenPath, context: Context, arguments: ReadArguments) -> Output:
         budget, size = context.limits.characters, opened.status.st_size
-        contents = read_contents(opened.descriptor, size, MAX_WHOLE_BYTES) if size <= MAX_WHOLE_BYTES else None
+        is_whole = size <= MAX_WHOLE_BYTES and not _has_pages(opened)
+        contents = read_contents(opened.descriptor, size, MAX_WHOLE_BYTES) if is_whole else None
         if contents is None or contents.data is None:
             return _read_large(opened, arguments, budget, indexes, seen)
         digest = contents.hash
@@ -108,6 +113,16 @@ def build_read_tool(seen: ReadMarks, outputs: Outputs, *, images: bool = True) -
 
 def _declare_touches(arguments: ReadArguments) -> Touches:
     return Touches() if arguments.path.startswith(OUTPUT) else Touches(reads=(arguments.path,))
+
+
+def _has_pages(opened: OpenPath) -> bool:
+    """Whether one page of a file can be read without the rest, and a later change of the rest be told."""
+    if opened.status.st_size <= _MAX_HASHED_BYTES or not is_settled(opened.status):
+        return False
+    sample = os.pread(opened.descriptor, SAMPLE_BYTES, 0)
+    encoding = detect_start_encoding(sample)
+    is_text = encoding is not None and not encoding.startswith("utf-16")
+    return is_text and not find_image_type(sample) and not sample.startswith(_PDF)
 
 
 def _read_whole(
@@ -135,11 +150,11 @@ def _read_large(
     if found is None:
         raise _build_past_end_error(arguments, indexes.total(status))
     digest = hash_range(descriptor, found.start, found.length)
-    seen.set_mark(opened.real, encode_mark(PageMark(digest, found.start, found.length)))
+    seen.set_mark(opened.real, encode_mark(PageMark(identify_content(status) if is_settled(status) else None)))
     identity = f"{digest}:{status.st_ino}:{status.st_size}:{status.st_mtime_ns}"
     first = found.page.first if found.page.first > 0 else None
     described = _build_data(
-        opened, hashlib.sha256(identity.encode()).hexdigest(), encoding, found.line_ending, first, status.st_size
+        opened, sha256(identity.encode()).hexdigest(), encoding, found.line_ending, first, status.st_size
     )
     return _build_output(arguments.path, found.page, described, found.damaged)
 

@@ -1,7 +1,7 @@
 """Replaces text in the bytes of a file."""
 
 from collections.abc import Iterator, Sequence
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import msgspec
 
@@ -98,7 +98,10 @@ def replace_text(
             wording=wording,
         )
     else:
-        match = _match_empty_file(file.text, new_text, path)
+        if file.text:
+            message = f"oldText is empty and {path} is not. Give the text to replace, or use write for the whole file."
+            raise ToolError("INVALID_ARGUMENT", message)
+        match = EditMatch("exact", (Span(0, 0),), (Replacement(0, 0, new_text),))
     rewrite = file.rewrite(match.replacements, new, path)
     return TextReplacement(
         rewrite.data,
@@ -112,45 +115,31 @@ def replace_text(
 
 
 def _replace_in_bytes(data: bytes, old: str, new: str) -> TextReplacement | None:
-    """The fast way for most edits. None if the edit needs the text."""
-    found = _find_unique_match(data, old) if "\r" not in new and not data.startswith(_PDF) else None
-    if found is None or len(data) + len(new) * 4 > MAX_TEXT_BYTES:
+    """The fast way for most edits: the only place in ASCII bytes with plain newlines, without decoding all of them.
+
+    None if the edit needs the text.
+    """
+    if "\r" in new or data.startswith(_PDF) or len(data) + len(new) * 4 > MAX_TEXT_BYTES:
         return None
-    start, end, view = found.start - found.text_start, found.end - found.text_start, memoryview(data)
-    has_lines = data.find(b"\n", 0, found.start) >= 0 or data.find(b"\n", found.end) >= 0
-    return TextReplacement(
-        b"".join((view[: found.start], new.encode(), view[found.end :])),
-        "utf-8",
-        "lf" if has_lines or "\n" in new else "none",
-        text=found.text,
-        lines_before=found.lines_before,
-        spans=[Span(start, end)],
-        replacements=[Replacement(start, end, new)],
-        strategy="exact",
-    )
-
-
-class _UniqueMatch(NamedTuple):
-    """A place in bytes, with the lines around it."""
-
-    start: int
-    end: int
-    text: str
-    """Whole lines, enough of them for a diff."""
-    text_start: int
-    lines_before: int
-
-
-def _find_unique_match(data: bytes, old: str) -> _UniqueMatch | None:
-    """Find the only place in ASCII bytes with plain newlines, without decoding all of them. None: use `match_edit`."""
     if not old.isascii() or "\r" in old or not data.isascii() or b"\r" in data or b"\0" in data:
         return None
     wanted = old.encode()
     start = data.find(wanted)
     if start < 0 or data.find(wanted, start + 1) >= 0:
         return None
-    low, high = _add_context(data, start, start + len(wanted))
-    return _UniqueMatch(start, start + len(wanted), data[low:high].decode(), low, data.count(b"\n", 0, low))
+    end, view = start + len(wanted), memoryview(data)
+    low, high = _add_context(data, start, end)
+    has_lines = data.find(b"\n", 0, start) >= 0 or data.find(b"\n", end) >= 0
+    return TextReplacement(
+        b"".join((view[:start], new.encode(), view[end:])),
+        "utf-8",
+        "lf" if has_lines or "\n" in new else "none",
+        text=data[low:high].decode(),
+        lines_before=data.count(b"\n", 0, low),
+        spans=[Span(start - low, end - low)],
+        replacements=[Replacement(start - low, end - low, new)],
+        strategy="exact",
+    )
 
 
 def _add_context(data: bytes, start: int, end: int) -> tuple[int, int]:
@@ -172,14 +161,6 @@ def _list_edge_slips(text: str, span: Span, new: str) -> Iterator[str]:
     left, right = new[-1:] or text[max(0, span.start - 1) : span.start], text[span.end : span.end + 1]
     if old.endswith("\n") and left.strip("\n") and right.strip("\n"):
         yield "is now joined to the next line: oldText ends with a newline, and newText does not."
-
-
-def _match_empty_file(text: str, new: str, path: str) -> EditMatch:
-    """An empty text has a certain place only in an empty file."""
-    if text:
-        message = f"oldText is empty and {path} is not. Give the text to replace, or use write for the whole file."
-        raise ToolError("INVALID_ARGUMENT", message)
-    return EditMatch("exact", (Span(0, 0),), (Replacement(0, 0, new),))
 
 
 class TextFile(msgspec.Struct, frozen=True):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import msgspec
 
 from handrail.protocol.changes import ChangeSet, Preview
-from handrail.protocol.decisions import Decision, Facts, ForeignFact
+from handrail.protocol.decisions import Decision, Facts, ForeignFact, MemoryFact
 from handrail.protocol.errors import ToolError
 from handrail.protocol.events import Event
 from handrail.protocol.permissions import AnswerKind, Question
@@ -32,6 +32,8 @@ class CallLimits(msgspec.Struct, frozen=True):
     """Whether the call has no network, whatever the settings allow."""
     bulk: bool = False
     """Whether the mode allows bulk changes without approval."""
+    splits_streams: bool = False
+    """Whether a command has two output streams instead of one in order."""
 
 
 class ApprovalNeededError(Exception):
@@ -106,14 +108,6 @@ class ProcessUse(msgspec.Struct, frozen=True):
     """The id or the start of it. Empty for all process sessions."""
 
 
-class MemoryUse(msgspec.Struct, frozen=True):
-    """The action of a call on the notes of the workspace."""
-
-    action: str
-    note: str = ""
-    """The id, or the title of a new note."""
-
-
 class Touches(msgspec.Struct, frozen=True):
     """What a call declares before it runs, for facts, policy and locks."""
 
@@ -127,7 +121,7 @@ class Touches(msgspec.Struct, frozen=True):
     command: CommandUse | None = None
     """The command. The paths are those that the command names."""
     process: ProcessUse | None = None
-    memory: MemoryUse | None = None
+    memory: MemoryFact | None = None
     foreign: ForeignFact | None = None
 
 
@@ -207,16 +201,12 @@ class Outputs(Protocol):
         ...
 
 
-def _declare_nothing(_: Any) -> Touches:
-    return Touches()
-
-
 class Tool(msgspec.Struct, frozen=True):
     """One tool, ready to be called."""
 
     spec: ToolSpec
     run: Callable[[Any, Any], Output]
-    touches: Callable[[Any], Touches] = _declare_nothing
+    touches: Callable[[Any], Touches] = lambda _: Touches()
     preview: Callable[[Any, Any], Preview] | None = None
     asks: Callable[[str, Any], Question] | None = None
     """Builds the question of a call to the person. The call does not run; the reply becomes its result."""

@@ -6,12 +6,12 @@ replaced file with the caller's snapshot. If they differ, it swaps back.
 
 import contextlib
 import errno
-import hashlib
 import os
 import stat
 from collections.abc import Callable, Iterable
 
 from handrail.kernel.files import exchange, rename_new, write_all
+from handrail.protocol.digest import short_sha256
 from handrail.protocol.errors import ToolError
 from handrail.workspace.errors import build_conflict_error
 from handrail.workspace.file_state import Content, FileSnapshot, hash_link, read_file_snapshot
@@ -190,7 +190,7 @@ def build_temporary_name(session_id: str, call_id: str) -> str:
 
     It is a hash, since an id is any text: it may hold a slash, be too long, or be another session's too.
     """
-    return f"{TEMPORARY_PREFIX}{hashlib.sha256(f'{session_id} {call_id}'.encode()).hexdigest()[:32]}"
+    return f"{TEMPORARY_PREFIX}{short_sha256(f'{session_id} {call_id}'.encode()).hexdigest()[:32]}"
 
 
 def build_swap_name(temporary: str, new: str, old: str) -> str:

@@ -2,7 +2,6 @@
 
 import contextlib
 import errno
-import hashlib
 import os
 import stat
 import threading
@@ -13,6 +12,7 @@ import msgspec
 
 from handrail.protocol.changes import State
 from handrail.protocol.decisions import FileKind
+from handrail.protocol.digest import SHORT_BYTES, sha256, short_sha256
 from handrail.protocol.errors import ToolError
 from handrail.workspace.resolve import READ_FILE, ResolvedParent, closing_descriptor
 from handrail.workspace.roots import clip_path
@@ -38,7 +38,7 @@ class Content(msgspec.Struct, frozen=True):
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Self:
-        return cls(hashlib.sha256(data).hexdigest(), len(data), lambda: (data,))
+        return cls(_hash_bytes(data), len(data), lambda: (data,))
 
 
 class FileContents(msgspec.Struct, frozen=True):
@@ -151,23 +151,28 @@ def read_contents(descriptor: int, size: int, keep: int = 0, check: Callable[[],
         # One byte more than its size shows whether the file grew.
         data = os.pread(descriptor, size + 1, 0)
         if len(data) == size:
-            return FileContents(start_hash(data), size, data[:SAMPLE_BYTES], data)
-    digest, kept, count, start = hashlib.sha256(), bytearray(), 0, b""
+            digest = _hash_bytes(data) if size < _MIN_THREADED_BYTES else start_hash(data)
+            return FileContents(digest, size, data[:SAMPLE_BYTES], data)
+    hashed, kept, count, start = (short_sha256 if size <= SHORT_BYTES else sha256)(), bytearray(), 0, b""
     for chunk in read_chunks(descriptor, size=min(size + 1, _CHUNK_BYTES)):
-        digest.update(chunk)
+        hashed.update(chunk)
         start = start or chunk[:SAMPLE_BYTES]
         count += len(chunk)
         if count <= keep:
             kept += chunk
         check()
-    return FileContents(digest.hexdigest(), count, start, bytes(kept) if count <= keep else None)
+    return FileContents(hashed.hexdigest(), count, start, bytes(kept) if count <= keep else None)
 
 
 def hash_range(descriptor: int, start: int, length: int) -> str:
-    digest = hashlib.sha256()
+    digest = sha256()
     for chunk in read_chunks(descriptor, start, start + length):
         digest.update(chunk)
     return digest.hexdigest()
+
+
+def _hash_bytes(data: bytes) -> str:
+    return (short_sha256 if len(data) <= SHORT_BYTES else sha256)(data).hexdigest()
 
 
 def read_start(descriptor: int, most: int) -> bytes:
@@ -185,7 +190,7 @@ def read_chunks(descriptor: int, start: int = 0, end: int | None = None, size: i
 def hash_link(folder: int, name: str) -> str | None:
     """The hash of a link's target. None if it is no link."""
     try:
-        return hashlib.sha256(os.fsencode(os.readlink(name, dir_fd=folder))).hexdigest()
+        return sha256(os.fsencode(os.readlink(name, dir_fd=folder))).hexdigest()
     except OSError:
         return None
 
@@ -196,10 +201,10 @@ def start_hash(data: bytes) -> Callable[[], str]:
     Many bytes are hashed in a thread, without Python's lock, so that the caller can continue.
     """
     if len(data) < _MIN_THREADED_BYTES:
-        digest = hashlib.sha256(data).hexdigest()
+        digest = _hash_bytes(data)
         return lambda: digest
     result: list[str] = []
-    thread = threading.Thread(target=lambda: result.append(hashlib.sha256(data).hexdigest()), daemon=True)
+    thread = threading.Thread(target=lambda: result.append(sha256(data).hexdigest()), daemon=True)
     thread.start()
 
     def wait() -> str:

@@ -3,6 +3,7 @@
 import codecs
 import os
 import threading
+import time
 from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
@@ -23,6 +24,10 @@ _CHUNK_BYTES = 256 * 1024
 _MAX_HEAD_BYTES = MAX_LINE_CHARACTERS * 4 + 8
 """Bytes of a line that can matter to its shown part."""
 _MAX_CACHED_INDEXES = 8
+_SETTLED_NANOSECONDS, _COARSE_SETTLED_NANOSECONDS = 50_000_000, 2_000_000_000
+"""Several ticks of the clock that stamps files, and of the coarsest one."""
+_COARSE_NANOSECONDS = 10_000_000
+"""Multiples of it are times of a file system that keeps no finer ones."""
 
 _Identity = tuple[int, int, int, int]
 
@@ -57,13 +62,23 @@ class WholeFileMark(msgspec.Struct, frozen=True, tag="whole"):
 class PageMark(msgspec.Struct, frozen=True, tag="part"):
     """The session has seen one page of a large file."""
 
-    hash: str
-    start: int
-    length: int
+    identity: tuple[int, int, int, int] | None = None
+    """Inode, size, change times of content and of the inode. None if a later change may leave them the same."""
 
 
 decode_mark = get_json_decoder(WholeFileMark | PageMark).decode
 encode_mark = msgspec.json.Encoder().encode
+
+
+def identify_content(status: os.stat_result) -> tuple[int, int, int, int]:
+    """What differs after any change of a file, unless it has the same time as the change before."""
+    return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
+
+def is_settled(status: os.stat_result) -> bool:
+    """Whether each later change of a file has another time."""
+    is_coarse = status.st_ctime_ns % _COARSE_NANOSECONDS == 0
+    return time.time_ns() - status.st_ctime_ns > (_COARSE_SETTLED_NANOSECONDS if is_coarse else _SETTLED_NANOSECONDS)
 
 
 def build_whole_page(text: str, limit: int, budget: int) -> TextPage | None:

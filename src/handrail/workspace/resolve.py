@@ -227,6 +227,14 @@ class NewFolders:
             self.close()
             raise
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
+        if error is None:
+            self.keep()
+        self.close()
+
     def keep(self) -> None:
         self._keep = True
 

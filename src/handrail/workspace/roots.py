@@ -108,7 +108,7 @@ class Boundary(msgspec.Struct, frozen=True):
     def find_closed_reason(self, folder: str) -> str:
         """Why a folder never becomes a root, in words. Empty if it may."""
         if any(is_inside(folder, place) for place in _NO_FILES):
-            return "what is there are no files to work with"
+            return "it holds no files to work with"
         if any(is_inside(folder, place) or is_inside(place, folder) for place in self.own):
             return "what handrail keeps for itself is there"
         holds_home = any(is_inside(home, folder) for home in (*self.homes, "/root"))

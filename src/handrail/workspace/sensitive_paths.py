@@ -18,11 +18,11 @@ from typing import NamedTuple
 import msgspec
 
 from handrail.kernel.files import has_openat2
+from handrail.policy.credential_names import ORDINARY_NAME
 from handrail.policy.names import is_credential, is_packaged
 from handrail.protocol.errors import ToolError
 from handrail.workspace.directory import list_hard_links
 from handrail.workspace.file_state import FileId
-from handrail.workspace.ignore import ALWAYS_IGNORED
 from handrail.workspace.resolve import INSPECT, LIST_FOLDER, closing_descriptor, open_beneath
 from handrail.workspace.roots import Root
 
@@ -57,8 +57,6 @@ class SensitivePaths:
         self._most = most_folders
         self._settled_after = settled_after
         self._trees: dict[str, _FolderCache] = {}
-        self._searched: dict[str, _FolderCache] = {}
-        """Folders read for searches, by root. Such a cache may lack folders."""
         self._masked: MaskedPaths | None = None
         self._links: tuple[str, ...] = ()
 
@@ -77,31 +75,17 @@ class SensitivePaths:
         statuses = map(_read_status, self.scan(roots).credentials)
         return frozenset((status.st_dev, status.st_ino) for status in statuses if status is not None)
 
-    def list_protected_names(
-        self,
-        root: Root,
-        folder: str,
-        stop: Callable[[], bool] = lambda: False,
-        is_skipped: Callable[[bytes], bool] = lambda _path: False,
-    ) -> list[tuple[bytes, bool]]:
-        """The credentials below a folder of a root (`.` for the root itself), in no order. True marks a folder.
+    def list_known(self, root: Root, relative: str) -> tuple[tuple[bytes, bool], ...] | None:
+        """The credentials below a folder of a root, as of the last scan, by their paths below it. True marks a folder.
 
-        Folders of credentials and folders that no search enters (`ALWAYS_IGNORED`) are not entered. Other globs and
-        ignore rules are not applied. `is_skipped` tells further folders not to enter, by their paths below the folder.
-        If `stop` returns true, the list ends early.
+        None if nothing was scanned. It waits for no scan.
         """
-        start = 0 if folder == "." else len(folder) + 1
-        names: list[tuple[bytes, bool]] = []
-        with self._lock:
-            cache = self._searched.setdefault(root.path, self._build_cache())
-            for path, cached in cache.walk(root, folder, lambda path: is_skipped(os.fsencode(path[start:]))):
-                for kind, name in cached.sensitive:
-                    if kind in {"credentials", "credential_folders"}:
-                        below = os.fsencode(_join(path, name)[start:])
-                        names.append((below, kind == "credential_folders"))
-                if stop():
-                    break
-        return names
+        masked, folder = self._masked, os.path.join(root.path, "" if relative == "." else relative, "")
+        if masked is None:
+            return None
+        kinds = ((masked.credentials, False), (masked.credential_folders, True))
+        paths = ((path, is_folder) for kind, is_folder in kinds for path in kind if path.startswith(folder))
+        return tuple((os.fsencode(path[len(folder) :]), is_folder) for path, is_folder in paths if is_credential(path))
 
     def find_foreign(self, roots: Sequence[Root]) -> str | None:
         """A writable folder of another user or group in these roots, as of the last scan. Scans if there was none."""
@@ -259,17 +243,6 @@ class _FolderCache:
         self._read_all(root)
         return True
 
-    def walk(self, root: Root, top: str, is_skipped: Callable[[str], bool]) -> Iterator[tuple[str, _CachedFolder]]:
-        """Yields the folders from `top` down that a search may enter. Only changed folders are read."""
-
-        def is_left_out(path: str) -> bool:
-            return os.path.basename(path) in ALWAYS_IGNORED or is_skipped(path)
-
-        for path, cached in self._walk(root, top, self.folders, is_left_out):
-            if path in self.folders or len(self.folders) < self._most:
-                self.folders[path] = cached
-            yield path, cached
-
     def _reread_changed(self, root: Root) -> bool | None:
         """Reads the folders that changed, and returns whether the entries differ. None if folders came or went."""
         differs = False
@@ -366,9 +339,12 @@ def _is_foreign(status: os.stat_result) -> bool:
 
 def _sort_entries(descriptor: int, path: str) -> tuple[list[str], list[tuple[str, str]]]:
     folders, sensitive = list[str](), list[tuple[str, str]]()
+    is_ordinary = ORDINARY_NAME.fullmatch
     with os.scandir(descriptor) as entries:
         for entry in entries:  # the system tells the kind of most entries together with the name
             name = entry.name
+            if is_ordinary(name) and entry.is_file(follow_symlinks=False):
+                continue
             if name in _CONFIG_NAMES:
                 sensitive.append(("configs", name))
             if is_credential(f"{path}/{name}"):

@@ -38,7 +38,7 @@ def make_copy_folder(source: str, keep: str | None = None) -> Generator[str]:
             os.makedirs(keep, mode=0o700)
         except FileExistsError:
             raise ToolError("CONFLICT", f"{keep} is there already; name a folder that is not.") from None
-        yield keep
+        yield os.path.realpath(keep)
         return
     folder = tempfile.mkdtemp(prefix="handrail-")
     try:

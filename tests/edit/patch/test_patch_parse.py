@@ -248,7 +248,7 @@ MALFORMED = {
     "names that cannot be told apart": (
         "diff --git a b c b/d b/e\nold mode 100644\nnew mode 100755\n",
         1,
-        "told apart",
+        "cannot be distinguished",
     ),
 }
 

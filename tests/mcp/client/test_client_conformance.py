@@ -11,7 +11,7 @@ import pytest
 from conformance_scope import CLIENT_APPLIES, CLIENT_NOT_OURS
 
 CLIENT = Path(__file__).parent / "conformance_client.py"
-PAGE = Path(__file__).parents[3] / "docs" / "mcp-conformance.md"
+PAGE = Path(__file__).parents[3] / "docs" / "reference" / "mcp-conformance.md"
 RUNS = (
     ("published", "initialize", "2025-06-18"),
     ("published", "initialize", "2025-11-25"),
@@ -86,4 +86,4 @@ def test_the_page_about_it_has_every_scenario_for_clients() -> None:
     for name in CLIENT_APPLIES:
         assert f"`{name}`" in text
     for name, why in CLIENT_NOT_OURS.items():
-        assert f"| `{name}` | {why} |" in text, name
+        assert f"`{name}`" in text.partition(f"| {why} |")[2].partition(" |")[0], name

@@ -94,7 +94,7 @@ def test_a_server_over_http_that_goes_away_fails_its_calls_with_words(place: Pla
 def test_the_library_has_servers_as_it_is_written(
     place: Place, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    page = (Path(__file__).parents[3] / "docs" / "mcp-servers.md").read_text()
+    page = (Path(__file__).parents[3] / "docs" / "how-to" / "use-other-mcp-servers.md").read_text()
     place.loaded(plain("files"))
     monkeypatch.chdir(place.workspace)
     monkeypatch.setattr(os, "environ", place.environ)

@@ -111,3 +111,11 @@ def test_its_line_is_always_one_line_that_steers_no_terminal(title: str, content
     assert len(line.splitlines()) == 1
     assert not set(line) & {"\x1b", "\x00", "\x07", "\u202e", "\u2066", "\u200b", "\r"}
     assert len(line) <= 1_300
+
+
+def test_it_is_one_log_record_for_a_program_without_a_view(
+    rail: Callable[..., Handrail], caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level("INFO", logger="handrail.display"):
+        rail(settings=ON).call("display", {"content": "It works.\nAll of it.", "title": "News", "level": "warning"})
+    assert [(record.levelname, record.getMessage()) for record in caplog.records] == [("WARNING", "News: It works.")]

@@ -3,7 +3,6 @@
 import os
 import sysconfig
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -92,15 +91,16 @@ def protected(workspace: Path) -> Callable[..., set[bytes]]:
 
     def listed(last: bytes | None = None, **options: Any) -> set[bytes]:
         with Workspace(str(workspace)) as one, one.open_folder(".") as opened:
+            one.sensitive_paths.scan(one.roots)
             scope = SearchScope(
                 opened.descriptor,
                 opened.root.descriptor,
                 opened.relative,
                 one.kernel,
-                list_protected=partial(one.sensitive_paths.list_protected_names, opened.root, opened.relative),
+                protected=one.sensitive_paths.list_known(opened.root, opened.relative),
                 **options,
             )
-            return set(list_protected_names(scope, last, lambda: False))
+            return set(list_protected_names(scope, last) or ())
 
     return listed
 

@@ -107,6 +107,7 @@ def test_protected_names_are_counted_however_much_is_ignored(
         (workspace / f"f{number}.o").write_text("hit\n")
     for name in (".env", "big", "small"):
         (workspace / name).write_text("hit\n")
+    one.exec("true")
     for _ in range(2):
         result = one.grep("hit")
         assert [match.path for match in result.data.matches] == ["big", "small"]

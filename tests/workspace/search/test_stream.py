@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from handrail import Handrail
@@ -51,14 +50,15 @@ def test_a_line_too_long_to_be_taken_in_is_told_of(rail: Rail, workspace: Path) 
 
 
 def messages(path: str, *lines: str) -> Iterator[bytes]:
-    yield msgspec.json.encode({"type": "begin", "data": {"path": {"text": path}}}) + b"\n"
+    yield f"./{path}\0".encode()
     for number, line in enumerate(lines, 1):
-        data = {"lines": {"text": f"{line}\n"}, "line_number": number, "absolute_offset": 0, "submatches": []}
-        yield msgspec.json.encode({"type": "match", "data": data}) + b"\n"
+        yield f"{number}\0{1}\0{0}\0{line}\n".encode()
 
 
 def test_what_came_of_a_file_that_did_not_end_is_given_out() -> None:
-    (found,) = HitAssembler().hits(messages("./a", "one", "two"))
+    assembler = HitAssembler()
+    assert list(assembler.hits(messages("a", "one", "two"))) == []
+    (found,) = assembler.take_file(unfinished=True)
     assert (found.path, [line.data for line in found.lines], found.unfinished) == (b"a", [b"one", b"two"], True)
 
 
@@ -66,9 +66,9 @@ def test_of_a_file_with_too_much_the_first_is_given_out_and_the_next_file_is_who
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(engine, "MAX_RESULT_BYTES", 3 * engine.LINE_BYTES)
-    end = msgspec.json.encode({"type": "end", "data": {"binary_offset": None}}) + b"\n"
-    pieces = [*messages("a", *"123456789"), end, *messages("b", "1"), end]
-    found = list(HitAssembler().hits(pieces))
+    pieces = [*messages("a", *"123456789"), b"\n", *messages("b", "1")]
+    assembler = HitAssembler()
+    found = [*assembler.hits(pieces), *assembler.take_file()]
     assert [(hits.path, len(hits.lines), hits.unfinished) for hits in found] == [(b"a", 3, True), (b"b", 1, False)]
 
 

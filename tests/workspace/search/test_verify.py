@@ -146,8 +146,8 @@ def test_lines_far_into_a_file_of_another_encoding_are_looked_at_too(where: Sear
     (workspace / "a").write_bytes(codecs.BOM_UTF16_LE + (before * times + "needle\n").encode("utf-16-le"))
     size = len(before.encode())
     lines = [HitLine(number + 1, size * number, before.strip().encode()) for number in range(0, times, 1_000)]
-    needle = HitLine(times + 1, size * times, b"needle", ((0, 6),))
-    gone = HitLine(times + 2, size * times + 7, b"gone", ((0, 4),))
+    needle = HitLine(times + 1, size * times, b"needle", is_hit=True)
+    gone = HitLine(times + 2, size * times + 7, b"gone", is_hit=True)
     assert verify_hits(where, FileHits(b"a", (*lines, needle, gone)), 100) == FileHits(b"a", (*lines, needle))
 
 

@@ -4,9 +4,9 @@ import contextlib
 import os
 import posixpath
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import pairwise
-from typing import NamedTuple, TypeGuard
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -67,13 +67,17 @@ def examine(workspace: Workspace, overlay: Overlay) -> OverlayChanges:
     steps = tuple(Step(os.fsencode(one.path), one.before, one.after) for one in differences)
     unkept = tuple(reason for root in roots for reason in root.unkept)
     more = len(unkept) - _MAX_NAMED_PATHS
+    changes = [_build_change(workspace, *pair) for pair in zip(steps, differences, strict=True)]
+    # A new file with the bytes of a deleted one is renamed.
+    deleted: dict[str, list[Change]] = {}
+    for change in changes:
+        if change.action == "deleted" and change.kind == "file" and change.before:
+            deleted.setdefault(change.before, []).append(change)
     return OverlayChanges(
         started=overlay.started,
         steps=steps,
         manners=tuple(one.placement for one in differences),
-        changes=tuple(
-            _find_renames([_build_change(workspace, *pair) for pair in zip(steps, differences, strict=True)])
-        ),
+        changes=tuple([_mark_rename(change, deleted) for change in changes] if deleted else changes),
         diffs=("",) * len(steps),
         unkept=unkept if more <= 0 else (*unkept[:_MAX_NAMED_PATHS], f"and {more} more"),
         outdated=tuple(os.fsencode(path) for root in roots for path in root.outdated),
@@ -212,15 +216,6 @@ def _is_escaping_link(workspace: Workspace, path: bytes, target: str) -> bool:
     return False
 
 
-def _find_renames(changes: list[Change]) -> list[Change]:
-    """Marks new files with the bytes of a deleted one as renamed."""
-    deleted: dict[str, list[Change]] = {}
-    for change in changes:
-        if change.action == "deleted" and change.kind == "file" and change.before:
-            deleted.setdefault(change.before, []).append(change)
-    return [_mark_rename(change, deleted) for change in changes] if deleted else changes
-
-
 def _mark_rename(change: Change, deleted: dict[str, list[Change]]) -> Change:
     sources = deleted.get(change.after or "") if change.action == "created" and change.kind == "file" else None
     if not sources or not change.size:  # empty files are all alike
@@ -323,14 +318,12 @@ def _read_file(descriptor: int, state: State) -> bytes | None:
 
 def read_git_configs(workspace: Workspace, overlay: Overlay, examined: OverlayChanges) -> Mapping[str, str]:
     """The text of each new or changed `.git/config` by its path, and the text of before by its hash."""
-    texts: dict[str, str] = {}
-    for step, path in _list_configs(examined):
-        mount, relative = resolve_overlay_path(workspace, step.path, overlay)
-        if _is_small(step.after):
-            _add_text(texts, path, _read_upper(step.after, mount, relative))
-        if _is_small(step.before):
-            _add_text(texts, step.before.hash, _read_lower(step.before, mount, relative))
-    return texts
+
+    def read(step: Step, state: State) -> bytes | None:
+        read_side = _read_upper if state is step.after else _read_lower
+        return read_side(state, *resolve_overlay_path(workspace, step.path, overlay))
+
+    return _collect_configs(examined, read)
 
 
 def list_tracked_changes(workspace: Workspace, overlay: Overlay, examined: OverlayChanges) -> frozenset[str]:
@@ -365,14 +358,12 @@ def _pair_changes(examined: OverlayChanges) -> Iterator[tuple[Step, Change]]:
 
 def read_preview_configs(workspace: Workspace, history: History, examined: OverlayChanges) -> Mapping[str, str]:
     """The same for a stored preview, whose overlay is gone."""
-    texts: dict[str, str] = {}
-    for step, path in _list_configs(examined):
-        if _is_small(step.after):
-            _add_text(texts, path, _read_blob(history, step.after))
-        if _is_small(step.before):
-            old = _read_blob(history, step.before) or _read_present(workspace, step.path, step.before)
-            _add_text(texts, step.before.hash, old)
-    return texts
+
+    def read(step: Step, state: State) -> bytes | None:
+        stored = _read_blob(history, state)
+        return stored or (None if state is step.after else _read_present(workspace, step.path, state))
+
+    return _collect_configs(examined, read)
 
 
 def read_new_configs(workspace: Workspace, steps: tuple[Step, ...]) -> dict[str, str]:
@@ -387,16 +378,21 @@ def read_new_configs(workspace: Workspace, steps: tuple[Step, ...]) -> dict[str,
     return texts
 
 
-def _list_configs(examined: OverlayChanges) -> list[tuple[Step, str]]:
-    return [(step, change.path) for step, change in _pair_changes(examined) if _is_config(change.path)][:_MAX_CONFIGS]
+def _collect_configs(examined: OverlayChanges, read: Callable[[Step, State], bytes | None]) -> dict[str, str]:
+    texts: dict[str, str] = {}
+    configs = [(step, change.path) for step, change in _pair_changes(examined) if _is_config(change.path)]
+    for step, path in configs[:_MAX_CONFIGS]:
+        for state in (step.after, step.before):
+            if state is None or state.kind != "file" or state.size > _MAX_CONFIG_BYTES:
+                continue
+            with contextlib.suppress(UnicodeDecodeError):
+                if (data := read(step, state)) is not None:
+                    texts[path if state is step.after else state.hash] = data.decode()
+    return texts
 
 
 def _is_config(path: str) -> bool:
     return path.split("/")[-2:] == [".git", "config"]
-
-
-def _is_small(state: State | None) -> TypeGuard[State]:
-    return state is not None and state.kind == "file" and state.size <= _MAX_CONFIG_BYTES
 
 
 def _read_blob(history: History, state: State) -> bytes | None:
@@ -413,9 +409,3 @@ def _read_present(workspace: Workspace, path: bytes, before: State) -> bytes | N
     except ToolError:
         return None
     return now.data if now is not None and now.hash == before.hash else None
-
-
-def _add_text(texts: dict[str, str], name: str, data: bytes | None) -> None:
-    if data is not None:
-        with contextlib.suppress(UnicodeDecodeError):
-            texts[name] = data.decode()

@@ -75,7 +75,11 @@ def commit(
     def work() -> tuple[Step, ...]:
         with contextlib.ExitStack() as opened:
             options = ApplyOptions(
-                placements={step.path: placement for step, placement in _pair(examined) if _has_content(step)},
+                placements={
+                    step.path: placement
+                    for step, placement in _pair(examined)
+                    if step.after is not None and step.after.kind != "folder"
+                },
                 sources=_collect_sources(workspace, recorder, examined, overlay, opened),
                 known_states=check.states,
                 unlocked_dirs=unlocked,
@@ -284,7 +288,3 @@ def _collect_sources(
 
 def _pair(examined: OverlayChanges) -> Iterator[tuple[Step, Placement]]:
     return zip(examined.steps, examined.manners, strict=True)
-
-
-def _has_content(step: Step) -> bool:
-    return step.after is not None and step.after.kind != "folder"

@@ -110,20 +110,15 @@ def _compare_files(
     entry: OverlayEntry, file: _UpperFile, lower: DirEntry, old: int, *, precise: bool
 ) -> OverlayDifference | None:
     if file.size == lower.status.st_size and all(map(operator.eq, read_chunks(old), read_chunks(file.descriptor))):
-        return _compare_metadata(entry, file, lower, old)
+        if file.entry.status.st_mode != lower.status.st_mode:
+            contents = _read_contents(file.descriptor, file.size)
+            return _build_difference(entry, file, _build_file_state(lower, contents), contents)
+        if file.attributes != read_visible_xattrs(old, _list_xattrs(old)):
+            raise UnsupportedEntryError("only its extended attributes are others, and those alone are not kept")
+        return None  # a new time alone is no change
     before, after = _read_contents(old, lower.status.st_size), _read_contents(file.descriptor, file.size)
     in_place = lower.status.st_nlink > 1 and not entry.made and _is_written_through(file, old, precise=precise)
     return _build_difference(entry, file, _build_file_state(lower, before), after, in_place=in_place)
-
-
-def _compare_metadata(entry: OverlayEntry, file: _UpperFile, lower: DirEntry, old: int) -> OverlayDifference | None:
-    """Compares files with the same bytes. A new time alone is no change."""
-    if file.entry.status.st_mode != lower.status.st_mode:
-        contents = _read_contents(file.descriptor, file.size)
-        return _build_difference(entry, file, _build_file_state(lower, contents), contents)
-    if file.attributes != read_visible_xattrs(old, _list_xattrs(old)):
-        raise UnsupportedEntryError("only its extended attributes are others, and those alone are not kept")
-    return None
 
 
 def _is_written_through(file: _UpperFile, old: int, *, precise: bool) -> bool:
@@ -286,7 +281,8 @@ class HardLinks:
         for one in differences:
             placement, to = one.placement, first.get(one.path)
             if to is not None and to != one.path and not (self._were_one_file(one.path, to) and _is_same_file(one)):
-                force_copy = _mixes_protection(one.path, to)
+                # If only one of two names is protected, a later write to the other would change the protected file.
+                force_copy = (find_protection(to) is None) != (find_protection(one.path) is None)
                 linked_to = None if force_copy else os.fsencode(to)
                 placement = replace(placement, linked_to=linked_to, force_copy=force_copy)
             if placement.in_place and self._lower.get(one.path) in split:
@@ -342,11 +338,6 @@ def _is_same_file(one: OverlayDifference) -> bool:
 def _is_mode_only(one: OverlayDifference) -> bool:
     before, after = one.before, one.after
     return before is not None and after is not None and after.kind == "file" and before.hash == after.hash
-
-
-def _mixes_protection(path: str, to: str) -> bool:
-    """Whether only one of two names is protected. A later write to the other name would change the protected file."""
-    return (find_protection(to) is None) != (find_protection(path) is None)
 
 
 def _get_file_id(entry: DirEntry) -> FileId:

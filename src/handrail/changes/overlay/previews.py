@@ -227,17 +227,13 @@ def _write_entry(history: History, path: str, change: _StackedChange) -> None:
         os.symlink(b"".join(history.blobs.chunks(after.hash)), os.fsencode(path))
     else:
         content = (change.data,) if change.data is not None else history.blobs.chunks(after.hash)
-        _write_file(path, after, change.placement, content)
-
-
-def _write_file(path: str, after: State, placement: Placement, content: Iterable[bytes]) -> None:
-    with open(path, "xb") as file:
-        file.writelines(content)
-    for name, value in (placement.attributes or {}).items():
-        os.setxattr(path, escape_xattr_name(name), value)
-    os.chmod(path, 0o644 if after.mode is None else after.mode)
-    if placement.mtime_ns is not None:
-        os.utime(path, ns=(placement.mtime_ns, placement.mtime_ns))
+        with open(path, "xb") as file:
+            file.writelines(content)
+        for name, value in (change.placement.attributes or {}).items():
+            os.setxattr(path, escape_xattr_name(name), value)
+        os.chmod(path, 0o644 if after.mode is None else after.mode)
+        if change.placement.mtime_ns is not None:
+            os.utime(path, ns=(change.placement.mtime_ns, change.placement.mtime_ns))
 
 
 def _make_parents(upper: str, root: str, relative: str) -> None:

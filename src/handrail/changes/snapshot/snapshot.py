@@ -92,7 +92,7 @@ def take_snapshot(workspace: Workspace, history: History) -> Snapshot:
         for snapshots in roots:  # the command may still run; recovery must not settle it by some of its roots
             snapshots.invalidate()
         is_known = isinstance(error, SnapshotError)
-        raise error if is_known else SnapshotError(f"what is there could not be kept ({error})") from error
+        raise error if is_known else SnapshotError(f"the present files could not be kept ({error})") from error
 
 
 def load_last_snapshot(workspace: Workspace, history: History, *, since: datetime, until: datetime) -> Snapshot:
@@ -133,7 +133,13 @@ class RootSnapshots:
 
     def take(self, deadline: SnapshotDeadline) -> SnapshotTable:
         """Keeps the present contents. SnapshotLimitError if it takes too long. The kept contents speed up the next."""
-        self._make()
+        try:
+            if os.path.isdir(self._folder) and self.git.packs > _MAX_PACKS:
+                self._delete()
+        except OSError:
+            self._delete()
+        make_private(self._folder)
+        self.git.make()
         self.invalidate()
         before = self._read(_PARTIAL)
         found = self._scan(deadline)
@@ -159,15 +165,6 @@ class RootSnapshots:
         """Marks the last snapshot as partial, so that recovery does not settle the next command by it."""
         with contextlib.suppress(FileNotFoundError):
             os.replace(os.path.join(self._folder, _WHOLE), os.path.join(self._folder, _PARTIAL))
-
-    def _make(self) -> None:
-        try:
-            if os.path.isdir(self._folder) and self.git.packs > _MAX_PACKS:
-                self._delete()
-        except OSError:
-            self._delete()
-        make_private(self._folder)
-        self.git.make()
 
     def _delete(self) -> None:
         shutil.rmtree(self._folder, ignore_errors=True)

@@ -4,7 +4,7 @@ import os
 import re
 import sys
 from argparse import ArgumentParser
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from importlib.util import find_spec
 from types import SimpleNamespace
@@ -21,7 +21,7 @@ from handrail.cli.commands.run_setup import (
 )
 from handrail.cli.context import is_whole_home, load_settings
 from handrail.cli.exits import OK, CommandFailed
-from handrail.cli.output import print_note, warn
+from handrail.cli.output import print_error, print_note
 from handrail.cli.parser import Command, add_mode_option
 from handrail.protocol.errors import UsageError, build_install_command
 from handrail.protocol.wire import convert
@@ -48,7 +48,7 @@ def run(options: SimpleNamespace) -> int:
         if (error.name or "").partition(".")[0] not in {"acp", "pydantic"}:
             raise
         raise CommandFailed(
-            f"handrail acp needs the extra `acp`, which is not installed. Install it: {build_install_command('acp')}"
+            "the extra `acp` is not installed. Nothing was started.", then=build_install_command("acp")
         ) from None
     if sys.stdin is not None and sys.stdin.isatty():
         print_note(
@@ -126,7 +126,7 @@ def find_editor_sources(loaded: LoadedSettings, workspace: str, servers: "tuple[
     from handrail.mcp.client.sources import find_sources  # noqa: PLC0415  an optional dependency
 
     found = find_sources(_add_editor_servers(loaded, servers), workspace, os.environ)
-    _warn_all(found.notes)
+    _warn_all(found.notes, found.fixes)
     return found
 
 
@@ -161,9 +161,9 @@ def _build_table(server: "EditorServer") -> dict[str, Any]:
     return {}
 
 
-def _warn_all(notes: Iterable[str]) -> None:
+def _warn_all(notes: Iterable[str], fixes: Mapping[str, str] | None = None) -> None:
     for text in notes:
-        warn(f"handrail: {text}")
+        print_error(text, (fixes or {}).get(text, "handrail doctor"))
 
 
 def _add_arguments(parser: ArgumentParser) -> None:

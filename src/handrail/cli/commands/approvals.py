@@ -27,7 +27,7 @@ from handrail.cli.commands.approvals_answer import (
 )
 from handrail.cli.context import load_settings, open_state_folder, resolve_workspace
 from handrail.cli.exits import FAILED, LIMIT, OK, WAITING, CommandFailed
-from handrail.cli.output import print_json, print_note, print_out, print_slow_notice, render_table, warn
+from handrail.cli.output import print_error, print_json, print_note, print_out, print_slow_notice, render_table, warn
 from handrail.cli.parser import Command, add_json_option, add_plain_option, add_workspace_option
 from handrail.cli.permission import (
     can_ask,
@@ -174,7 +174,7 @@ def run_reply(options: SimpleNamespace) -> int:
     asked = resolve_question(options)
     question = asked.question
     if not options.words and not options.put_aside:
-        raise CommandFailed(f"say what you reply, or --put-aside.\n{render_question(question)}")
+        raise CommandFailed(f"the reply is missing. Nothing was replied.\n{render_question(question)}")
     workspace = options.workspace or asked.workspace
     if workspace is None or not os.path.isdir(workspace):
         problem = f"the folder {to_one_line(workspace)} is not there" if workspace else "its workspace was not noted"
@@ -185,8 +185,8 @@ def run_reply(options: SimpleNamespace) -> int:
             done = rail.reply(question, reply)
         except UsageError as error:
             if rail.is_pending(question):
-                raise CommandFailed(f"{error} Nothing was replied; it still waits.") from None
-            raise CommandFailed(f"replied elsewhere: {error}", FAILED) from None
+                raise CommandFailed(f"{error} Nothing was replied.", then="handrail approvals") from None
+            raise CommandFailed(f"the question has a reply already: {error}", FAILED, then="handrail log") from None
     if options.json:
         print_json(encode({"schema": SCHEMA, "results": done.results, "waiting": ()}))
         return OK
@@ -238,7 +238,7 @@ def run_retry(options: SimpleNamespace) -> int:
     waiting = resolve_request(options)
     if waiting.request.command is None:
         label = to_one_line(format_tool_label(waiting.request.tool_name, waiting.request.server_name))
-        raise CommandFailed(f"only commands are tried, and this is {label}. Nothing was done.", FAILED)
+        raise CommandFailed(f"only a command has a preview, and this is {label}. Nothing was run.", FAILED)
     with open_asking_session(options, waiting) as rail:
         refuse_other_variables(rail, waiting)
         try:
@@ -246,7 +246,11 @@ def run_retry(options: SimpleNamespace) -> int:
                 request = rail.retry(waiting.request.id, options.command)
         except (ToolError, UsageError) as error:
             problem = error.message if isinstance(error, ToolError) else str(error)
-            raise CommandFailed(f"not tried: {problem.rstrip('.')}. The request waits as it was.", FAILED) from None
+            raise CommandFailed(
+                f"no new preview: {problem.rstrip('.')}. The request is unchanged.",
+                FAILED,
+                then=f"handrail approvals show {options.id}",
+            ) from None
     if options.json:
         print_json(encode({"schema": SCHEMA, "request": request}))
         return WAITING
@@ -289,7 +293,7 @@ def run_revoke(options: SimpleNamespace) -> int:
     workspace = options.workspace or grant.workspace
     if workspace is None:
         raise CommandFailed(
-            "which workspace it belongs to was not noted. Nothing was revoked. Name it with --workspace."
+            "the workspace of this grant is not recorded. Nothing was revoked. Name it with --workspace."
         )
     granted = grant.granted
     with Handrail(workspace, session=granted.session_id, settings=load_settings(options, None, workspace)) as rail:
@@ -472,7 +476,7 @@ def _ask(options: SimpleNamespace, one: InboxRequest, hooks: RequestHooks, numbe
     try:
         answer_request(options, structs.replace(one, request=reply.subject), reply.answer, report=approver.report)
     except (CommandFailed, HandrailError) as error:
-        warn(f"handrail: {error}")
+        print_error(str(error), "handrail approvals")
 
 
 def _print_change(options: SimpleNamespace, one: InboxRequest, change: str, known: dict[str, InboxRequest]) -> bool:

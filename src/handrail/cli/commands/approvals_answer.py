@@ -1,6 +1,7 @@
 """A parked request of any session: found by its id, answered from the shell."""
 
 import os
+import shlex
 from collections.abc import Callable
 from contextlib import suppress
 from types import SimpleNamespace
@@ -51,12 +52,11 @@ def resolve_request(options: SimpleNamespace) -> InboxRequest:
     before = list_matching_ids(options.id, answered)
     if len(before) == 1:
         problem = f"{spelled} was answered already: {answered[before[0]].kind}."
-        raise CommandFailed(f"{problem} Nothing more was run; handrail log shows the result.", FAILED)
+        raise CommandFailed(f"{problem} Nothing more was run.", FAILED, then="handrail log")
     if list_matching_ids(options.id, (one.question.tool_call_id for one in inbox.list_questions())):
-        raise CommandFailed(f"{spelled} is a question; handrail approvals reply answers it. Nothing was done.")
-    raise CommandFailed(
-        f"nothing waits under {spelled}. Nothing was run. handrail approvals lists all requests.", FAILED
-    )
+        reply = f"handrail approvals reply {shlex.quote(options.id)} NUMBER-OR-TEXT"
+        raise CommandFailed(f"{spelled} is a question. Nothing was done.", then=reply)
+    raise CommandFailed(f"there is no request {spelled}. Nothing was run.", FAILED, then="handrail approvals")
 
 
 def resolve_grant(options: SimpleNamespace) -> StoredGrant:
@@ -69,8 +69,8 @@ def resolve_grant(options: SimpleNamespace) -> StoredGrant:
         subjects = {grant_id: describe_grant(one) for grant_id, one in grants.items()}
         if (grant_id := _match_id(options.id, subjects)) is not None:
             return grants[grant_id]
-    problem = f"nothing is granted under {quote_text(options.id)}. Nothing was revoked."
-    raise CommandFailed(f"{problem} handrail approvals lists all grants.", FAILED)
+    problem = f"there is no grant {quote_text(options.id)}. Nothing was revoked."
+    raise CommandFailed(problem, FAILED, then="handrail approvals")
 
 
 def resolve_question(options: SimpleNamespace) -> InboxQuestion:
@@ -82,8 +82,8 @@ def resolve_question(options: SimpleNamespace) -> InboxQuestion:
     subjects = {question_id: to_one_line(one.question.question) for question_id, one in questions.items()}
     if (question_id := _match_id(options.id, subjects)) is not None:
         return questions[question_id]
-    problem = f"no question waits under {quote_text(options.id)}. Nothing was done."
-    raise CommandFailed(f"{problem} handrail approvals lists all requests.", FAILED)
+    problem = f"there is no question {quote_text(options.id)}. Nothing was replied."
+    raise CommandFailed(problem, FAILED, then="handrail approvals")
 
 
 def _list_lookups(options: SimpleNamespace) -> list[str | None]:
@@ -100,7 +100,8 @@ def _match_id(spelled: str, subjects: dict[str, str]) -> str | None:
     ids = list_matching_ids(spelled, subjects)
     if len(ids) > 1:
         names = ", ".join(f"{short} ({truncate(subjects[one], 40)})" for one, short in shorten_ids(ids).items())
-        raise CommandFailed(f"{quote_text(spelled)} could be {names}. Nothing was done. Say more of the id.")
+        problem = f"{quote_text(spelled)} could be {names}. Nothing was done."
+        raise CommandFailed(problem, then="handrail approvals")
     return ids[0] if ids else None
 
 
@@ -136,8 +137,8 @@ def answer_request(
     """
     request = waiting.request
     if waiting.answer is not None and waiting.answer.kind != answer.kind:
-        problem = f"it was answered already: {waiting.answer.kind}, and not run."
-        raise CommandFailed(f"{problem} handrail approvals allow {request.id} runs it.", FAILED)
+        problem = f"the request was answered already: {waiting.answer.kind}. It has not run yet."
+        raise CommandFailed(problem, FAILED, then=f"handrail approvals allow {request.id}")
     with open_asking_session(options, waiting) as rail:
         _refuse_foreign(rail, waiting, answer)
         if answer.kind != "deny":
@@ -150,8 +151,8 @@ def answer_request(
                 outcome = rail.answer(request, answer)
         except UsageError as error:
             if rail.is_pending(request.id):
-                raise CommandFailed(f"{error}. Nothing was run; it still waits.") from None
-            raise CommandFailed(f"answered elsewhere: {error}", FAILED) from None
+                raise CommandFailed(f"{error}. Nothing was run.", then="handrail approvals") from None
+            raise CommandFailed(f"answered elsewhere: {error}", FAILED, then="handrail log") from None
         if report is not None:
             report(ApproverReply(request, answer), outcome)
         if isinstance(outcome, Parked):
@@ -161,7 +162,7 @@ def answer_request(
             classes = ", ".join(f"`{one}`" for one in answer.grants or request.grants) or "this folder"
             covered, scope = (StandingGrant.EDITS, "session") if answer.kind == "edits" else (classes, answer.kind)
             what = f"no longer asks for {covered} in this {scope}"
-            print_note(f"{what}; handrail approvals lists it, revoke takes it back")
+            print_note(f"{what}; handrail approvals lists it, handrail approvals revoke ends it")
         return code
 
 
@@ -195,10 +196,10 @@ def open_asking_session(options: SimpleNamespace, waiting: InboxRequest) -> Hand
     the same question."""
     workspace = options.workspace or waiting.workspace
     if workspace is None:
-        raise CommandFailed("which workspace it belongs to was not noted. Nothing was run. Name it with --workspace.")
+        raise CommandFailed("the workspace of the request is not recorded. Nothing was run. Name it with --workspace.")
     if not os.path.isdir(workspace):
-        gone = f"the folder {to_one_line(workspace)} that it is about is not there. Nothing was answered."
-        raise CommandFailed(f"{gone} It can be answered when the folder is there again.", FAILED)
+        gone = f"the folder {to_one_line(workspace)} of the request does not exist. Nothing was answered."
+        raise CommandFailed(gone, FAILED, then="handrail approvals clear")
     loaded = load_settings(options, waiting.mode, workspace)
     is_foreign = any(name.startswith(MCP_PREFIX) for name in waiting.tools)
     return Handrail(
@@ -228,9 +229,9 @@ def refuse_other_variables(rail: Handrail, waiting: InboxRequest) -> None:
     """Refuses an approval if the command would get other variables than in the session that asked."""
     if rail.would_differ(waiting.environment):
         raise CommandFailed(
-            "the command would get other variables now (PATH, language, toolchains) than when it was asked, so a yes "
-            "would not count. Nothing was answered. Deny it, and have it called again.",
+            "the command would get other variables now (PATH, language, toolchains). Nothing was answered.",
             FAILED,
+            then=f"handrail approvals deny {shorten_request_id(waiting.request.id)}",
         )
 
 
@@ -242,8 +243,8 @@ def _refuse_foreign(rail: Handrail, waiting: InboxRequest, answer: Answer) -> No
     if answer.kind == "deny" and waiting.request.called in tools:
         tools.remove(waiting.request.called)
     if missing := [name for name in tools if name not in here]:
-        message = f"the tool {missing[0]!r} is not here; only the program that asked for it can run it."
-        raise CommandFailed(f"{message} Nothing was answered. There: rail.answer({waiting.request.id!r}, …)", FAILED)
+        message = f"only the program that asked has the tool {missing[0]!r}. Nothing was answered."
+        raise CommandFailed(f"{message} In that program, call rail.answer({waiting.request.id!r}, …).", FAILED)
 
 
 def _refuse_half(request: PermissionRequest, answer: Answer) -> None:
@@ -251,8 +252,8 @@ def _refuse_half(request: PermissionRequest, answer: Answer) -> None:
     if answer.kind in request.answers or "once" in request.answers or "output" not in request.answers:
         return
     short = shorten_request_id(request.id)
-    only = f"handrail approvals allow {short} --output-only takes what it printed, retry {short} tries it again"
-    raise CommandFailed(f"it was stopped before its end, so there is no whole result to keep. It still waits: {only}.")
+    problem = "the command was stopped before its end. Nothing was kept."
+    raise CommandFailed(problem, then=f"handrail approvals allow {short} --output-only")
 
 
 def _refuse_outdated(rail: Handrail, request: PermissionRequest, answer: Answer) -> None:
@@ -260,9 +261,8 @@ def _refuse_outdated(rail: Handrail, request: PermissionRequest, answer: Answer)
     if not answer.approves or request.preview_id is None:
         return
     if paths := rail.outdated(request):
-        raise CommandFailed(
-            f"{describe_outdated(paths, describe_retry(request))} Nothing was kept; it still waits.", FAILED
-        )
+        retry = f"handrail approvals retry {shorten_request_id(request.id)}"
+        raise CommandFailed(f"{describe_outdated(paths, 'Nothing was kept')}", FAILED, then=retry)
 
 
 def _print_results(options: SimpleNamespace, waiting: InboxRequest, done: Done, rail: Handrail) -> int:
@@ -275,7 +275,7 @@ def _print_results(options: SimpleNamespace, waiting: InboxRequest, done: Done, 
                 print_out(_render_denial(waiting, result))
             continue
         if not options.json:
-            print_result(result, options, waiting.mode or "ask", rail.why_off(result.name))
+            print_result(result, options, waiting.mode or "ask", why_off=rail.why_off(result.name))
         code = code or get_exit_code(result)
     return code
 
@@ -286,7 +286,7 @@ def _render_denial(waiting: InboxRequest, result: ToolResult[Any]) -> str:
     subject = truncate(to_one_line(request.description if own else result.name), 80)
     if own and request.preview_id is not None:
         return f"dropped: {subject}; your files are untouched\n"
-    return f"denied: {subject}; nothing of it was run\n"
+    return f"denied: {subject}; nothing was run\n"
 
 
 def _print_rest(options: SimpleNamespace, parked: Parked) -> int:
@@ -295,7 +295,7 @@ def _print_rest(options: SimpleNamespace, parked: Parked) -> int:
         print_json(encode({"schema": SCHEMA, "results": (), "waiting": ids}))
     elif ids:
         short = shorten_ids(ids)[ids[0]]
-        print_note(f"Noted. {len(ids)} more to answer before anything of it runs: handrail approvals allow {short}")
+        print_note(f"Answered. {len(ids)} more to answer before the batch runs: handrail approvals allow {short}")
     else:
-        print_note("Noted. Another process runs it.")
+        print_note("Answered. Another process runs the call.")
     return WAITING if ids else OK

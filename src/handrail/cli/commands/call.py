@@ -1,6 +1,7 @@
 """`handrail call`: one tool call from the shell."""
 
 import os
+import sys
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
@@ -9,17 +10,25 @@ from msgspec import to_builtins
 from msgspec.structs import replace
 
 from handrail.api import Handrail
-from handrail.cli.context import find_server_sources, load_settings, resolve_workspace
+from handrail.cli.context import add_dialect_option, find_server_sources, load_settings, resolve_workspace
 from handrail.cli.exits import FAILED, INFRASTRUCTURE, LIMIT, NOT_RUN, OK, WAITING, CommandFailed
 from handrail.cli.output import print_json, print_note, print_out, print_slow_notice, warn
-from handrail.cli.parser import Command, add_json_option, add_mode_option, add_plain_option, add_workspace_option
+from handrail.cli.parser import (
+    Command,
+    add_json_option,
+    add_mode_option,
+    add_plain_option,
+    add_workspace_option,
+)
 from handrail.cli.stdin import read_json_argument
 from handrail.protocol.decisions import Mode
-from handrail.protocol.errors import ErrorInfo, HandrailError
+from handrail.protocol.errors import ErrorInfo, HandrailError, StoreError
+from handrail.protocol.events import Display, Event, format_display
 from handrail.protocol.permissions import Question
 from handrail.protocol.results import ToolResult
 from handrail.protocol.tool_spec import BASE_NAMES
 from handrail.protocol.wire import encode
+from handrail.settings import LoadedSettings
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
@@ -41,6 +50,7 @@ def add_arguments(parser: "ArgumentParser") -> None:
     parser.add_argument("tool", metavar="NAME", help="the tool")
     parser.add_argument("arguments", metavar="JSON", help="its arguments, one JSON object; - reads it from stdin")
     parser.add_argument("--exit-code", action="store_true", help="exit with the code of the command (only for exec)")
+    add_dialect_option(parser)
     add_call_options(parser)
 
 
@@ -56,7 +66,7 @@ def add_call_options(parser: "ArgumentParser") -> None:
 
 def run(options: SimpleNamespace) -> int:
     if options.exit_code and options.tool != "exec":
-        raise CommandFailed("--exit-code is for exec only. Nothing was run.")
+        raise CommandFailed("--exit-code works only with exec. Nothing was run.")
     if options.exit_code:
         return run_command(options, lambda: read_json_argument(options.arguments))
     return run_tool(options, options.tool, read_json_argument(options.arguments))
@@ -66,8 +76,11 @@ def run_command(options: SimpleNamespace, build_arguments: Callable[[], Any]) ->
     """Calls exec. Returns the exit code of the command, or NOT_RUN."""
     try:
         return run_tool(options, "exec", build_arguments(), exit_code=True)
+    except StoreError as error:
+        text, command = error.describe()
+        raise CommandFailed(text, NOT_RUN, then=command) from None
     except (CommandFailed, HandrailError) as error:
-        raise CommandFailed(str(error), NOT_RUN) from None
+        raise CommandFailed(str(error), NOT_RUN, then=getattr(error, "then", "")) from None
 
 
 def run_tool(options: SimpleNamespace, tool: str, arguments: object, *, exit_code: bool = False) -> int:
@@ -76,9 +89,10 @@ def run_tool(options: SimpleNamespace, tool: str, arguments: object, *, exit_cod
     `exit_code`: that of the command of exec, whose output is then all that stdout gets.
     """
     if not options.session:
-        raise CommandFailed("--session is empty; name one, or leave it out for the session cli. Nothing was run.")
+        raise CommandFailed("--session is empty. Nothing was run.")
     workspace = resolve_workspace(options)
-    loaded = load_settings(options, options.mode, workspace)
+    loaded = _load_call_settings(options, workspace)
+    spoken = loaded.settings.dialect is not None
     unattended = options.unattended or bool(os.environ.get("CI"))
     is_base = tool in BASE_NAMES
     with Handrail(
@@ -89,6 +103,8 @@ def run_tool(options: SimpleNamespace, tool: str, arguments: object, *, exit_cod
         on_permission="park",
         sources=() if is_base else find_server_sources(options, loaded, workspace, called=tool),
     ) as rail:
+        if tool == "display":
+            rail.subscribe(_print_display, kinds={Display})
         with print_slow_notice(options, _describe_call(tool, arguments)):
             result = rail.call(tool, arguments)
         asks = get_exit_code(result) == WAITING and not unattended and _load_permission().can_ask(options)
@@ -97,15 +113,18 @@ def run_tool(options: SimpleNamespace, tool: str, arguments: object, *, exit_cod
         why_off = rail.why_off(tool)
         question = _find_question(rail, result)
     if options.json:
-        print_json(encode(result))
+        print_json(encode(result.data if spoken else result))
     elif question is not None:
         _load_permission().print_question(question)
     elif asks and result.error is not None and get_exit_code(result) == WAITING:
         _load_permission().print_answer_commands(result.error)
     else:
-        shown, rest = _split_output(result) if exit_code else (result, "")
-        print_result(shown, options, loaded.settings.mode, why_off)
-        if rest:
+        told = asks and sys.stdout is not None and sys.stdout.isatty()  # the line of the prompt has the outcome
+        shown, rest = (_end_line(result) if spoken else result), ""
+        if (exit_code or told) and not spoken:
+            shown, rest = _split_output(result)
+        print_result(shown, options, loaded.settings.mode, arguments, why_off, told=told)
+        if rest and not told:
             print_note(rest)
     if exit_code:
         return NOT_RUN if result.error is not None else _get_data(result).get("exitCode") or OK
@@ -129,28 +148,59 @@ def get_exit_code(result: ToolResult[Any]) -> int:
     return OK if result.error is None else _EXITS.get(result.error.code, FAILED)
 
 
-def print_result(result: ToolResult[Any], options: SimpleNamespace, mode: Mode, why_off: str | None) -> None:
-    """Prints a result for a person."""
-    waits = result.error is not None and result.error.code == "PERMISSION_REQUIRED"
-    if result.error is not None and not waits:
-        _print_error(result, result.error, why_off)
+def print_result(
+    result: ToolResult[Any],
+    options: SimpleNamespace,
+    mode: Mode,
+    arguments: object = None,
+    why_off: str | None = None,
+    *,
+    told: bool = False,
+) -> None:
+    """Prints a result for a person. `told`: without its undo number, which the person has seen."""
     for text in result.warnings:
         warn(f"warning: {text}")
     if result.error is None:
-        _print_success(result)
-    elif waits:
+        _print_success(result, told=told)
+    elif result.error.code == "PERMISSION_REQUIRED":
         _load_permission().print_request(result.error, mode)
     else:
         unattended = getattr(options, "unattended", False)
-        if step := _load_permission().suggest_after_denial(result.error, mode, unattended=unattended):
-            print_note(step)
+        step = _load_permission().suggest_after_denial(result.error, mode, unattended=unattended)
+        _print_error(result, result.error, arguments, options, why_off or step)
     if options.verbose:
         print_note(f"{result.title}: {result.summary} · {result.duration_ms:.1f} ms")
 
 
+def _load_call_settings(options: SimpleNamespace, workspace: str) -> LoadedSettings:
+    """The settings with the dialect of --dialect. A command of its own calls the canonical tool.
+
+    `options.dialect` is then the one that holds.
+    """
+    if hasattr(options, "dialect"):
+        loaded = load_settings(options, options.mode, workspace, flags={"dialect": options.dialect})
+        options.dialect = loaded.settings.dialect
+        return loaded
+    loaded = load_settings(options, options.mode, workspace)
+    return replace(loaded, settings=replace(loaded.settings, dialect=None))
+
+
+def _end_line(result: ToolResult[Any]) -> ToolResult[Any]:
+    """The result of a dialect, whose text may have no newline at its end."""
+    is_message = result.error is not None and result.content == result.error.message
+    ends = result.content.endswith("\n") or is_message
+    return result if ends else replace(result, content=f"{result.content}\n")
+
+
+def _print_display(event: Event) -> None:
+    if isinstance(event, Display):
+        warn(f"{event.level}: {format_display(event.title, event.content)}")
+
+
 def _get_data(result: ToolResult[Any]) -> dict[str, Any]:
-    """The data of a result. It has no type if the result comes from the journal."""
-    return to_builtins(result.data) or {}
+    """The data of a result. It has no type if the result comes from the journal, or a dialect built it."""
+    data = to_builtins(result.data)
+    return cast("dict[str, Any]", data) if isinstance(data, dict) else {}
 
 
 def _split_output(result: ToolResult[Any]) -> tuple[ToolResult[Any], str]:
@@ -161,18 +211,19 @@ def _split_output(result: ToolResult[Any]) -> tuple[ToolResult[Any], str]:
     return replace(result, content=output), result.content[len(output) :].strip()
 
 
-def _print_success(result: ToolResult[Any]) -> None:
+def _print_success(result: ToolResult[Any], *, told: bool) -> None:
     print_out(result.content)
     if result.meta.truncated:
         print_note(f"{result.summary}; {_describe_rest(result)}")
     if result.meta.answered_by is not None:
-        from handrail.cli.format import describe_unasked  # noqa: PLC0415  few calls need it
+        from handrail.terminal.call_lines import describe_unasked  # noqa: PLC0415  few calls need it
 
         print_note(describe_unasked(result.meta.answered_by, changed=result.meta.undo is not None))
-    if result.meta.undo is not None:
+    if result.meta.undo is not None and not told:
         print_note(f"to take it back: handrail undo {result.meta.undo}")
     if result.meta.sandbox is not None:
-        from handrail.cli.format import list_undo_gaps, render_undo_gaps  # noqa: PLC0415  only commands have gaps
+        from handrail.cli.format import render_undo_gaps  # noqa: PLC0415  only commands have gaps
+        from handrail.terminal.call_lines import list_undo_gaps  # noqa: PLC0415
 
         if gaps := list_undo_gaps(result):
             print_note(render_undo_gaps(gaps))
@@ -182,18 +233,24 @@ def _print_success(result: ToolResult[Any]) -> None:
 
 def _describe_rest(result: ToolResult[Any]) -> str:
     if result.meta.next_offset is not None:
-        return f"go on with offset {result.meta.next_offset}"
+        return f"continue with offset {result.meta.next_offset}"
     return f"read {result.meta.output} for all of it" if result.meta.output else "some of it is not shown"
 
 
-def _print_error(result: ToolResult[Any], error: ErrorInfo, why_off: str | None) -> None:
-    if result.content != error.message:
-        print_out(result.content)  # the output before the failure
-    warn(error.code if error.message in result.content != error.message else f"{error.code}: {error.message}")
-    if why_off:
-        warn(f"{why_off} (handrail config says which file)")
-    if error.code == "UNKNOWN_TOOL":
-        warn(f"The tools here: {', '.join(error.details)}.")
+def _print_error(
+    result: ToolResult[Any], error: ErrorInfo, arguments: object, options: SimpleNamespace, advice: str
+) -> None:
+    from handrail.cli.errors import print_dialect_error, print_tool_error  # noqa: PLC0415  most calls succeed
+
+    if dialect := getattr(options, "dialect", None):
+        if error.message not in result.content:
+            print_out(result.content)
+        print_dialect_error(error, dialect, advice=advice)
+        return
+    data = _get_data(result)
+    if error.message not in result.content or data.get("output"):
+        print_out(data.get("output", result.content))  # the output before the failure
+    print_tool_error(error, result.name, arguments, advice=advice, mode=getattr(options, "mode", None))
 
 
 def _describe_call(tool: str, arguments: Any) -> str:

@@ -9,7 +9,7 @@ from handrail.api import Handrail
 from handrail.cli.context import load_settings, resolve_workspace
 from handrail.cli.exits import FAILED, OK
 from handrail.cli.format import format_time, list_change_gaps, print_refusal, render_undo_gaps
-from handrail.cli.output import can_show, print_diff, print_json, print_note, print_out, render_table, warn
+from handrail.cli.output import can_show, print_diff, print_error, print_json, print_note, print_out, render_table, warn
 from handrail.cli.parser import Command, add_place_options
 from handrail.cli.usage import parse_number
 from handrail.protocol.changes import ChangeRecord
@@ -17,6 +17,12 @@ from handrail.protocol.errors import ToolError
 from handrail.protocol.results import ToolResult
 from handrail.protocol.text import truncate
 from handrail.protocol.wire import encode
+
+_KNOWN = frozenset({"NOT_FOUND", "NO_CHANGE", "CONFLICT"})
+
+
+def _suggest_command(code: str) -> str:
+    return "handrail log --changes" if code in _KNOWN else "handrail doctor"
 
 
 def _add_diff_arguments(parser: ArgumentParser) -> None:
@@ -32,7 +38,7 @@ def run_diff(options: SimpleNamespace) -> int:
             diff = rail.stored_diff(options.number, turn=options.turn)
             gaps = list_change_gaps(rail, diff.numbers)
     except ToolError as error:
-        return print_refusal(options, "diff", error)
+        return print_refusal(options, "diff", error, _suggest_command(error.code))
     if options.json:
         which = {"numbers": diff.numbers} if options.turn else {"number": diff.numbers[0]}
         print_json(encode({"schema": "handrail.diff/1", **which, "diff": diff.text, "notCovered": gaps}))
@@ -61,7 +67,7 @@ def run_undo(options: SimpleNamespace) -> int:
             try:
                 return _print_preview(options, rail.preview_undo(number, turn=turn, session=session, resolve=resolve))
             except ToolError as error:
-                return print_refusal(options, "undo", error)
+                return print_refusal(options, "undo", error, _suggest_command(error.code))
         result = rail.undo(number, turn=turn, session=session, resolve=resolve)
         gaps = list_change_gaps(rail, result.data.undone) if result.data is not None else []
     return _print_result(options, "undo", result, "bring it back: handrail redo", gaps)
@@ -153,7 +159,7 @@ def _print_result(
             warn(text)
         print_note(f"to {next_step}")
     else:
-        warn(f"{result.error.code}: {result.error.message}")
+        print_error(result.error.message, _suggest_command(result.error.code))
     return OK if result.error is None else FAILED
 
 

@@ -33,7 +33,7 @@ def run(options: SimpleNamespace) -> int:
     try:
         loaded = add_unknown_tool_notes(load(os.environ, {}, folder))
     except SettingsError as error:
-        raise CommandFailed("\n".join(_list_faults(folder) or [str(error)])) from None
+        raise CommandFailed("\n".join(_list_faults(folder) or [str(error)]), then=error.then) from None
     if options.key is not None:
         return _print_setting(options, loaded)
     servers = _describe_servers(loaded, folder)
@@ -74,7 +74,7 @@ def _print_setting(options: SimpleNamespace, loaded: LoadedSettings) -> int:
     values = loaded.settings.flatten()
     keys = [key for key in values if options.key in {key, key.partition(".")[0]}]
     if not keys:
-        raise CommandFailed(f"{' '.join(describe_refused({options.key: None}))} See: handrail config")
+        raise CommandFailed(f"{' '.join(describe_refused({options.key: None}))}.", then="handrail config")
     facts = list[dict[str, Any]]()
     for key in keys:
         field, line = list_settings()[key], loaded.lines.get(key)
@@ -140,7 +140,7 @@ def _describe_servers(loaded: LoadedSettings, folder: str | None) -> dict[str, s
         elif brought is not None and name in brought.servers:
             servers[name] = _describe_brought(brought, merge_server_tables(brought.servers[name], table))
         else:
-            servers[name] = f"{describe_server(table)}; there is none of that name here"
+            servers[name] = f"{describe_server(table)}; no such command here"
     return servers
 
 

@@ -21,10 +21,8 @@ from handrail.agent.loop import Agent, ask_in_turn
 from handrail.agent.turn import Turn
 from handrail.api import Handrail
 from handrail.async_api import AsyncHandrail
-from handrail.cli.commands.run import raise_on_signal
 from handrail.cli.commands.run_setup import enable_companion_tools
-from handrail.cli.commands.run_summary import Tally, render_ending
-from handrail.cli.commands.run_view import RunView, build_glyphs
+from handrail.cli.commands.run_view import RunView
 from handrail.cli.exits import FAILED, OK, CommandFailed
 from handrail.cli.main import run as run_command
 from handrail.cli.output import print_note, warn, write_out
@@ -35,6 +33,8 @@ from handrail.protocol.events import Event, ToolCallEnd, ToolCallError
 from handrail.protocol.permissions import Answer, ApproverReply, PermissionRequest, Question
 from handrail.protocol.results import OVERLAY_TIER, ToolResult
 from handrail.settings import LoadedSettings, load
+from handrail.terminal.call_lines import build_glyphs
+from handrail.terminal.keyboard import raise_on_signal
 from handrail.terminal.permission_prompt import RequestHooks, TerminalApprover, is_person_present
 from handrail.terminal.request_text import (
     PromptState,
@@ -45,6 +45,7 @@ from handrail.terminal.request_text import (
     render_title,
 )
 from handrail.terminal.screen import Screen
+from handrail.terminal.turn_summary import Tally, render_ending
 
 _CART = '''"""The cart of a small shop. Prices are in cents."""
 
@@ -113,10 +114,10 @@ _CHANGES = 2
 """Change sets of the script, if all is kept."""
 _SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"
 _INTRODUCTION = "handrail demo: the model is scripted, all else is real. No key is used, nothing of yours is touched."
-_YOU_ANSWER = "You answer its requests: y keeps a result, n rejects it."
+_YOU_ANSWER = "You answer its requests: y approves, n rejects."
 _NEXT_COMMANDS = (
     "handrail demo --keep shop",
-    'handrail run "fix the failing test"',
+    'handrail run "fix the failing test" --model anthropic:NAME',
     "handrail mcp --config claude-code",
 )
 _NEXT_IN_SAMPLE = (
@@ -170,7 +171,7 @@ async def _play_turn(
         turn = await Agent(rail, model, person=partial(ask_in_turn, rail, approver=approver)).run(_TASK)
         view.end()
         checks.check_turn(turn, results, len(approver.seen))
-        for line in render_ending(turn, tally, time.monotonic() - begun, (), glyphs, here=""):
+        for line in render_ending(turn.reason, tally, time.monotonic() - begun, (), glyphs, here=""):
             print_note(line)
     if not _has_overlay(results):
         print_note("Commands have no overlay on this machine, so there were no previews: handrail doctor.")
@@ -269,7 +270,7 @@ class DemoChecks:
         self.expect("the credentials stayed closed", denied == ["POLICY_DENIED"])
         unasked = [one.name for one in results if one.meta.answered_by == "preview"]
         self.expect("three calls needed approval", requests + len(unasked) == 3)
-        self.expect("nobody was asked about the tests", unasked == ["exec"] * _has_overlay(results))
+        self.expect("the tests needed no approval", unasked == ["exec"] * _has_overlay(results))
         self.expect("the changes can be taken back", undoable)
 
     def check_files(self, rail: Handrail, *, fixed: bool) -> None:
@@ -324,7 +325,7 @@ def _make_empty_folder(path: str) -> None:
             return
     except OSError as error:
         raise CommandFailed(f"the folder {path} cannot be made: {error.strerror}. Name another with --keep.") from None
-    raise CommandFailed(f"the folder {path} is not empty. Nothing was written. Name a new one with --keep.")
+    raise CommandFailed(f"the folder {path} is not empty. Nothing was written. Name a new folder with --keep.")
 
 
 def _find_python() -> tuple[dict[str, str], tuple[str, ...]]:

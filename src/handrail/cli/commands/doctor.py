@@ -6,6 +6,7 @@ A check changes nothing. Its texts name no user and no folder of the user's.
 import os
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from itertools import groupby
 from types import SimpleNamespace
 from typing import Literal, NamedTuple
@@ -37,7 +38,7 @@ from handrail.protocol.version import VERSION
 from handrail.protocol.wire import encode
 from handrail.settings import Settings, SettingsError, load, resolve_state_folder, resolve_user_file
 from handrail.state import StoredState
-from handrail.terminal.style import Style
+from handrail.terminal.style import Style, measure_columns, wrap_line
 
 _SIGNS = {"ok": "✓", "warning": "⚠", "error": "✗"}
 _STYLES: dict[str, Style] = {"ok": "ok", "warning": "refused", "error": "failed"}
@@ -73,7 +74,8 @@ def _render_findings(findings: list[Finding]) -> Iterator[str]:
     for group, members in groupby(findings, lambda finding: finding.group):
         yield f"{paint(group, 'heading')}\n"
         for finding in members:
-            yield f"  {paint(signs[finding.status], _STYLES[finding.status])} {to_one_line(finding.text)}\n"
+            sign = paint(signs[finding.status], _STYLES[finding.status])
+            yield wrap_line(f"  {sign} {to_one_line(finding.text)}", measure_columns(sys.stdout), 4)
             if finding.fix:
                 yield f"      {arrow} {to_one_line(finding.fix)}\n"
     ok, warnings, problems = ([one for one in findings if one.status == status] for status in _STYLES)
@@ -241,10 +243,13 @@ def _find_damage(state: StoredState) -> Iterator[Finding]:
 def _check_sandbox() -> Iterator[Finding]:
     folder = _find_project()
     roots = (os.path.realpath(folder),) if folder else ()
+    settings, state = Settings(), "/nowhere/handrail"
+    with suppress(SettingsError):  # the check of the settings reports it
+        settings = load(os.environ, {}, folder).settings
     try:
-        settings, state = load(os.environ, {}, folder).settings, resolve_state_folder(os.environ)
-    except SettingsError:  # the checks of the settings and of the state folder report it
-        settings, state, roots = Settings(), "/nowhere/handrail", ()
+        state = resolve_state_folder(os.environ)
+    except SettingsError:  # the check of the state folder reports it
+        roots = ()
     found = diagnose_sandbox(roots, settings, state)
     yield _check_tier(found, settings.sandbox.least)
     for failure in found.report.failures:
@@ -312,7 +317,7 @@ def _check_servers() -> Iterator[Finding]:
     found = find_sources(loaded, folder, os.environ)
     for note in found.notes:
         fix = found.fixes.get(note)
-        yield Finding("mcp", "warning", replace_home(note), replace_home(fix) if fix else None)
+        yield Finding("mcp", "warning", replace_home(note), replace_home(fix or "handrail config"))
     for status in check_servers(found.sources):
         if status.server not in found.unusable:
             yield _describe_server(status)
@@ -322,10 +327,12 @@ def _describe_server(status: ServerStatus) -> Finding:
     problems = status.problems
     if status.tools:
         text = f"{status.server}: {status.tools} tool{'s' * (status.tools != 1)}"
-        return Finding("mcp", "warning" if problems else "ok", replace_home("; ".join((text, *problems))))
+        shown = replace_home("; ".join((text, *problems)))
+        return Finding("mcp", "warning", shown, "handrail tools") if problems else Finding("mcp", "ok", shown)
     if not problems:
-        return Finding("mcp", "warning", f"{status.server}: it offers no tools")
-    return Finding("mcp", "error", replace_home(f"{status.server}: {'; '.join(problems)}"))
+        return Finding("mcp", "warning", f"{status.server}: it offers no tools", "handrail config")
+    text = f"{status.server}: {'; '.join(problems)}"
+    return Finding("mcp", "error", replace_home(text), "handrail config")
 
 
 # Clients

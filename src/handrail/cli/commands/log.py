@@ -17,7 +17,7 @@ from handrail.cli.context import (
 )
 from handrail.cli.exits import FAILED, OK, CommandFailed
 from handrail.cli.files import OutFolder
-from handrail.cli.format import build_event_row, describe_unasked, format_time
+from handrail.cli.format import build_event_row, format_time
 from handrail.cli.output import print_json, print_json_pieces, print_note, print_out, render_table, warn
 from handrail.cli.parser import Command, add_json_option, add_workspace_option
 from handrail.cli.transcript import CallRow, Entry, Passage, TranscriptBuilder, join_text, render_transcript
@@ -29,7 +29,8 @@ from handrail.protocol.permissions import AnswerKind
 from handrail.protocol.records import CallStory, SessionInfo
 from handrail.protocol.text import render_value, to_one_line, truncate
 from handrail.protocol.wire import encode, escape_surrogates
-from handrail.state import build_export_path, open_journal
+from handrail.state import build_export_path, get_export_kind, open_journal
+from handrail.terminal.call_lines import describe_unasked
 
 _Listed = Entry | AnyEvent | BrokenEvent
 _SCHEMA = "handrail.log/1"
@@ -211,7 +212,7 @@ def run_export(options: SimpleNamespace) -> int:
             yield from render(event) if isinstance(event, Event) else ()
 
     def build_path(event: Event | BrokenEvent) -> str | None:
-        return build_export_path(session, event, options.dialect or "events") if isinstance(event, Event) else None
+        return build_export_path(session, event, get_export_kind(options.dialect)) if isinstance(event, Event) else None
 
     with open_journal(folder) as journal:
         for name, events in groupby(journal.events(), build_path):
@@ -234,10 +235,10 @@ def _find_renderer(dialect: str | None) -> Callable[[Event], Iterator[bytes]]:
     """Renders an event as one line, or as the lines of another system."""
     if dialect is None:
         return lambda event: iter((encode(event) + b"\n",))
-    from handrail.dialects import ADAPTERS  # noqa: PLC0415  few export for other systems
+    from handrail.dialects.adapters import ADAPTERS  # noqa: PLC0415  few export for other systems
 
     if dialect not in ADAPTERS:
-        raise CommandFailed(f"there is no dialect {render_value(dialect)} for events; there are {', '.join(ADAPTERS)}")
+        raise CommandFailed(f"there is no dialect {render_value(dialect)} for events. Use {', '.join(ADAPTERS)}")
     adapter = ADAPTERS[dialect]()
     return lambda event: (encode(one) + b"\n" for one in adapter.render(event))
 
@@ -268,7 +269,7 @@ def _print_line(options: SimpleNamespace) -> int:
                 rail.workspace, change.session_id, change.tool_call_id
             )
     except ToolError as error:
-        return print_refusal(options, "log-line", error)
+        return print_refusal(options, "log-line", error, "handrail log --changes")
     history = LineHistory(real, line, text, origin, story)
     if options.json:
         print_json(encode({"schema": "handrail.log-line/1", **_build_line_data(history)}))
@@ -343,7 +344,7 @@ def _build_line_rows(history: LineHistory) -> list[tuple[str, str]]:
             ("call", _describe_call(story, change.summary)),
             ("decision", _describe_decision(story)),
             ("answer", _describe_answer(story)),
-            ("led there", _describe_prompt(story)),
+            ("prompt", _describe_prompt(story)),
         ]
     return [*rows, ("session", change.session_id)]
 
@@ -387,7 +388,7 @@ def _describe_decision(story: CallStory) -> str:
 
 def _describe_answer(story: CallStory) -> str:
     if story.answer is None or story.answered is None:
-        return "nobody had to be asked"
+        return "no approval needed"
     if story.answer.by is not None:
         # Only a change has a line, so the preview changed something.
         return f"{describe_unasked(story.answer.by, changed=True)}, {format_time(story.answered)}"

@@ -1,22 +1,21 @@
 """`handrail mcp`: an MCP server."""
 
 import os
-import secrets
-from argparse import ArgumentParser
 from contextlib import ExitStack
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
-from handrail.cli.context import find_project_folder, load_settings, resolve_workspace
+from handrail.cli.context import add_dialect_option, find_project_folder, load_settings, resolve_workspace
 from handrail.cli.exits import FAILED, INTERRUPTED, OK, CommandFailed
 from handrail.cli.files import open_null
 from handrail.cli.output import print_note, warn
 from handrail.cli.parser import Command, add_mode_option, add_workspace_option
-from handrail.cli.usage import parse_nonempty_text
 from handrail.protocol.errors import HandrailError, UsageError, build_install_command
 from handrail.settings import load
 
 if TYPE_CHECKING:
+    from argparse import ArgumentParser
+
     from msgspec import Raw
 
     from handrail.api import Handrail
@@ -35,7 +34,8 @@ def run(options: SimpleNamespace) -> int:
 
         return configure_client(options)
     if options.write:
-        raise CommandFailed("--write goes with --config CLIENT: it writes the client's settings. Nothing was written.")
+        problem = "--write needs --config CLIENT. Nothing was written."
+        raise CommandFailed(problem, then="handrail mcp --config claude-code --write")
     return _serve_http(options) if options.http else _serve_stdio(options)
 
 
@@ -47,7 +47,7 @@ def open_client_session(options: SimpleNamespace, caller: "Caller", held: ExitSt
         workspace = resolve_workspace(options)
     except CommandFailed as stop:
         raise UsageError(str(stop)) from None
-    loaded = load_settings(options, options.mode, workspace)
+    loaded = load_settings(options, options.mode, workspace, flags={"dialect": options.dialect})
     session = options.session or _claim_session(workspace, caller, held)
     try:
         return Handrail(workspace, session=session, settings=loaded, on_permission=lambda _: None)
@@ -98,7 +98,7 @@ def _take_streams() -> tuple[int, int]:
         with open_null() as empty:
             return take_streams(empty)
     except OSError:
-        raise CommandFailed("mcp speaks over standard input and output, and one of them is closed") from None
+        raise CommandFailed("stdin or stdout is closed, and the server needs both. Nothing was started.") from None
 
 
 def _list_default_tools(options: SimpleNamespace) -> "dict[str, Raw] | None":
@@ -109,7 +109,9 @@ def _list_default_tools(options: SimpleNamespace) -> "dict[str, Raw] | None":
     if workspace is None or not os.path.isdir(workspace):
         return None
     try:
-        return find_default_tools(load(os.environ, {"mode": options.mode}, workspace).settings)
+        return find_default_tools(
+            load(os.environ, {"mode": options.mode, "dialect": options.dialect}, workspace).settings
+        )
     except HandrailError:
         return None
 
@@ -130,14 +132,14 @@ def _serve_http(options: SimpleNamespace) -> int:
     except ImportError as error:
         reason = str(error).splitlines()[0][:120] if str(error) else type(error).__name__
         raise CommandFailed(
-            f"MCP over HTTP is not installed ({reason}). Install it: {build_install_command('mcp')}"
+            f"MCP over HTTP is not installed ({reason}). Nothing was started.",
+            then=build_install_command("mcp"),
         ) from None
     options.workspace = resolve_workspace(options)
     if not os.path.isdir(options.workspace):
-        raise CommandFailed(
-            f"the workspace {options.workspace} is no folder. Nothing was started. Name one that is there."
-        )
-    load_settings(options, options.mode, options.workspace)  # prints remarks once, and not for each client
+        raise CommandFailed(f"the workspace {options.workspace} is not a folder. Nothing was started.")
+    flags = {"dialect": options.dialect}
+    load_settings(options, options.mode, options.workspace, flags=flags)  # prints remarks once, and not for each client
     options.quiet = True
     listening = address.listen()
     _print_address(Address(*listening.getsockname()[:2]), None if has_token else token)
@@ -158,11 +160,13 @@ def _take_token() -> str:
     """The token of the environment, or a random one. It is removed from there, so that no other program gets it."""
     given = os.environ.pop(_TOKEN, "")
     if not given:
+        import secrets  # noqa: PLC0415  it loads OpenSSL
+
         return secrets.token_urlsafe(32)
     if len(given) < _MIN_TOKEN_CHARS or not given.isascii() or not given.isprintable() or " " in given:
         raise CommandFailed(
-            f"{_TOKEN} is no token: at least {_MIN_TOKEN_CHARS} visible ASCII characters are needed."
-            f" One is made by: openssl rand -hex 32"
+            f"{_TOKEN} needs at least {_MIN_TOKEN_CHARS} visible ASCII characters. Nothing was started.",
+            then=f"export {_TOKEN}=$(openssl rand -hex 32)",
         )
     return given
 
@@ -176,26 +180,33 @@ def _print_address(address: "Address", token: str | None) -> None:
         warn(f"handrail: clients send the header  Authorization: Bearer (the value of {_TOKEN})")
     else:
         warn(f"handrail: clients send the header  Authorization: Bearer {token}")
-        warn(f"handrail: the token is another one each time; {_TOKEN} in the environment keeps it")
+        warn(f"handrail: each start makes a new token, unless {_TOKEN} is set")
 
 
-def _add_arguments(parser: ArgumentParser) -> None:
+def _parse_text(text: str) -> str:
+    from handrail.cli.usage import parse_nonempty_text  # noqa: PLC0415  a client waits while it loads argparse
+
+    return parse_nonempty_text(text)
+
+
+def _add_arguments(parser: "ArgumentParser") -> None:
     add_mode_option(parser)
+    add_dialect_option(parser)
     add_workspace_option(parser)
     parser.add_argument(
         "--session",
         metavar="ID",
-        type=parse_nonempty_text,
+        type=_parse_text,
         help="the session by this name (mcp- and the client's name)",
     )
     how = parser.add_mutually_exclusive_group()
     how.add_argument(
-        "--http", metavar="HOST:PORT", type=parse_nonempty_text, help="over HTTP instead, on this loopback address"
+        "--http", metavar="HOST:PORT", type=_parse_text, help="over HTTP instead, on this loopback address"
     )
     how.add_argument(
         "--config",
         metavar="CLIENT",
-        type=parse_nonempty_text,
+        type=_parse_text,
         help=f"show the settings for a client as a diff: {_CLIENTS}",
     )
     parser.add_argument("--write", action="store_true", help="with --config: write it")

@@ -10,7 +10,7 @@ import msgspec
 from handrail.cli.context import resolve_workspace
 from handrail.cli.exits import FAILED, OK, CommandFailed
 from handrail.cli.files import HostFileState, check_writable, find_file, write_file
-from handrail.cli.output import print_diff, print_note, print_out, warn
+from handrail.cli.output import print_diff, print_error, print_note, print_out, warn
 from handrail.edit.diff import build_unified_diff
 from handrail.mcp.hosts.config_file import HostFile
 from handrail.mcp.hosts.hosts import NAMES, McpHost, find_host_name, find_launch_command, list_hosts
@@ -37,7 +37,7 @@ def configure_client(options: SimpleNamespace) -> int:
     host = next(one for one in list_hosts(command, os.environ) if one.name == _resolve_host_name(options.config))
     workspace = os.path.realpath(resolve_workspace(options))
     if not os.path.isdir(workspace):
-        raise CommandFailed(f"the workspace {workspace} is no folder. Nothing was written. Name one that is there.")
+        raise CommandFailed(f"the workspace {workspace} is not a folder. Nothing was written.")
     edits = [_plan_edit(file, workspace) for file in host.files]
     for edit in edits:
         if edit.after is not None:
@@ -48,7 +48,7 @@ def configure_client(options: SimpleNamespace) -> int:
         return _print_snippets(host, edits, write)
     pending = [edit for edit in edits if edit.after != edit.found.text]
     if not pending:
-        print_note(f"{host.title}: already there; nothing is to be changed. {host.left}")
+        print_note(f"{host.title}: already set up. {host.left}")
     elif options.write:
         _write_edits(host, pending, command.remark)
     else:
@@ -68,8 +68,8 @@ def _resolve_host_name(spelled: str) -> str:
     near = get_close_matches(spelled.lower()[:80], NAMES, n=1)
     suggestion = f" Did you mean {near[0]}?" if near else ""
     raise CommandFailed(
-        f"there is no client {to_one_line(spelled[:80])!r}.{suggestion} There are {', '.join(NAMES)}."
-        " Any other client starts: handrail mcp --workspace FOLDER"
+        f"there is no client {to_one_line(spelled[:80])!r}.{suggestion} Known clients: {', '.join(NAMES)}."
+        " Other clients run: handrail mcp --workspace FOLDER"
     )
 
 
@@ -78,9 +78,8 @@ def _plan_edit(file: HostFile, workspace: str) -> ConfigEdit:
     try:
         return ConfigEdit(file, found, file.merge(found.text))
     except ConfigSyntaxError as error:
-        raise CommandFailed(
-            f"{found.shown} cannot be used: {error}. Nothing was written. Correct it, then try again."
-        ) from None
+        problem = f"{found.shown} cannot be used: {error}. Nothing was written."
+        raise CommandFailed(problem, then=f"${{EDITOR:-vi}} {shlex.quote(found.path)}") from None
     except CannotMerge as error:
         return ConfigEdit(file, found, None, str(error))
 
@@ -89,15 +88,15 @@ def _print_snippets(host: McpHost, edits: list[ConfigEdit], write: str) -> int:
     """Prints what a person has to add by hand."""
     for edit in edits:
         if edit.after is None:
-            warn(f"{edit.found.shown} is left alone: {edit.why_not}. What {host.title} needs there:")
+            warn(f"{edit.found.shown} was not changed: {edit.why_not}. Add this for {host.title}:")
             print_out(edit.file.render_snippet())
-    warn(f"Nothing was written. Put it there by hand, then: {write}")
+    print_error("nothing was written. Add the text by hand.", write)
     return FAILED
 
 
 def _print_effects(host: McpHost, pending: list[ConfigEdit], remark: str) -> None:
     print_note(f"{host.title}: {host.off}")
-    print_note(f"Not switched off: {host.left}")
+    print_note(f"Not disabled: {host.left}")
     if own := [edit.found.path for edit in pending if edit.file.is_user_file]:
         print_note(f"Outside of the workspace, among your own settings: {', '.join(own)}")
     if remark:
@@ -114,6 +113,6 @@ def _write_edits(host: McpHost, pending: list[ConfigEdit], remark: str) -> None:
             write_file(edit.found, edit.after or "")
         except CommandFailed as stop:
             before = f" Written before that: {', '.join(written)}." if written else ""
-            raise CommandFailed(f"{stop}{before}", stop.code) from None
+            raise CommandFailed(f"{stop}{before}", stop.code, then=stop.then) from None
         written.append(edit.found.shown)
     print_note(f"Written: {', '.join(written)}. {host.then}")

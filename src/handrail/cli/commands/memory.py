@@ -48,7 +48,7 @@ def run_remove(options: SimpleNamespace) -> int:
     try:
         open_state_folder().remove_memory(workspace, note.id)
     except ToolError as error:
-        raise CommandFailed(f"{error.message} Nothing was removed.", FAILED) from None
+        raise CommandFailed(f"{error.message} Nothing was removed.", FAILED, then="handrail memory") from None
     if options.json:
         print_json(encode({"schema": _SCHEMA, "removed": (note,)}))
     else:
@@ -65,10 +65,8 @@ def _find_note(options: SimpleNamespace) -> tuple[str, Memory]:
         return workspace, notes[ids[0]]
     spelled = quote_text(options.id, 40)
     if ids:
-        raise CommandFailed(f"{spelled} could be {', '.join(ids)}. Nothing was done. Say more of the id.")
-    raise CommandFailed(
-        f"there is no note {spelled} here. Nothing was done. handrail memory lists those that are.", FAILED
-    )
+        raise CommandFailed(f"{spelled} could be {', '.join(ids)}. Nothing was done.", then="handrail memory")
+    raise CommandFailed(f"there is no note {spelled} here. Nothing was done.", FAILED, then="handrail memory")
 
 
 def _add_one_note_arguments(parser: ArgumentParser) -> None:

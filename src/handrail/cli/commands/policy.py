@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from handrail.cli.context import load_settings, open_state_folder, resolve_workspace, resolve_workspace_session
+from handrail.cli.errors import print_tool_error
 from handrail.cli.exits import FAILED, OK, USAGE, WAITING, CommandFailed
 from handrail.cli.format import format_time
 from handrail.cli.output import can_show, print_json, print_note, print_out, render_table, warn
@@ -29,6 +30,7 @@ from handrail.protocol.decisions import MODES, Decision, Facts, Mode
 from handrail.protocol.errors import ToolError
 from handrail.protocol.text import clip_text, escape_control, truncate
 from handrail.protocol.wire import Json, encode, get_json_decoder
+from handrail.terminal.style import measure_columns
 
 _SCHEMA = "handrail.policy/1"
 _EXITS = {"allow": OK, "deny": FAILED, "confirm": WAITING}
@@ -134,19 +136,20 @@ def read_query(options: SimpleNamespace) -> PolicyQuery | None:
     """The question of the command line. None if questions come on stdin."""
     if options.words:
         example = f"handrail policy explain -- {shlex.join(options.words)}"
-        raise CommandFailed(f"put -- before the command, or its options are taken for ours: {example}")
+        problem = "put -- before the command. Otherwise handrail takes its options."
+        raise CommandFailed(problem, then=example)
     if (options.rest is not None) + (options.tool is not None) + options.stdin != 1:
-        raise CommandFailed(f"say what to explain in one of three ways: {_WAYS}. See: handrail policy explain --help")
+        raise CommandFailed(f"the command to explain is missing. Give it in one of three ways: {_WAYS}.")
     if (options.tool is None) != (options.args is None):
-        raise CommandFailed("--tool and --args belong together; without any arguments, pass --args '{}'")
+        raise CommandFailed("--tool and --args belong together. For a tool without arguments, pass --args '{}'.")
     if options.tool is not None and options.cwd is not None:
-        raise CommandFailed("--cwd is for commands; a tool has what it needs in its arguments")
+        raise CommandFailed("--cwd works only for commands, not with --tool.")
     if options.tool is not None:
         return PolicyQuery(options.tool, read_json_argument(options.args))
     if options.stdin:
         return None
     if not options.rest:
-        raise CommandFailed("the command is missing behind --")
+        raise CommandFailed("the command behind -- is missing.")
     # A shell has already split several words. One word is a whole command.
     command = options.rest[0] if len(options.rest) == 1 else shlex.join(options.rest)
     return _build_command_query(command, options.cwd, None)
@@ -184,9 +187,7 @@ def _explain_one(inspector: PolicyInspector, query: PolicyQuery, options: Simple
         if options.json:
             print_json(_encode_error(error))
         else:
-            warn(f"{error.code}: {error.message}")
-            if error.code == "UNKNOWN_TOOL":
-                warn(f"The tools here: {', '.join(error.details)}.")
+            print_tool_error(error, query.tool, query.args, mode=query.mode)
         return USAGE
     mode, command = inspector.get_mode(query.mode), facts.command
     if options.json:
@@ -276,10 +277,7 @@ def _escape_blanks(line: str) -> str:
 
 
 def _split_line(line: str) -> Iterator[str]:
-    try:
-        width = max(20, os.get_terminal_size(sys.stdout.fileno()).columns)
-    except (OSError, ValueError, AttributeError):
-        width = sys.maxsize  # a pipe
+    width = measure_columns(sys.stdout) or sys.maxsize
     yield line[:width]
     for at in range(width, len(line), width - 2):
         yield f"  {line[at : at + width - 2]}"

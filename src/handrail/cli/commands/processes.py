@@ -11,10 +11,10 @@ from types import SimpleNamespace
 from typing import Literal
 
 from handrail.cli.context import open_state_folder, resolve_workspace
-from handrail.cli.exits import FAILED, OK, USAGE, CommandFailed
+from handrail.cli.exits import FAILED, OK, CommandFailed
 from handrail.cli.files import silence
 from handrail.cli.format import build_error_data, print_refusal
-from handrail.cli.output import can_show, print_json, print_note, print_out, render_table, warn
+from handrail.cli.output import can_show, print_error, print_json, print_note, print_out, render_table
 from handrail.cli.parser import Command, add_place_options, add_workspace_option
 from handrail.cli.usage import parse_number
 from handrail.processes import StoredProcess, list_processes
@@ -44,7 +44,7 @@ def run(options: SimpleNamespace) -> int:
 def run_log(options: SimpleNamespace) -> int:
     """Prints the log. With --follow, until the process has ended."""
     if options.raw and sys.stdout is not None and sys.stdout.isatty():
-        raise CommandFailed("--raw would let the program steer this terminal; send it to a file or a pipe", USAGE)
+        raise CommandFailed("--raw output can control this terminal. Redirect it to a file or a pipe.")
     process, record = _find_process(options)
     if record.dropped:
         print_note(record.describe_dropped())
@@ -60,7 +60,7 @@ def run_log(options: SimpleNamespace) -> int:
 def run_write(options: SimpleNamespace) -> int:
     """Writes a line, or stdin, to a process."""
     if options.text is None and not options.eof:
-        raise CommandFailed("give a text, - to read it from stdin, or --eof to end the input. Nothing was written.")
+        raise CommandFailed("the text is missing: TEXT, - for stdin, or --eof. Nothing was written.")
     if options.text == "-":
         data = sys.stdin.buffer.read() if sys.stdin is not None else b""
     else:
@@ -78,7 +78,7 @@ def run_remove(options: SimpleNamespace) -> int:
 def run_stop(options: SimpleNamespace) -> int:
     """Ends one process, those of a session, or all."""
     if (options.id is not None) + (options.session is not None) + options.all != 1:
-        raise CommandFailed("say which: an id, --session ID, or --all (every workspace). Nothing was ended.")
+        raise CommandFailed("name one: an id, --session ID, or --all (every workspace). Nothing was stopped.")
     if options.id is None:
         found = _list_processes(options, everywhere=options.all, session=options.session)
         return _stop_all(options, [process for process, _ in found if not process.has_ended()])
@@ -105,7 +105,7 @@ def run_forward(options: SimpleNamespace) -> int:
             print_out(f"http://{_LOOPBACK}:{own}/ leads to port {options.port} of {process.id}; Ctrl-C ends it\n")
             forward(listener)
     except ToolError as error:
-        return print_refusal(options, "processes", error)
+        return print_refusal(options, "processes", error, "handrail processes")
     try:
         print_note(f"{process.id}: {_describe(process)}")
     except ToolError:
@@ -121,7 +121,7 @@ def _list_processes(
     if session is not None:
         folders = [folder for folder in folders if os.path.basename(folder) == session]
         if not folders:
-            raise CommandFailed(f"there is no session {session[:80]!r}. Look: handrail log --sessions", FAILED)
+            raise CommandFailed(f"there is no session {session[:80]!r}.", FAILED, then="handrail log --sessions")
     return list_processes(folders)
 
 
@@ -134,10 +134,10 @@ def _find_process(options: SimpleNamespace) -> tuple[StoredProcess, ProcessRecor
             return found[0]
         if found:
             ids = ", ".join(process.id for process, _ in found[:10])
-            raise CommandFailed(f"{options.id[:80]!r} could be {ids}. Nothing was done. Say more of the id.")
-    raise CommandFailed(
-        f"there is no process session {options.id[:80]!r}. Nothing was done. Look: handrail processes --all", FAILED
-    )
+            problem = f"{options.id[:80]!r} could be {ids}. Nothing was done."
+            raise CommandFailed(problem, then="handrail processes")
+    problem = f"there is no process session {options.id[:80]!r}. Nothing was done."
+    raise CommandFailed(problem, FAILED, then="handrail processes --all")
 
 
 def _render_processes(found: list[tuple[StoredProcess, ProcessRecord]], *, workspaces: bool) -> str:
@@ -185,7 +185,7 @@ def _stop_all(options: SimpleNamespace, running: list[StoredProcess]) -> int:
     else:
         print_out("".join(f"stopped {record.id}: {to_one_line(record.command)}\n" for record in ended))
         for error in errors:
-            warn(f"{error['id']}: {error['code']}: {error['message']}")
+            print_error(f"{error['id']}: {error['message']}", "handrail processes")
         if not running:
             print_note("nothing is running")
     return FAILED if errors else OK
@@ -197,9 +197,7 @@ def _listen(options: SimpleNamespace) -> socket.socket:
         return socket.create_server((_LOOPBACK, port))
     except OSError as error:
         why = "is taken" if error.errno == errno.EADDRINUSE else f"cannot be opened ({error.strerror})"
-        raise CommandFailed(
-            f"port {port} of this machine {why}. Nothing is forwarded. Any free one: --to 0", FAILED
-        ) from None
+        raise CommandFailed(f"port {port} of this machine {why}. Nothing is forwarded.", FAILED) from None
 
 
 def _describe(process: StoredProcess) -> str:
@@ -210,7 +208,7 @@ def _act(options: SimpleNamespace, process: StoredProcess, deed: str, action: Ca
     try:
         record = action()
     except ToolError as error:
-        return print_refusal(options, "processes", error)
+        return print_refusal(options, "processes", error, "handrail processes")
     if options.json:
         print_json(encode({"schema": _SCHEMA, "process": record}))
     else:

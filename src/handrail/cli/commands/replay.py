@@ -28,7 +28,9 @@ def run(options: SimpleNamespace) -> int:
     try:
         replay = replay_session(folder, workspace, open_state_folder(), loaded, options.keep)
     except ToolError as error:
-        raise CommandFailed(f"{error.message} Your files are untouched.", FAILED) from None
+        raise CommandFailed(
+            f"{error.message} Your files are untouched.", FAILED, then="handrail log --sessions"
+        ) from None
     if options.json:
         start = replay.start
         data = {

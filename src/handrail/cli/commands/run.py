@@ -6,11 +6,11 @@ import signal
 import sys
 import time
 from argparse import ArgumentParser
-from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from functools import partial
 from threading import Lock
-from types import FrameType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Any
 
 from msgspec.structs import replace
@@ -18,13 +18,19 @@ from msgspec.structs import replace
 from handrail.agent.loop import Agent, ask_in_turn
 from handrail.async_api import AsyncHandrail
 from handrail.cli.commands.run_setup import RunConfig, build_turn_limits, prepare_run
-from handrail.cli.commands.run_summary import RunOutcome, Tally, get_turn_exit_code, print_ending
-from handrail.cli.commands.run_view import Glyphs, RunView, build_glyphs
-from handrail.cli.context import find_server_sources, resolve_workspace
+from handrail.cli.commands.run_summary import RunOutcome, get_turn_exit_code, print_ending
+from handrail.cli.commands.run_view import RunView
+from handrail.cli.context import add_dialect_option, find_server_sources, resolve_workspace
 from handrail.cli.exits import FAILED, INFRASTRUCTURE, INTERRUPTED, LIMIT, OK, WAITING, CommandFailed
 from handrail.cli.files import OutFile
 from handrail.cli.output import print_json, print_note
-from handrail.cli.parser import Command, add_json_option, add_mode_option, add_plain_option, add_workspace_option
+from handrail.cli.parser import (
+    Command,
+    add_json_option,
+    add_mode_option,
+    add_plain_option,
+    add_workspace_option,
+)
 from handrail.cli.permission import LEFT_WAITING
 from handrail.cli.usage import parse_nonempty_text, parse_number
 from handrail.models.base import Model
@@ -34,10 +40,13 @@ from handrail.protocol.messages import AssistantMessage, CallPart
 from handrail.protocol.permissions import ApproverReply, PermissionRequest, Question
 from handrail.protocol.text import to_one_line
 from handrail.protocol.wire import encode
+from handrail.terminal.call_lines import Glyphs, build_glyphs
+from handrail.terminal.keyboard import raise_on_signal
 from handrail.terminal.permission_prompt import RequestHooks, TerminalApprover
 from handrail.terminal.question_prompt import spell_out
+from handrail.terminal.turn_summary import Tally
 
-_LEFT = b"handrail: interrupted. The session is saved. Next: handrail run -c\n"
+_LEFT = b"error: interrupted. The session is kept.\nnext: handrail run -c\n"
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -63,6 +72,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("-o", dest="out", metavar="FILE", help="write the last answer to this file")
     parser.add_argument("--max-calls", metavar="N", type=parse_number(1), help="tool calls of the turn, at most")
     parser.add_argument("--max-tokens", metavar="N", type=parse_number(1), help="tokens of the turn, at most")
+    add_dialect_option(parser)
     add_plain_option(parser)
     add_json_option(parser, "print one event a line, end or error last; never asks")
 
@@ -70,16 +80,14 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(options: SimpleNamespace, model: Model | None = None) -> int:
     """Runs a turn. `model`: instead of the one in the options."""
     if options.park and options.unattended:
-        raise CommandFailed(
-            "--park leaves requests waiting, --unattended denies them: use one of them. Nothing was run."
-        )
+        raise CommandFailed("--park and --unattended exclude each other. Nothing was run.")
     workspace = resolve_workspace(SimpleNamespace(workspace=options.workspace, json=True))  # the header names it
     out = None if options.out is None else OutFile(options.out, workspace)
     config = prepare_run(options, workspace, model)
     glyphs = build_glyphs(options)
     if not options.json:
         _print_header(config, options, glyphs)
-    view, printer = RunView(options, glyphs, config.model.name), _EventPrinter()
+    view, printer = RunView(options, glyphs, config.model.name), _EventPrinter(config.loaded.settings.dialect)
     outcome = asyncio.run(_run_turn(config, options, view, printer.show if options.json else view.show))
     code = _finish(outcome, config, options, glyphs, out)
     if failure := view.failure or printer.failure:
@@ -130,8 +138,8 @@ def _finish(
     """Prints how the turn ended. Returns the exit code."""
     waits = outcome.turn.reason in {"parked", "question"}
     if config.prompt is None and not outcome.tally.events and not waits:
-        problem = f"nothing to resume: the last turn is over ({outcome.turn.reason}). Say what is next"
-        raise CommandFailed(f"{problem}: handrail run --resume {config.session} 'PROMPT'")
+        problem = f"nothing to resume: the last turn is over ({outcome.turn.reason}). Nothing was run."
+        raise CommandFailed(problem, then=f"handrail run --resume {config.session} 'PROMPT'")
     if outcome.interrupted and waits:
         outcome = replace(outcome, turn=replace(outcome.turn, reason="cancelled"))
     if out is not None and outcome.turn.reason == "done":
@@ -144,7 +152,9 @@ def _finish(
 class _EventPrinter:
     """Prints each event as a line of JSON, up to the end of the turn."""
 
-    def __init__(self) -> None:
+    def __init__(self, dialect: str | None) -> None:
+        """`dialect`: its form of events, if it has one."""
+        self._render = _find_event_renderer(dialect)
         self._over = False
         self.failure: CommandFailed | None = None
         """Why it cannot print any more."""
@@ -154,9 +164,19 @@ class _EventPrinter:
             return
         self._over = isinstance(event, End | Error)
         try:
-            print_json(encode(event))
+            for message in self._render(event):
+                print_json(encode(message))
         except CommandFailed as failure:  # a listener must not raise, and the turn can go on
             self.failure = failure
+
+
+def _find_event_renderer(dialect: str | None) -> Callable[[Event], Iterable[Any]]:
+    if dialect is None:
+        return lambda event: (event,)
+    from handrail.dialects.adapters import ADAPTERS  # noqa: PLC0415  few runs speak a dialect
+
+    adapter = ADAPTERS[dialect]() if dialect in ADAPTERS else None
+    return adapter.render if adapter is not None else lambda event: (event,)
 
 
 # The turn
@@ -286,23 +306,6 @@ class _RunApprover:
         """The request as it is now: the person may have retried it in the prompt that was interrupted."""
         pending = self._rail.rail.waiting() if isinstance(subject, PermissionRequest) else ()
         return next((request for request in pending if request.tool_call_id == subject.tool_call_id), subject)
-
-
-@contextmanager
-def raise_on_signal() -> Generator[None]:
-    """Lets SIGINT and SIGTERM end the prompt, which restores the terminal first."""
-
-    def leave(_: int, __: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    before = {number: signal.signal(number, leave) for number in (signal.SIGINT, signal.SIGTERM)}
-    wakes = signal.set_wakeup_fd(-1)  # otherwise the event loop would handle the signal too, afterwards
-    try:
-        yield
-    finally:
-        signal.set_wakeup_fd(wakes)
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 class RunInterrupt:

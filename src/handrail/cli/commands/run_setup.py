@@ -13,7 +13,7 @@ from handrail.agent.prompt import fence_text
 from handrail.agent.turn import TurnLimits
 from handrail.api import Handrail
 from handrail.cli.context import describe_candidates, load_settings, match_sessions, open_state_folder
-from handrail.cli.exits import FAILED, CommandFailed
+from handrail.cli.exits import FAILED, INFRASTRUCTURE, CommandFailed
 from handrail.cli.files import read_input_file
 from handrail.cli.output import print_note
 from handrail.cli.permission import can_ask
@@ -23,6 +23,7 @@ from handrail.state import make_session_id
 
 _COMPANIONS = ("display", "question", "todo")
 _SKILL_TOOLS = ("skill_list", "skill_control")
+_EXAMPLE = "handrail run 'fix the failing test'"
 _MAX_PROMPT_BYTES = 1_000_000
 _SCRIPTED = "scripted:"
 """Starts the name of a model that plays the file named behind it. It needs no key and sends nothing."""
@@ -44,13 +45,15 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
     """The last event of the session before this run. Events of its recovery belong to this turn."""
 
 
-def prepare_run(options: SimpleNamespace, workspace: str, model: Model | None = None) -> RunConfig:
+def prepare_run(
+    options: SimpleNamespace, workspace: str, model: Model | None = None, *, needs_prompt: bool = True
+) -> RunConfig:
     """Finds prompt, session and model. `model`: instead of the one in the options."""
-    prompt = _read_prompt(options)
-    if prompt is None and not _names_session(options):
-        advice = "give a prompt, or - to read it from stdin; -c goes on with the last session"
-        raise CommandFailed(f"{advice}. Nothing was run. Example: handrail run 'fix the failing test'")
+    prompt = _read_prompt(options) if needs_prompt else None
+    if needs_prompt and prompt is None and not _names_session(options):
+        raise CommandFailed("the prompt is missing. Nothing was run.", then=_EXAMPLE)
     flags = {"model": options.model, "agent.calls": options.max_calls, "agent.tokens": options.max_tokens}
+    flags["dialect"] = getattr(options, "dialect", None)  # `chat` speaks none
     loaded = enable_companion_tools(load_settings(options, options.mode, workspace, flags=flags), workspace)
     session = _choose_session(options, workspace)
     if model is None:
@@ -107,7 +110,7 @@ def _read_prompt(options: SimpleNamespace) -> str | None:
         material = _read_stdin().strip("\n")
         given = f"{given}\n\n{fence_text('stdin', material)}" if material else given
     if given is not None and not given.strip():
-        raise CommandFailed("the prompt is empty. Nothing was run. Give a task: handrail run 'fix the failing test'")
+        raise CommandFailed("the prompt is empty. Nothing was run.", then=_EXAMPLE)
     return given
 
 
@@ -127,8 +130,8 @@ def _read_stdin() -> str:
         print_note("waiting for the prompt; end with Ctrl-D")
     data = sys.stdin.buffer.read(_MAX_PROMPT_BYTES + 1)
     if len(data) > _MAX_PROMPT_BYTES:
-        problem = "stdin has more than 1 MB, too much for a model to read at once. Nothing was run."
-        raise CommandFailed(f"{problem} Put it into a file of the workspace, and name that.")
+        problem = "stdin is larger than 1 MB, which is too much for a prompt. Nothing was run."
+        raise CommandFailed(f"{problem} Save it in a file of the workspace, and name that file in the prompt.")
     return data.decode(errors="replace")
 
 
@@ -141,7 +144,7 @@ def _names_session(options: SimpleNamespace) -> bool:
 
 def _choose_session(options: SimpleNamespace, workspace: str) -> str:
     if options.session is not None and not options.session:
-        raise CommandFailed("--session is empty; name one, or leave it out for a new one. Nothing was run.")
+        raise CommandFailed("--session is empty. Nothing was run.")
     if options.resume is not None:
         return _resolve_session(options.resume, workspace)
     if not options.last:
@@ -149,8 +152,8 @@ def _choose_session(options: SimpleNamespace, workspace: str) -> str:
     last = next(open_state_folder().list_conversations(os.path.realpath(workspace)), None)
     if last is not None:
         return last.id
-    problem = "no model was talked to in this workspace yet, so there is nothing to resume."
-    raise CommandFailed(f"{problem} Begin: handrail run PROMPT", FAILED)
+    problem = "this workspace has no session to continue. Nothing was run."
+    raise CommandFailed(problem, FAILED, then=_EXAMPLE)
 
 
 def _resolve_session(spelled: str, workspace: str) -> str:
@@ -159,9 +162,10 @@ def _resolve_session(spelled: str, workspace: str) -> str:
     if len(found) == 1:
         return found[0]
     if found:
-        raise CommandFailed(f"{describe_candidates(spelled, found)}. Nothing was run. Write more of the id.")
+        problem = f"{describe_candidates(spelled, found)}. Nothing was run."
+        raise CommandFailed(problem, then="handrail log --sessions")
     problem = f"this workspace has no session {spelled[:80]!r}. Nothing was run."
-    raise CommandFailed(f"{problem} handrail log --sessions lists those there are.", FAILED)
+    raise CommandFailed(problem, FAILED, then="handrail log --sessions")
 
 
 def find_last_model(session: str, workspace: str) -> str | None:
@@ -179,8 +183,23 @@ def _choose_model(options: SimpleNamespace, workspace: str, session: str, loaded
     if name is None:
         raise build_no_model_error()
     model = resolve_model(name, loaded.settings.agent.window)
+    if not name.startswith(_SCRIPTED):
+        _check_reachable(name)
     warm_up(name)
     return model
+
+
+def _check_reachable(name: str) -> None:
+    """CommandFailed if the key or the package of a model is missing, before a session begins."""
+    from handrail.models.registry import find_model, split_name  # noqa: PLC0415  an engine room
+
+    try:
+        find_model(name)
+    except ModelError as error:
+        keys = split_name(name)[0].keys
+        is_set = not keys or any(os.environ.get(key, "").strip() for key in keys)
+        then = "handrail doctor" if is_set else f"export {keys[0]}=KEY"
+        raise CommandFailed(f"{error.message} Nothing was run.", INFRASTRUCTURE, then=then) from None
 
 
 def resolve_model(name: str, window: int | None = None) -> Model:
@@ -217,8 +236,9 @@ def build_no_model_error() -> CommandFailed:
     example = f"{by_key[0] if by_key else 'anthropic'}:MODEL"
     are = "are" if len(keys) > 1 else "is"
     found = f"{', '.join(keys)} {are} set" if keys else "no provider's key is set; ollama:MODEL needs none"
-    where = f'or write model = "{example}" into {resolve_user_file(os.environ)}'
-    return CommandFailed(f"no model is chosen ({found}). Nothing was run. Use --model {example}, {where}.")
+    where = f'To set a default, write model = "{example}" into {resolve_user_file(os.environ)}.'
+    problem = f"no model is chosen ({found}). Nothing was run. {where}"
+    return CommandFailed(problem, then=f"{_EXAMPLE} --model {example}")
 
 
 class _LazyModel:
@@ -258,4 +278,4 @@ def _load_script(path: str) -> Model:
         return ScriptedModel(parse_script(read_input_file(path)), name=os.path.abspath(path))
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         form = 'A script is [{"text": "I look.", "calls": [["ls", {"path": "."}]]}, {"text": "Done."}].'
-        raise CommandFailed(f"{path} is no script: {error}. Nothing was run. {form}") from None
+        raise CommandFailed(f"{path} is not a script: {error}. Nothing was run. {form}") from None

@@ -1,31 +1,22 @@
-"""The view of a running turn: the words of the model on stdout, a line for everything else on stderr."""
+"""The view of `handrail run`: the words of the model on stdout, a line for everything else on stderr."""
 
 import io
 import os
-import re
 import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
 
-import msgspec
-
 from handrail.cli.exits import CommandFailed
-from handrail.cli.format import describe_subject, describe_unasked
 from handrail.cli.output import warn_painted, write_out
 from handrail.models.base import CallPiece, StreamPiece
 from handrail.protocol.calls import ToolCall
 from handrail.protocol.changes import ChangeSet
-from handrail.protocol.errors import ErrorInfo
 from handrail.protocol.events import (
     ChangeEvent,
-    Display,
     Event,
-    Network,
-    Notice,
     PermissionEvent,
-    Process,
     Reasoning,
     Text,
     ToolCallEnd,
@@ -39,85 +30,22 @@ from handrail.protocol.events import (
     Warning,  # noqa: A004
 )
 from handrail.protocol.results import ToolResult
-from handrail.protocol.text import escape_control, pad, to_one_line, truncate
+from handrail.protocol.text import escape_control, to_one_line
+from handrail.terminal.call_lines import (
+    Glyphs,
+    SpoofGuard,
+    describe_unasked,
+    render_call_line,
+    render_event,
+    render_running_line,
+)
 from handrail.terminal.live_view import LiveView, RunningCalls
 from handrail.terminal.screen import Screen
-from handrail.terminal.style import Paint, Style, choose_paint, paint_nothing
 
 _PATIENCE_SECONDS = 1.0
 """After which a person at a terminal sees what takes so long."""
 _CALL_PATIENCE_SECONDS = 0.3
 """The same for a call on a terminal that can erase it."""
-_REFUSED = frozenset({"POLICY_DENIED", "PERMISSION_DENIED", "OUTSIDE_WORKSPACE", "CANCELLED"})
-_MAX_DISPLAY_LINES = 8
-_STYLES: dict[str, Style] = {
-    "ok": "ok",
-    "running": "running",
-    "asks": "refused",
-    "failed": "failed",
-    "denied": "refused",
-    "info": "dim",
-}
-_COLUMN = 66
-"""Where the outcome of a call begins, if there is room."""
-
-
-class Glyphs(msgspec.Struct, frozen=True):
-    """The signs at the start of lines, and those between facts."""
-
-    ok: str = "✓"
-    running: str = "●"
-    asks: str = "!"
-    failed: str = "✗"
-    denied: str = "⊘"
-    info: str = "·"
-    says: str = "»"
-    """Before words of a model that could pass for a line of handrail."""
-    between: str = " · "
-    minus: str = "−"
-    to: str = "→"
-    plain: bool = False
-    width: int = 100
-    """The columns of a line."""
-    paint: Paint = paint_nothing
-
-    def sign(self, name: str) -> str:
-        """The sign at the start of a line, painted."""
-        return self.paint(getattr(self, name), _STYLES[name])
-
-
-_WORDS = Glyphs(
-    ok="ok",
-    running="..",
-    asks="ASK",
-    failed="ERR",
-    denied="DENY",
-    info="-",
-    says="SAYS",
-    between=", ",
-    minus="-",
-    to=" to ",
-    plain=True,
-)
-
-
-def build_glyphs(options: SimpleNamespace) -> Glyphs:
-    """Signs, or words if stderr cannot show signs or the person asked for words."""
-    try:
-        width = max(40, min(160, os.get_terminal_size(2).columns))
-    except OSError:
-        width = 100
-    if not options.plain and os.environ.get("TERM") != "dumb" and _can_encode("✓●✗⊘·»−→"):
-        return Glyphs(width=width, paint=choose_paint(sys.stderr, os.environ))
-    return msgspec.structs.replace(_WORDS, width=width)
-
-
-def _can_encode(signs: str) -> bool:
-    try:
-        signs.encode(getattr(sys.stderr, "encoding", None) or "ascii")
-    except (UnicodeEncodeError, LookupError):
-        return False
-    return True
 
 
 class RunView:
@@ -220,7 +148,7 @@ class RunView:
             case ToolEvent():
                 self._track_call(event)
             case _ if not self._quiet or isinstance(event, Warning):
-                for text in _render_event(event, self._glyphs, self._verbose):
+                for text in render_event(event, self._glyphs, self._verbose):
                     self._line(text)
             case _:
                 pass
@@ -308,134 +236,3 @@ class RunView:
             return render()
 
         return end_words
-
-
-class SpoofGuard:
-    """Marks lines of a model that begin as lines of handrail do. They come in pieces."""
-
-    def __init__(self, glyphs: Glyphs) -> None:
-        signs = "".join(
-            (glyphs.ok, glyphs.running, glyphs.asks, glyphs.failed, glyphs.denied, glyphs.info, glyphs.says, "?")
-        )
-        self._mark = f"{glyphs.says} "
-        self._begins = re.compile(rf"(\A|\n)(?=[^\S\n]*[{re.escape(signs)}])")
-        self._fresh = True
-        """Whether the line has only blanks so far."""
-
-    def mark_piece(self, piece: str, *, begins: bool) -> str:
-        """Adds the marks. `begins`: the piece is the first of its line."""
-        fresh = self._fresh or begins
-        *_, last = piece.rpartition("\n")
-        self._fresh = (fresh or "\n" in piece) and not last.strip()
-
-        def mark(found: re.Match[str]) -> str:
-            return found[1] + self._mark if found[1] or fresh else ""
-
-        return self._begins.sub(mark, piece)
-
-
-# Lines
-
-
-def render_call_line(
-    result: ToolResult[Any], args: object, glyphs: Glyphs, label: str = "", change: ChangeSet | None = None
-) -> str:
-    """A finished call: subject, outcome, duration. `label`: the name of the tool for people."""
-    name = label or result.name
-    error = result.error
-    if error is not None:
-        sign = "denied" if error.code in _REFUSED else "failed"
-        line = truncate(f"{_render_call(name, args)}: {_explain_error(error)}", glyphs.width * 2 - 2)
-        return f"{glyphs.sign(sign)} {line}"
-    facts = [truncate(_describe_outcome(result, change, glyphs), 60)]
-    if result.meta.undo is not None:
-        facts.append(f"undo {result.meta.undo}")
-    facts.append(format_rounded_seconds(result.duration_ms / 1e3))
-    facts = [fact for fact in facts if fact]
-    outcome = glyphs.between.join(facts)
-    painted = glyphs.between.join([facts[0], *(glyphs.paint(fact, "dim") for fact in facts[1:])])
-    room = max(24, glyphs.width - len(outcome) - 4)
-    indent = len(glyphs.ok) + 1
-    subject = truncate(_render_call(name, args), room - indent)
-    return f"{glyphs.sign('ok')} {pad(subject, min(_COLUMN, room) - indent)}  {painted}"
-
-
-def _describe_outcome(result: ToolResult[Any], change: ChangeSet | None, glyphs: Glyphs) -> str:
-    """The outcome without the path and the number of the change, which the line has elsewhere."""
-    data: Any = msgspec.to_builtins(result.data) if result.name in {"read", "write", "edit", "exec"} else None
-    if result.name == "read" and result.meta.returned:
-        return _describe_lines(data["firstLine"], result.meta.returned, result.meta.total)
-    if result.name == "exec" and change is not None and change.undoable:
-        from handrail.terminal.changes_text import describe_command_end  # noqa: PLC0415  with the room of commands
-
-        return describe_command_end(data["exitCode"], data.get("meaning"), change)
-    if result.name in {"write", "edit"} and change is not None:
-        added, removed = (sum(getattr(one, side) or 0 for one in change.changes) for side in ("added", "removed"))
-        counts = f"+{added} {glyphs.minus}{removed}"
-        if result.name == "write":
-            return f"{'Created' if data['created'] else 'Wrote'} {counts}"
-        return f"in {data['replacements']} places {counts}" if data["replacements"] > 1 else counts
-    return to_one_line(result.summary).replace("−", glyphs.minus)
-
-
-def _describe_lines(first: int, count: int, total: int | None) -> str:
-    if first < 0:
-        return f"{count} of the last {-first} lines"
-    return f"lines {first}–{first + count - 1}{f' of {total}' if total is not None else ''}"
-
-
-def _explain_error(error: ErrorInfo) -> str:
-    """The rule of a refusal with its reason, else the message for the model."""
-    match error.details:
-        case {"rule": str(rule), "reason": str(reason)}:
-            return f"{to_one_line(reason)} ({to_one_line(rule)})"
-        case _:
-            return to_one_line(error.message)
-
-
-def render_running_line(name: str, args: object, glyphs: Glyphs) -> str:
-    return f"{glyphs.sign('running')} {truncate(f'{_render_call(name, args)} …', glyphs.width - 2)}"
-
-
-def render_display(event: Display, glyphs: Glyphs) -> list[str]:
-    """A display of the model, with a mark: it may look like a line of handrail."""
-    signs = {"info": glyphs.info, "success": glyphs.ok, "warning": glyphs.asks, "error": glyphs.failed}
-    first, *more = [line for line in event.content.splitlines() if line.strip()] or [""]
-    title = f"{event.title}: " if event.title and first else event.title or ""
-    lines = [f"{glyphs.says} {signs.get(event.level, glyphs.running)} {to_one_line(title + first)}"]
-    lines += [f"{glyphs.says}   {to_one_line(line)}" for line in more[:_MAX_DISPLAY_LINES]]
-    left = len(more) - _MAX_DISPLAY_LINES
-    whole = f"handrail log --session {event.session_id} --events --after {event.seq - 1} --limit 1 --json"
-    return [*lines, f"  … {left} more lines: {whole}"] if left > 0 else lines
-
-
-def format_rounded_seconds(number: float) -> str:
-    """A duration with at most three digits: `0.05 s`, `12 s`, `2.5 min`."""
-    if number < 0.1:
-        return f"{number:.2f} s"
-    if number < 10:
-        return f"{number:.1f} s"
-    return f"{number:.0f} s" if number < 100 else f"{number / 60:.1f} min"
-
-
-def _render_event(event: Event, glyphs: Glyphs, verbose: int) -> list[str]:
-    match event:
-        case Display():
-            return render_display(event, glyphs)
-        case Notice():
-            return [f"{glyphs.sign('info')} {to_one_line(event.text)}"]
-        case Warning() if event.tool_call_id is None or verbose:
-            return [f"{glyphs.sign('asks')} {to_one_line(event.text)}"]
-        case Network() if not event.allowed:
-            host = to_one_line(event.host)
-            return [f"{glyphs.sign('denied')} {host}:{event.port} was not reached: {to_one_line(event.reason)}"]
-        case Process() if event.state == "ended":
-            end = event.reason or (f"exit {event.exit_code}" if event.exit_code is not None else event.signal)
-            ended = to_one_line(f"{event.process} has ended ({end}): {event.command}")
-            return [f"{glyphs.sign('info')} {ended}"]
-        case _:
-            return []
-
-
-def _render_call(name: str, args: object) -> str:
-    return f"{to_one_line(name):<5} {to_one_line(describe_subject(name, args))}".rstrip()

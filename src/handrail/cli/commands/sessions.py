@@ -44,7 +44,7 @@ def run(options: SimpleNamespace) -> int:
 def run_remove(options: SimpleNamespace) -> int:
     """Removes one session, or all that were not used for a while."""
     if (options.id is None) == (options.older_than is None):
-        raise CommandFailed("name one session, or say --older-than 90d. Nothing was removed.")
+        raise CommandFailed("name a session, or add --older-than 90d. Nothing was removed.", then="handrail sessions")
     state = open_state_folder()
     if options.id is not None:
         chosen = state.list_usage([resolve_session_folder(options, options.id)])

@@ -51,7 +51,7 @@ def _build_arguments(tool: str, options: SimpleNamespace) -> dict[str, Any]:
 def _join_words(words: list[str] | None) -> str:
     """One word is a command line of its own."""
     if not words:
-        raise CommandFailed("there is no command. Put it after --: handrail exec -- make fmt")
+        raise CommandFailed("the command is missing. Nothing was run.", then="handrail exec -- make fmt")
     return words[0] if len(words) == 1 else shlex.join(words)
 
 

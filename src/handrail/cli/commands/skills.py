@@ -48,10 +48,8 @@ def run_show(options: SimpleNamespace) -> int:
     skill = find_skill(workspace, settings, os.environ, options.name)
     if skill is None:
         names = ", ".join(one.name for one in load_skills(workspace, settings, os.environ).skills[:20])
-        there = (
-            f"There are: {names}." if names else "There is none here; handrail skills says where they are looked for."
-        )
-        raise CommandFailed(f"there is no skill {options.name[:80]!r}. {there}", FAILED)
+        there = f" Skills here: {names}." if names else ""
+        raise CommandFailed(f"there is no skill {options.name[:80]!r}.{there}", FAILED, then="handrail skills")
     if options.json:
         more = {"version": skill.version, "license": skill.license, "compatibility": skill.compatibility}
         more |= {"metadata": skill.metadata, "files": skill.files, "body": skill.body}
@@ -86,7 +84,7 @@ def _list_fields(skill: Skill) -> list[tuple[str, str]]:
         ("description", skill.description),
         ("tools", "all (it names none)" if tools is None else ", ".join(tools) or "none"),
         *(("rule", text) for text in _list_rules(skill)),
-        ("told", "only where somebody asks for it by its name" if skill.by_name_only else ""),
+        ("told", "only if you ask for it by name" if skill.by_name_only else ""),
         ("version", skill.version),
         ("license", skill.license),
         ("compatibility", skill.compatibility),

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import msgspec
 
-from handrail.cli.context import has_servers, load_settings, resolve_project_folder
+from handrail.cli.context import add_dialect_option, has_servers, load_settings, resolve_project_folder
 from handrail.cli.exits import OK
 from handrail.cli.files import OutFolder
 from handrail.cli.output import print_json, print_note, print_out, render_table
@@ -45,6 +45,11 @@ def run(options: SimpleNamespace) -> int:
         print_out(render_guide(specs))
     else:
         print_out(render_table([("tool", "version", "permissions", "description"), *map(_build_row, specs)]))
+        if options.dialect and not options.quiet:
+            from handrail.dialects.surface import list_missing_tools  # noqa: PLC0415  few speak a dialect
+
+            if missing := list_missing_tools(Settings(dialect=options.dialect)):
+                print_note(f"not available in this version: {', '.join(missing)}")
     return OK
 
 
@@ -71,7 +76,7 @@ def run_schema(options: SimpleNamespace) -> int:
 
 def _list_specs(options: SimpleNamespace) -> list[ToolSpec]:
     folder = resolve_project_folder(options)
-    loaded = load_settings(options, workspace=folder)
+    loaded = load_settings(options, workspace=folder, flags={"dialect": options.dialect})
     own = list_tool_specs(loaded.settings)
     if folder is None or not has_servers(loaded, folder):
         return own
@@ -104,6 +109,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
     form.add_argument("--anthropic", action="store_true", help="as a tool list for Anthropic")
     form.add_argument("--mcp", action="store_true", help="as a tool list for MCP")
     form.add_argument("--guide", action="store_true", help="a guide to the tools, as Markdown")
+    add_dialect_option(parser)
     add_workspace_option(parser)
 
 

@@ -1,14 +1,15 @@
 """handrail trust: lets the files of a project loosen settings, exactly as they are now."""
 
 import os
+import sys
 from argparse import ArgumentParser
 from collections.abc import Iterator
 from types import SimpleNamespace
 
 from handrail.cli.context import open_state_folder, resolve_workspace
-from handrail.cli.exits import OK, CommandFailed
+from handrail.cli.exits import FAILED, OK, CommandFailed
 from handrail.cli.format import format_time
-from handrail.cli.output import print_json, print_note, print_out, render_table
+from handrail.cli.output import print_json, print_note, print_out, render_table, warn
 from handrail.cli.parser import Command, add_place_options
 from handrail.protocol.text import to_one_line
 from handrail.protocol.wire import encode
@@ -17,6 +18,8 @@ from handrail.settings.mcp_json import McpJson, read_mcp_json
 from handrail.settings.mcp_servers import ServerTable, describe_server, list_variables
 from handrail.settings.merge import IgnoredSetting
 from handrail.settings.paths import MCP_FILE
+from handrail.terminal.keyboard import KeyPress, KeyReader, KeyTiming, enter_raw_mode
+from handrail.terminal.permission_prompt import is_person_present
 
 _SCHEMA = "handrail.trust/1"
 
@@ -41,18 +44,35 @@ def _give(options: SimpleNamespace, workspace: str) -> int:
             print_out(f"There is no {PROJECT_FILE} and no {MCP_FILE} in {workspace}; there is nothing to trust.\n")
         return OK
     if (project and project.digest) != (trusted.project and trusted.project.digest):
-        raise CommandFailed(f"{PROJECT_FILE} changed while it was read. Nothing was trusted; try again.")
+        raise CommandFailed(f"{PROJECT_FILE} changed while it was read. Nothing was trusted.", then="handrail trust")
     if brought is not None and not brought.digest:
-        raise CommandFailed(f"{brought.remarks[0]}. Nothing was trusted; correct or remove the file.")
+        raise CommandFailed(f"{brought.remarks[0]}. Nothing was trusted.", then="handrail config")
+    if not options.json:
+        print_out(_render_project(project, untrusted, trusted) if project else "")
+        print_out(_render_servers(brought) if brought else "")
+    if not options.json and is_person_present() and not _ask_person():
+        print_out("Nothing was trusted.\n")
+        return FAILED
     open_state_folder().give_trust(real, project.digest if project else "", brought.digest if brought else "")
     if options.json:
         print_json(encode(_build_trust_data(real, untrusted, trusted, brought)))
     else:
-        print_out(_render_project(project, untrusted, trusted) if project else "")
-        print_out(_render_servers(brought) if brought else "")
         what = "either file" if project and brought else "the file"
-        print_note(f"Any change of {what} ends this. To take it back: handrail trust --revoke")
+        print_note(f"Trusted until {what} changes. To revoke it: handrail trust --revoke")
     return OK
+
+
+def _ask_person() -> bool:
+    """Waits for a key at the terminal. Only `y` trusts, and only if it was pressed after the question."""
+    descriptor = sys.stdin.fileno()
+    keys = KeyReader(descriptor, KeyTiming())
+    with enter_raw_mode(descriptor, lambda: None, lambda: None):
+        keys.wait_until_quiet(lambda: None)
+        warn("Trust these lines? y trusts them, any other key does not.")
+        keys.drop_early()
+        while (key := keys.next()) is None:
+            pass
+    return key == KeyPress("text", "y")
 
 
 def _revoke(options: SimpleNamespace, workspace: str) -> int:
@@ -99,10 +119,7 @@ def _build_trust_data(
 def _render_project(project: Project, untrusted: LoadedSettings, trusted: LoadedSettings) -> str:
     """The lines of the settings file that count from now on, and those that still do not."""
     lines = [_render_loosened(one, trusted) for one in untrusted.ignored if one.until_trusted]
-    if lines:
-        head = f"Now in force, from {project.path}:"
-    else:
-        head = f"{project.path} loosens nothing; what it says was in force already."
+    head = f"{project.path} loosens {'these settings:' if lines else 'no setting.'}"
     still = [to_one_line(one.note) for one in trusted.ignored if one.kind in {"project", "managed"}]
     return "".join(f"{line}\n" for line in (head, *lines, *still, _render_digest(project.digest)))
 
@@ -117,7 +134,7 @@ def _render_loosened(ignored: IgnoredSetting, trusted: LoadedSettings) -> str:
 
 def _render_servers(brought: McpJson) -> str:
     """The servers of `.mcp.json`, with the variables of the user that they get."""
-    lines = [f"Servers from {MCP_FILE}, started in a sandbox when a session needs them:"]
+    lines = [f"{MCP_FILE} starts these servers, in a sandbox, when a session needs them:"]
     for name, table in brought.servers.items():
         lines += _describe_server_lines(name, table, brought.workspace)
     lines += [f"  {name}: cannot be used: {why}" for name, why in brought.unusable.items()]
@@ -126,15 +143,15 @@ def _render_servers(brought: McpJson) -> str:
 
 
 def _render_digest(digest: str) -> str:
-    return f"Trusted as it is now (SHA-256 {digest[:16]}…)."
+    return f"  (SHA-256 {digest[:16]}…)"
 
 
 def _describe_server_lines(name: str, table: ServerTable, workspace: str) -> Iterator[str]:
     texts = (table.command or "", *table.args, *table.env.values(), table.url or "", *table.headers.values())
     variables = list_variables((*texts, table.cwd or ""))
-    yield f"  {name}: {describe_server(table)}" + (f"; is told your {', '.join(variables)}" if variables else "")
+    yield f"  {name}: {describe_server(table)}" + (f"; gets your {', '.join(variables)}" if variables else "")
     for file in _list_workspace_files(table, workspace) if variables or table.env else ():
-        yield f"    {file} is in the workspace: whoever changes it, an agent too, changes what is started with that."
+        yield f"    {file} is in the workspace, so an agent that changes it changes the server."
 
 
 def _list_workspace_files(table: ServerTable, workspace: str) -> Iterator[str]:

@@ -167,7 +167,7 @@ class Rewrite:
         if own is None and i is not None and is_same_line(self._old[i], self._new[k]):
             own = extract_indent(self._own_line(i))
         if own is None:
-            raise UnsafeError("the indentation of the lines that {new} adds cannot be told")
+            raise UnsafeError("the indentation of the lines that {new} adds is not clear")
         return own
 
     def _shift_indent(self, indent: str, k: int, change: LineChange) -> str | None:
@@ -205,7 +205,7 @@ def refuse_applied_edit(text: str, candidate: Candidate, replacements: Sequence[
     span = candidate.span
     apart = all(one.end <= other.start for one, other in pairwise(replacements))
     if not apart or not all(span.start <= start <= end <= span.end for start, end, _ in replacements):
-        raise UnsafeError("what would change cannot be told apart")  # no other byte may change, even after a defect
+        raise UnsafeError("the changes cannot be distinguished")  # no other byte may change, even after a defect
     if not replacements or apply_replacements(text, replacements, *span) == text[span.start : span.end]:
         raise UnsafeError("it is there already as {new} has it")
     old, new = "\n".join(candidate.reading.old), "\n".join(candidate.reading.new)

@@ -140,7 +140,7 @@ def _build_file(head: _DiffHead, hunks: list[Hunk]) -> FilePatch:
         problem = f"{quote_text(old)} and {quote_text(new)} are two names. To rename, say rename from and rename to."
         raise build_patch_error(head.line, problem)
     if not hunks and "new mode" not in head.extended:
-        raise build_patch_error(head.line, f"nothing is said of {new}: no hunk and no mode.")
+        raise build_patch_error(head.line, f"there is no change of {new}: no hunk and no mode.")
     return build(action="update", path=new)
 
 
@@ -186,7 +186,7 @@ def _find_names(head: _DiffHead) -> tuple[str | None, str | None]:
             raise build_patch_error(head.line, "both names are /dev/null.")
         return _strip_prefixes(head.old, head.new, head.git_names)
     if head.git_names is None:
-        raise build_patch_error(head.line, "the two names cannot be told apart. Add --- a/PATH and +++ b/PATH.")
+        raise build_patch_error(head.line, "the two names cannot be distinguished. Add --- a/PATH and +++ b/PATH.")
     return _strip_prefixes(*head.git_names, head.git_names)
 
 

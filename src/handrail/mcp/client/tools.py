@@ -163,7 +163,7 @@ def _find_data_problem(answer: CallToolResult, data: Any, tool: ForeignTool | No
     if tool is None or tool.output_schema is None:
         return ""
     if "structured_content" not in answer.model_fields_set:
-        return "there is none"
+        return "it is missing"
     # Not with the SDK: a stranger's schema and value would decide how long that takes.
     problems = tool.find_output_problems(data)
     if not isinstance(data, dict) and tool.output_schema.get("type") != "object":
@@ -212,7 +212,7 @@ def convert_failure(error: Exception, server: ConfiguredServer, tool: str, redac
     """The error of a call. None if the connection ended: its end has a better reason."""
     name, unknown = server.name, f"Whether {tool[:80]} did anything is not known."
     if isinstance(error, TimeoutError) or (isinstance(error, MCPError) and error.code == REQUEST_TIMEOUT):
-        text = f"The server {name} did not answer within {server.seconds:g} seconds, and was told to stop."
+        text = f"The server {name} did not answer within {server.seconds:g} seconds, and was asked to stop."
         return ToolError("TIMEOUT", f"{text} {unknown} mcp.servers.{name}.timeout allows more.")
     if isinstance(error, ValidationError):
         text = f"The server {name} answered what the protocol does not know. The defect is the server's."

@@ -69,7 +69,7 @@ _HOSTS = (
         " agents in git worktrees.",
         left="Its own Read, Glob and Grep stay: they change nothing, but what they read is in no log of ours, and no"
         " secret is kept from them. Hooks and skills that run commands of their own are not touched.",
-        then="Start Claude Code here and say yes to the server handrail; /mcp shows it. With -p it is used once"
+        then="Start Claude Code here and approve the server handrail; /mcp shows it. With -p it is used once"
         " --allowedTools mcp__handrail says so.",
     ),
     McpHost(
@@ -102,7 +102,7 @@ _HOSTS = (
         name="codex",
         title="Codex",
         off="Its own shell is switched off in this project, and its own patches ask first (sandbox_mode read-only).",
-        left="A patch of its own that you say yes to there goes round handrail.",
+        left="A patch of its own that you approve there bypasses handrail.",
         then="Start Codex here and trust this project, or it does not read the file; /mcp shows the server.",
     ),
     McpHost(
@@ -247,8 +247,8 @@ def find_launch_command(environ: Mapping[str, str], extra: tuple[str, ...] = ())
     if own and _has_handrail(own):
         program = os.path.join(own, "handrail")
         remark = (
-            f"{program} is a path of this machine, which others who share the file do not have. With a link to it on"
-            f" your PATH the name is written instead: ln -s {shlex.quote(program)} ~/.local/bin/"
+            f"{program} exists on this machine only. To share the file, link the program and repeat this command:"
+            f" mkdir -p ~/.local/bin && ln -s {shlex.quote(program)} ~/.local/bin/"
         )
         return LaunchCommand(program, (), extra, remark)
     remark = "handrail is on no PATH here, so the client will not find it. Install it, then do this again."

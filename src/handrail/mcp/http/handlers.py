@@ -59,7 +59,7 @@ class HttpHandlers:
         try:
             settled = await self._run_call(context, caller, calls, held)
             await self._check_tools(context, caller, calls.rail)
-            result = complete_result(_build_result(settled), caller)
+            result = complete_result(_build_result(settled, calls.rail.dialect), caller)
             held.is_offered = True
             return result
         except HandrailError as error:  # the result cannot be recorded, or the session was closed
@@ -163,14 +163,14 @@ def _begin(
     return calls.begin(params["name"], params.get("arguments") or {}, call_id, runner.call_ids.add)
 
 
-def _build_result(settled: Settled) -> dict[str, Any]:
+def _build_result(settled: Settled, dialect: str | None) -> dict[str, Any]:
     if isinstance(settled, dict):
         return settled
     if isinstance(settled, ParkedCall):
-        return msgspec.to_builtins(build_call_result(settled.interim))
+        return msgspec.to_builtins(build_call_result(settled.interim, dialect))
     with _as_sdk_error():
         refuse_unknown_tool(settled)
-    return msgspec.to_builtins(build_call_result(settled))
+    return msgspec.to_builtins(build_call_result(settled, dialect))
 
 
 @contextmanager

@@ -28,7 +28,9 @@ def ask_person(request: ClientRequest, calls: ClientCalls, call: UnansweredCall,
 
 def deliver(request: ClientRequest, calls: ClientCalls, result: ToolResult[Any]) -> None:
     """Answers with a result. If it does not reach the client, it is kept for the same call."""
-    if not request.answer(build_call_result(result), lambda: calls.settle_delivery(result, reached=True)):
+    if not request.answer(
+        build_call_result(result, calls.rail.dialect), lambda: calls.settle_delivery(result, reached=True)
+    ):
         calls.settle_delivery(result, reached=False)
 
 
@@ -67,7 +69,7 @@ class _Approval:
     def _settle(self, outcome: Outcome) -> None:
         request, calls = self.request, self.calls
         if isinstance(outcome, ParkedCall):
-            request.answer(build_call_result(outcome.interim))
+            request.answer(build_call_result(outcome.interim, calls.rail.dialect))
             return
         if not isinstance(outcome, UnansweredCall):
             deliver(request, calls, outcome)

@@ -84,10 +84,10 @@ class CallRunner:
     def _settle(self, request: ClientRequest, calls: ClientCalls, outcome: Outcome, new_id: str) -> None:
         """A result under another id than the new one was stored for this call."""
         if isinstance(outcome, ParkedCall):
-            request.answer(build_call_result(outcome.interim))
+            request.answer(build_call_result(outcome.interim, calls.rail.dialect))
         elif not isinstance(outcome, UnansweredCall) and outcome.tool_call_id == new_id:
             refuse_unknown_tool(outcome)
-            request.answer(build_call_result(outcome))
+            request.answer(build_call_result(outcome, calls.rail.dialect))
         else:
             from handrail.mcp.stdio.approval import ask_person, deliver  # noqa: PLC0415  most calls do not ask
 

@@ -187,7 +187,7 @@ def _add_mentions(needs: NetworkNeeds, mentions: list[HostMention]) -> NetworkNe
     hosts = tuple(dict.fromkeys([*needs.hosts, *(one.host for one in mentions if one.host)]))
     unreachable = tuple(dict.fromkeys([*needs.unreachable, *(one.unreachable for one in mentions if one.unreachable)]))
     if len(hosts) > MAX_HOSTS:
-        unreachable = (f"{len(hosts) - MAX_HOSTS} hosts more than the {MAX_HOSTS} that a yes can open", *unreachable)
+        unreachable = (f"{len(hosts) - MAX_HOSTS} hosts beyond the limit of {MAX_HOSTS}", *unreachable)
     return msgspec.structs.replace(needs, hosts=hosts[:MAX_HOSTS], unreachable=unreachable[:_MAX_UNREACHABLE])
 
 

@@ -30,7 +30,7 @@ def _refuse_config_change(parsed: ParsedArgs) -> str | None:
     if parsed.has_option(*_CONFIG_READ_OPTIONS):
         return None
     shows = len(parsed.operands) == 1 and "." in parsed.operands[0]
-    return None if shows else "git config sets a value unless it is told to get one"
+    return None if shows else "git config sets a value unless an option reads one"
 
 
 _CONFIG_OPTIONS = {

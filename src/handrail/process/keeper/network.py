@@ -44,14 +44,11 @@ class _AttemptWriter:
         line = json.dumps(attempt._asdict()).encode() + b"\n"
         with self._lock:
             if self._descriptor >= 0 and (attempt.allowed or self._blocked_left > 0):
-                self._append(line)
+                size = os.fstat(self._descriptor).st_size
+                if size + len(line) > _MAX_FILE_BYTES or os.write(self._descriptor, line) < len(line):
+                    os.ftruncate(self._descriptor, size)
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
                 self._blocked_left -= not attempt.allowed
-
-    def _append(self, line: bytes) -> None:
-        size = os.fstat(self._descriptor).st_size
-        if size + len(line) > _MAX_FILE_BYTES or os.write(self._descriptor, line) < len(line):
-            os.ftruncate(self._descriptor, size)
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     def close(self) -> None:
         with self._lock:

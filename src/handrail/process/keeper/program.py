@@ -173,11 +173,15 @@ class KeeperLoop:
             now = time.monotonic()
             self._check(now)
             if not self._is_over:
-                self._events.wait(self._pause(now))
+                pauses = [self._usage.next_look - now, self._input.pause(), self._server.pause(now), _MAX_PAUSE_SECONDS]
+                self._events.wait(min(*pauses, _STOPPING_PAUSE_SECONDS) if self._stopping else min(pauses))
         self._usage.close()
         gone = self._tree.end()
         self._terminal.hang_up()
-        self._log_rest()
+        enough = self._log.size + _MAX_REST_BYTES  # a process that escaped may print forever
+        while self._log.size < enough and self._log_output():
+            pass
+        self._log.close()
         return {
             "ended": time.time(),
             "exit_code": self._tree.exit_code(),
@@ -198,10 +202,6 @@ class KeeperLoop:
             self._stop("idle")
         if not os.access(RECORD, os.F_OK, dir_fd=self._plan.folder):
             self._stop("removed")  # no one can find or stop it any more
-
-    def _pause(self, now: float) -> float:
-        pauses = [self._usage.next_look - now, self._input.pause(), self._server.pause(now), _MAX_PAUSE_SECONDS]
-        return min(*pauses, _STOPPING_PAUSE_SECONDS) if self._stopping else min(pauses)
 
     def _is_idle(self, now: float) -> bool:
         if now < max(self._active_at, self._input.typed_at) + self._plan.idle:
@@ -237,13 +237,6 @@ class KeeperLoop:
             output += data
         self._log.add(output)
         return len(output)
-
-    def _log_rest(self) -> None:
-        """Log what is left in the terminal. The bound is for a process that escaped and prints forever."""
-        enough = self._log.size + _MAX_REST_BYTES
-        while self._log.size < enough and self._log_output():
-            pass
-        self._log.close()
 
 
 class StopSequence:

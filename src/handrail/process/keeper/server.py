@@ -63,7 +63,10 @@ class KeeperServer:
 
     def _handle(self, client: "_KeeperClient", ready: int) -> None:
         if client.is_bound:
-            self._end_binding(client)
+            is_released = bool(client.receive(1))  # end of file: the caller is gone
+            self._close(client)
+            if not is_released:
+                self._stop("session")
         elif client.is_answered:
             # Read the rest of the request: closing earlier would discard our answer too.
             if not client.receive(_RECEIVE_BYTES):
@@ -118,13 +121,6 @@ class KeeperServer:
         client.input = PendingInput(max(0, size), eof=eof, fetch=fetch, done=done)
         self._events.change(client.descriptor, 0)
         self._input.add(client.input)
-
-    def _end_binding(self, client: "_KeeperClient") -> None:
-        """A byte releases the command. End of file means that the caller is gone."""
-        is_released = bool(client.receive(1))
-        self._close(client)
-        if not is_released:
-            self._stop("session")
 
     def _answer(self, client: "_KeeperClient", answer: Json) -> None:
         client.send(json.dumps({"v": VERSION, **answer}).encode() + b"\n")

@@ -192,15 +192,12 @@ class LogWriter:
             self._remove(self._begin)
         elif self._begin >= self._head:
             self._tail.append((self._begin, self.size - self._begin))
-            self._remove_oldest()
-
-    def _remove_oldest(self) -> None:
-        """Remove files as long as the rest of the tail is long enough."""
-        total = sum(size for _, size in self._tail)
-        while self._tail and (total - self._tail[0][1] >= self._kept or len(self._tail) > _MAX_LOG_FILES):
-            begin, size = self._tail.pop(0)
-            total -= size
-            self._remove(begin)
+            total = sum(size for _, size in self._tail)
+            # The rest of the tail stays long enough.
+            while self._tail and (total - self._tail[0][1] >= self._kept or len(self._tail) > _MAX_LOG_FILES):
+                begin, size = self._tail.pop(0)
+                total -= size
+                self._remove(begin)
 
     def _remove(self, begin: int) -> None:
         with contextlib.suppress(OSError):  # it was cleared

@@ -13,7 +13,7 @@ from typing import NoReturn
 
 from handrail.kernel.process import enter_network
 from handrail.kernel.procfs import ProcessStat, list_descendants, read_entry
-from handrail.process.sessions.store import KeeperRecord, ProcessLog, is_alive, read_record, read_state
+from handrail.process.sessions.store import KeeperRecord, ProcessIdentity, ProcessLog, is_alive, read_record, read_state
 from handrail.protocol.errors import ToolError
 from handrail.sandbox.proxy.handover import PORT
 
@@ -41,17 +41,12 @@ def list_listening_ports(record: KeeperRecord) -> tuple[int, ...]:
     tables = [table for table in _COUNTS if not is_confined or _has_sockets(first, table)]
     # Beside it in its network: the machine's programs, or the session's other process sessions.
     is_alone = is_confined and not _has_own_network(program)
-    own = _list_tree_sockets(program) if tables and not is_alone else frozenset[bytes]()
+    tree = list_descendants(program) if tables and not is_alone else []
+    own = {inode for process in tree if not process.dead for inode in _list_sockets(process)}
     if not is_alone and not own:
         return ()
     proxy = {PORT} if record.proxy is not None else set[int]()
     return tuple(sorted({port for port, inode in _list_listeners(first, tables) if is_alone or inode in own} - proxy))
-
-
-def _list_tree_sockets(program: int) -> frozenset[bytes]:
-    """The inodes of all sockets of a program and its descendants."""
-    tree = [process for process in list_descendants(program) if not process.dead]
-    return frozenset(inode for process in tree for inode in _list_sockets(process))
 
 
 def _has_own_network(process: int) -> bool:
@@ -77,6 +72,7 @@ def _list_listeners(process: int, tables: Iterable[str]) -> Iterator[tuple[int, 
 
 
 def _list_sockets(process: ProcessStat) -> Iterator[bytes]:
+    """The inodes of its sockets."""
     with contextlib.suppress(OSError):
         for name in os.listdir(f"/proc/{process.number}/fd"):
             with contextlib.suppress(OSError):
@@ -94,13 +90,18 @@ def open_shared_network(record: KeeperRecord) -> int | None:
     if not record.own_processes or not is_alive(program) or not _has_own_network(program.number):
         return None
     try:
-        namespace = os.open(f"/proc/{program.number}/ns/net", os.O_RDONLY | os.O_CLOEXEC)
+        return _open_namespace(program)
     except OSError:
         return None
-    if is_alive(program):  # so its number was not reused before
+
+
+def _open_namespace(process: ProcessIdentity) -> int:
+    """A descriptor of the network of a process. FileNotFoundError if it has ended."""
+    namespace = os.open(path := f"/proc/{process.number}/ns/net", os.O_RDONLY | os.O_CLOEXEC)
+    if is_alive(process):  # so its number was not reused before
         return namespace
     os.close(namespace)
-    return None
+    raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
 
 
 class NamespaceConnector:
@@ -173,15 +174,11 @@ def _open_network(folder: str, name: str, port: int) -> int:
         text = f"Port {port} of {name} is its way to the hosts that were opened to it, not its own."
         raise ToolError("UNAVAILABLE", f"{text} Nothing is forwarded. Look: handrail processes")
     try:
-        namespace = os.open(f"/proc/{record.first.number}/ns/net", os.O_RDONLY | os.O_CLOEXEC)
+        return _open_namespace(record.first)
     except FileNotFoundError:
         raise _build_ended_error(name) from None
     except OSError as error:
         raise _build_entry_error(name, str(error.strerror)) from None
-    if is_alive(record.first):  # so its number was not reused before
-        return namespace
-    os.close(namespace)
-    raise _build_ended_error(name)
 
 
 def _build_ended_error(name: str) -> ToolError:

@@ -7,7 +7,7 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 
@@ -101,12 +101,19 @@ class ProcessSessions:
         """Running, ended and lost ones, oldest first."""
         known = [(folder, read_record(folder)) for folder in self._list_folders()]
         for folder in (folder for folder, record in known if record is None):
-            _remove_abandoned(folder)
+            with contextlib.suppress(OSError):  # its start or its removal was cut off
+                if time.time() - os.stat(folder).st_mtime > _MIN_ABANDONED_SECONDS and not is_locked(folder):
+                    shutil.rmtree(folder, ignore_errors=True)
         found = sorted((record.started, folder) for folder, record in known if record is not None)
         return [ProcessSession(folder) for _, folder in found]
 
     def records(self) -> tuple[ProcessRecord, ...]:
-        return collect_records(self.list_sessions())
+        """The records of sessions, without those that were removed meanwhile."""
+        records: list[ProcessRecord] = []
+        for one in self.list_sessions():
+            with contextlib.suppress(ToolError):
+                records.append(one.record())
+        return tuple(records)
 
     def find(self, prefix: str) -> "ProcessSession":
         found = [one for one in self.list_sessions() if one.id.startswith(prefix)] if prefix else []
@@ -165,22 +172,6 @@ class ProcessSessions:
             return []
 
 
-def collect_records(sessions: Iterable["ProcessSession"]) -> tuple[ProcessRecord, ...]:
-    """The records of sessions, without those that were removed meanwhile."""
-    records: list[ProcessRecord] = []
-    for one in sessions:
-        with contextlib.suppress(ToolError):
-            records.append(one.record())
-    return tuple(records)
-
-
-def _remove_abandoned(folder: str) -> None:
-    """Remove the folder of a start or a removal that was cut off."""
-    with contextlib.suppress(OSError):
-        if time.time() - os.stat(folder).st_mtime > _MIN_ABANDONED_SECONDS and not is_locked(folder):
-            shutil.rmtree(folder, ignore_errors=True)
-
-
 class ProcessSession:
     """A command that outlives its call. All state is in its folder."""
 
@@ -199,6 +190,7 @@ class ProcessSession:
         if begin is None:
             raise ToolError("PROCESS_NOT_FOUND", f"The process session {self.id} was removed.")
         exit_code = end.exit_code if end else None
+        lines = [line for line in clean_output(self.log.last(_MAX_LAST_LINE_BYTES)).split("\n") if line.strip()]
         return ProcessRecord(
             id=self.id,
             state=state,
@@ -210,7 +202,7 @@ class ProcessSession:
             ports=list_listening_ports(begin) if state == "running" else (),
             size=self.log.size,
             dropped=self.log.dropped,
-            last_line=_find_last_line(self.log.last(_MAX_LAST_LINE_BYTES)),
+            last_line=lines[-1].strip()[:200] if lines else "",
             ended=datetime.fromtimestamp(end.ended, UTC) if end else None,
             exit_code=exit_code,
             signal=find_exit_signal(exit_code) if exit_code is not None else None,
@@ -286,8 +278,3 @@ class ProcessSession:
 
 def build_ended_error(name: str) -> ToolError:
     return ToolError("PROCESS_ENDED", f"{name} has ended. Nothing was written: its log says how it went.")
-
-
-def _find_last_line(data: bytes) -> str:
-    lines = [line for line in clean_output(data).split("\n") if line.strip()]
-    return lines[-1].strip()[:200] if lines else ""

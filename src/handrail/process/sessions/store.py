@@ -15,6 +15,7 @@ from handrail.protocol.results import SandboxUsed
 from handrail.protocol.wire import decode_json
 from handrail.sandbox.overlay.overlay import Overlay
 from handrail.store.state_dir import write_private
+from handrail.workspace.resolve import closing_descriptor
 
 NOTE = "layer"
 _SETTLED = "settled"
@@ -218,10 +219,8 @@ def _open_folder(path: str) -> Generator[int]:
         descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except FileNotFoundError:
         descriptor = os.open("/proc/self/fdinfo", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
+    with closing_descriptor(descriptor):
         yield descriptor
-    finally:
-        os.close(descriptor)
 
 
 def _read_from(folder: int, position: int, limit: int) -> tuple[int, bytes]:
@@ -238,11 +237,9 @@ def _read_from(folder: int, position: int, limit: int) -> tuple[int, bytes]:
 
 
 def _read_part(folder: int, part: _LogPart, start: int, limit: int) -> bytes:
-    descriptor = os.open(format_log_name(part.begin), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
-    try:
+    name = format_log_name(part.begin)
+    with closing_descriptor(os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)) as descriptor:
         return os.pread(descriptor, min(limit, part.end - start), start - part.begin)
-    finally:
-        os.close(descriptor)
 
 
 def _list_parts(folder: int) -> list[_LogPart]:

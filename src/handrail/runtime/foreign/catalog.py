@@ -75,7 +75,12 @@ class ForeignCatalog:
             self._warn(code, text)
 
     def extend_registry(self, registry: ToolRegistry, is_disabled: Callable[[str], bool]) -> ToolRegistry:
-        self._warn_of_unmatched()
+        names = [tool.spec.name for tool in self._list_tools()]
+        for name in self._disable if all(listing.tools for listing in self._listings.values()) else ():
+            if not any(is_mcp_tool_excluded((name,), tool) for tool in names):
+                hint = f" Did you mean {near}?" if (near := find_nearest_name(name, names)) else ""
+                text = f"[tools] disable: no server lists a tool {render_value(name)}, so nothing was disabled.{hint}"
+                self._add_warning("UNKNOWN_TOOL", text)
         return registry.with_foreign(self._select_fitting(self._select_unique(registry), is_disabled))
 
     def why_gone(self, name: str) -> str:
@@ -192,15 +197,6 @@ class ForeignCatalog:
                 f' ("{MCP_PREFIX}{server}", "{MCP_PREFIX}{server}__get_*").',
             )
         return [tool for tool in tools if tool.spec.name not in self._absent]
-
-    def _warn_of_unmatched(self) -> None:
-        """Warns of disabled names that no server lists, once all servers list something."""
-        names = [tool.spec.name for tool in self._list_tools()]
-        for name in self._disable if all(listing.tools for listing in self._listings.values()) else ():
-            if not any(is_mcp_tool_excluded((name,), tool) for tool in names):
-                hint = f" Did you mean {near}?" if (near := find_nearest_name(name, names)) else ""
-                text = f"[tools] disable: no server lists a tool {render_value(name)}, so nothing was disabled.{hint}"
-                self._add_warning("UNKNOWN_TOOL", text)
 
     def _add_warning(self, code: str, text: str) -> None:
         if text not in self._warned and len(self._warned) < _MAX_SESSION_WARNINGS:

@@ -48,7 +48,9 @@ class PinStore:
                 self._store.keep(server, added)
                 self._tools[server] = known = {**known, **added}
             changed = {
-                tool["name"]: _list_changed_parts(pin.described, tool)
+                tool["name"]: ", ".join(
+                    name for name in tool if _SORTED.encode(pin.described.get(name)) != _SORTED.encode(tool[name])
+                )
                 for tool in tools
                 if (pin := known.get(tool["name"])) is not None and pin.fingerprint != compute_fingerprint(tool)
             }
@@ -134,11 +136,6 @@ def _select_fitting(known: dict[str, KnownTool], new: dict[str, KnownTool]) -> d
         if room >= 0:
             fitting[name] = pin
     return fitting
-
-
-def _list_changed_parts(before: dict[str, Any], after: dict[str, Any]) -> str:
-    """The names of the parts that changed, such as `description, inputSchema`."""
-    return ", ".join(name for name in after if _SORTED.encode(before.get(name)) != _SORTED.encode(after[name]))
 
 
 def _compare_ends(old: list[str], new: list[str]) -> Iterator[str]:

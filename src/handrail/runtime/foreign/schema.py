@@ -34,7 +34,7 @@ def find_input_problem(schema: object) -> str:
         return "its inputSchema has properties that are no object"
     for name in cast("dict[str, Any]", properties):
         if not _PROPERTY.fullmatch(name):
-            return f"it has an argument {render_value(name)}, and no model can be told of one that is called so"
+            return f"it has an argument {render_value(name)}, a name that models cannot use"
     return ""
 
 

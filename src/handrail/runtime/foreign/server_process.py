@@ -150,7 +150,8 @@ class ServerPrograms:
                 profile = msgspec.structs.replace(profile, proxy=proxy.path, listed=spec.network)
             launch = sandbox.launch(profile, f"exec -- {shlex.join(spec.words)}")
             process = StdioProcess(launch, profile.limits)
-            hidden_file = self._find_hidden_file(spec.words, profile)
+            files = (word for word in spec.words if os.path.isabs(word) and os.path.isfile(word))
+            hidden_file = next((file for file in files if not self._commands.sandbox.shows(file, profile.roots)), "")
             program = os.path.basename(spec.words[0])
             return ServerProgram(process, program, attempts, resources.pop_all(), hidden_file)
 
@@ -179,11 +180,6 @@ class ServerPrograms:
             )
         finally:
             root.close()
-
-    def _find_hidden_file(self, words: tuple[str, ...], profile: SandboxProfile) -> str:
-        """The first word that names a file which the sandbox does not show."""
-        files = (word for word in words if os.path.isabs(word) and os.path.isfile(word))
-        return next((file for file in files if not self._commands.sandbox.shows(file, profile.roots)), "")
 
     def _start_proxy(self, hosts: tuple[str, ...], attempts: Attempts) -> Proxy:
         try:

@@ -88,7 +88,7 @@ class Overlay:
         os.mkdir(folder, 0o700)
         self._descriptor = lock_folder(folder)
         if self._descriptor < 0:
-            raise FileExistsError(f"{folder} was taken for one that nobody has")
+            raise FileExistsError(f"{folder} is in use")
         try:
             self.overlaid = tuple(
                 self._make_folders(number, root, below) for number, root in enumerate(drop_nested_roots(roots))
@@ -266,37 +266,29 @@ def is_opaque(folder: str | int) -> bool:
         return False
 
 
-class OverlayPrograms(NamedTuple):
-    unshare: str
-    mount: str
-
-
-def find_programs() -> OverlayPrograms | None:
-    """The programs of the system. None if one is missing."""
+def find_programs() -> tuple[str, str] | None:
+    """The programs unshare and mount of the system. None if one is missing."""
     unshare, mount = _find_program("unshare"), _find_program("mount")
-    return OverlayPrograms(unshare, mount) if unshare and mount and os.access(_SHELL, os.X_OK) else None
+    return (unshare, mount) if unshare and mount and os.access(_SHELL, os.X_OK) else None
 
 
-def require_programs() -> OverlayPrograms:
-    programs = find_programs()
-    if programs is None:
-        text = "The programs unshare and mount are not there any more, so no overlay can lie over the workspace."
-        raise ToolError("SANDBOX_UNAVAILABLE", f"{text} Nothing was run. `handrail doctor` tells the person more.")
-    return programs
-
-
-def wrap_in_overlay(argv: tuple[str, ...], overlay: Overlay, programs: OverlayPrograms) -> tuple[str, ...]:
+def wrap_in_overlay(argv: tuple[str, ...], overlay: Overlay) -> tuple[str, ...]:
     """A command line that starts a program under the overlay, in its own mount namespace.
 
     One process mounts all roots: each further process would cost a third of a sandbox start.
     """
+    programs = find_programs()
+    if programs is None:
+        text = "The programs unshare and mount are not there any more, so no overlay can lie over the workspace."
+        raise ToolError("SANDBOX_UNAVAILABLE", f"{text} Nothing was run. `handrail doctor` tells the person more.")
+    unshare, mount = programs
     # As root in a user namespace, which the program mount asks for.
     namespaces = ("--map-root-user", "--mount") if overlay.in_user_namespace else ("--mount",)
     # A mounted overlayfs has made a folder in each work folder.
     is_mounted = " && ".join(f"[ -d work-{number}/work ]" for number in range(len(overlay.overlaid)))
-    mounted = f'cd "$1" && {programs.mount} -n -i -a -T ./{_TABLE} && {is_mounted} && cd / && shift && exec "$@"'
+    mounted = f'cd "$1" && {mount} -n -i -a -T ./{_TABLE} && {is_mounted} && cd / && shift && exec "$@"'
     script = f'{mounted}; echo "{NOT_MOUNTED}" >&2; exit {_EXIT_NOT_MOUNTED}'
-    return (programs.unshare, *namespaces, "--", _SHELL, "-c", script, "handrail", overlay.folder, *argv)
+    return (unshare, *namespaces, "--", _SHELL, "-c", script, "handrail", overlay.folder, *argv)
 
 
 def list_overlay_hints(printed: str) -> tuple[str, ...]:

@@ -11,14 +11,7 @@ from weakref import WeakSet
 
 from handrail.kernel.files import lock_folder
 from handrail.sandbox.diagnosis import Diagnosis, clip_path_start, diagnose_mount_failure
-from handrail.sandbox.overlay.overlay import (
-    Overlay,
-    OverlayPrograms,
-    drop_nested_roots,
-    find_programs,
-    is_owned,
-    remove_folder,
-)
+from handrail.sandbox.overlay.overlay import Overlay, drop_nested_roots, find_programs, is_owned, remove_folder
 from handrail.sandbox.probe import probe_overlay
 from handrail.sandbox.profile import SandboxHost
 from handrail.workspace.roots import is_inside
@@ -77,14 +70,13 @@ class OverlayPool:
 
     def find_obstacle(self, roots: tuple[str, ...]) -> Diagnosis | None:
         """Why no overlay can lie over these roots. Probes if needed."""
-        programs = find_programs()
-        if programs is None:
+        if find_programs() is None:
             return Diagnosis("the programs unshare and mount (of util-linux) are not installed", None)
         if obstacle := find_overlay_obstacle(roots, read_mounts()):
             return Diagnosis(obstacle, None)
         try:
             os.makedirs(self._state.folder, mode=0o700, exist_ok=True)
-            result = self._find_result(drop_nested_roots(roots), programs)
+            result = self._find_result(drop_nested_roots(roots))
         except OSError as error:
             return Diagnosis(f"the state folder cannot be used ({error.strerror})", None)
         return result.diagnosis if isinstance(result, _OverlayFailure) else None
@@ -129,12 +121,12 @@ class OverlayPool:
             return None
         return result if isinstance(result, _OverlayMethod) else None
 
-    def _find_result(self, roots: tuple[str, ...], programs: OverlayPrograms) -> _OverlayMethod | _OverlayFailure:
+    def _find_result(self, roots: tuple[str, ...]) -> _OverlayMethod | _OverlayFailure:
         self._sweep_once(self._state.folder)
         key = self._build_key(roots)
         result = _results.get(key)
         if result is None or (isinstance(result, _OverlayFailure) and time.monotonic() >= result.until):
-            result = _results[key] = self._probe(roots, programs)
+            result = _results[key] = self._probe(roots)
         return result
 
     def _build_key(self, roots: tuple[str, ...]) -> tuple[int, ...]:
@@ -142,7 +134,7 @@ class OverlayPool:
         devices = (os.stat(folder).st_dev for folder in (self._state.folder, *roots))
         return (os.geteuid(), is_in_root, *devices)
 
-    def _probe(self, roots: tuple[str, ...], programs: OverlayPrograms) -> _OverlayMethod | _OverlayFailure:
+    def _probe(self, roots: tuple[str, ...]) -> _OverlayMethod | _OverlayFailure:
         fault = ""
         for place in (self._state, *list_memory_folders(self._host.environ)):
             if root := _find_root_around(place.folder, roots):
@@ -150,7 +142,7 @@ class OverlayPool:
                 continue
             self._sweep_once(place.folder)
             for in_user_namespace in (False, True) if os.geteuid() == 0 else (True,):
-                error = probe_overlay(place.folder, roots, programs, in_user_namespace=in_user_namespace)
+                error = probe_overlay(place.folder, roots, in_user_namespace=in_user_namespace)
                 if error is None:
                     return _OverlayMethod(place if place.in_memory else None, in_user_namespace)
                 fault = fault or error

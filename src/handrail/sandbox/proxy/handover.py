@@ -6,7 +6,6 @@ socket that is made inside, and sent to the proxy before the command begins, let
 
 import os
 import socket
-from typing import NamedTuple
 from zlib import crc32
 
 from handrail.sandbox.proxy.sockets import READABLE, Deadline, Poller
@@ -54,18 +53,11 @@ def build_handover_command(python: str, host: str) -> str:
     return f"'{program}' -I -S -c '{hand_over}' </dev/null >/dev/null 2>&1 || {{ {failed}; }}"
 
 
-class FirstMessage(NamedTuple):
-    data: bytes
-    """Empty if a descriptor came with it."""
-    listener: socket.socket | None
-    """A socket that listens on a loopback address."""
-
-
-def receive_first_message(client: socket.socket, poller: Poller, deadline: Deadline) -> FirstMessage:
-    """Read the first bytes, and a descriptor that came with them. It is closed unless it is a listening socket."""
+def receive_first_message(client: socket.socket, poller: Poller, deadline: Deadline) -> bytes | socket.socket | None:
+    """The first bytes, or the socket that came with them. None if that does not listen on a loopback address."""
     poller.poll({client: READABLE}, deadline.left)
     data, handed, _, _ = socket.recv_fds(client, _PIECE_BYTES, 1, socket.MSG_CMSG_CLOEXEC)
-    return FirstMessage(b"", _open_listener(handed[0])) if handed else FirstMessage(data, None)
+    return _open_listener(handed[0]) if handed else data
 
 
 def _open_listener(descriptor: int) -> socket.socket | None:

@@ -103,7 +103,7 @@ def _parse_fields(lines: list[str]) -> tuple[tuple[str, str], ...]:
     for line in lines:
         field = _FIELD.fullmatch(line)
         if field is None:
-            raise MalformedError("a header of it is none, or goes on in the next line")
+            raise MalformedError("a header is malformed, or continues in the next line")
         fields.append((field[1], field[2].strip(" \t")))
     return tuple(fields)
 

@@ -173,9 +173,10 @@ class Proxy:
         The unix socket closes with the handover. Otherwise a command could send descriptors that block when closed.
         """
         begun = receive_first_message(connection, self._poller, Deadline(_SECONDS_TO_BEGIN))
-        if begun.data:
-            self._connection.serve(connection, begun.data)
-        elif begun.listener is not None and self._take_over(begun.listener):
+        if isinstance(begun, bytes):
+            if begun:
+                self._connection.serve(connection, begun)
+        elif begun is not None and self._take_over(begun):
             self._poller.send(connection, CONFIRMATION, Deadline(_SECONDS_TO_BEGIN))
 
     def _take_over(self, listener: socket.socket) -> bool:

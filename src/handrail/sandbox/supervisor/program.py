@@ -1,11 +1,14 @@
 """Runs one command, then ends every process that it started."""
 
+import fcntl
 import os
 import resource
 import select
 import sys
+import time
 
-from handrail.kernel.landlock import restrict_self
+from handrail.kernel.folder_removal import OPEN_FOLDER, empty_folder
+from handrail.kernel.landlock import allow, restrict_self
 from handrail.kernel.process import (
     CHILD,
     HANGUP,
@@ -22,9 +25,11 @@ from handrail.kernel.process import (
     reset_signals,
 )
 from handrail.kernel.procfs import ProcessStat, list_descendants, list_processes, signal_process
-from handrail.sandbox.supervisor.plan import SupervisorPlan
-from handrail.sandbox.supervisor.private_folder import PrivateFolder
+from handrail.sandbox.supervisor.plan import LandlockFence, SupervisorPlan
 
+PREFIX = "handrail-private-"
+_MIN_ABANDONED_SECONDS = 60.0
+"""A folder exists for a moment before it is locked."""
 _EXIT_NEVER_RAN = 1
 _MAX_REASON_BYTES = 65_536
 _MAX_ROUNDS = 16
@@ -124,7 +129,10 @@ def _describe_error(error: BaseException) -> str:
 def _become_command(plan: SupervisorPlan, supervisor: int) -> None:
     os.setsid()  # `kill 0` does not reach the supervisor
     if os.isatty(0):
-        _take_terminal(0)
+        # Its keys send signals to the command, and /dev/tty works.
+        from termios import TIOCSCTTY  # noqa: PLC0415  only background processes have a terminal
+
+        fcntl.ioctl(0, TIOCSCTTY, 0)
     die_with_parent(KILL)
     if os.getppid() != supervisor:
         return
@@ -138,14 +146,6 @@ def _become_command(plan: SupervisorPlan, supervisor: int) -> None:
         filter_system_calls(plan.fence.filter)
     os.write(plan.status, b'{"child-pid": %d}\n' % os.getpid())
     os.execve(plan.arguments[0], plan.arguments, plan.environment)  # noqa: S606  it is the shell
-
-
-def _take_terminal(terminal: int) -> None:
-    """Make it the controlling terminal: its keys send signals to the command, and /dev/tty works."""
-    from fcntl import ioctl  # noqa: PLC0415  only background processes have a terminal
-    from termios import TIOCSCTTY  # noqa: PLC0415
-
-    ioctl(terminal, TIOCSCTTY, 0)
 
 
 def _set_limits(plan: SupervisorPlan) -> None:
@@ -214,3 +214,77 @@ def _stop_descendants() -> list[ProcessStat]:
             signal_process(process, STOP)
             stopped[process.number, process.started] = process
     return list(stopped.values())
+
+
+# The private folder of the command: its home, its temporary files.
+
+
+class PrivateFolder:
+    """A new folder that the command may use. OSError if its name is taken."""
+
+    def __init__(self, fence: LandlockFence) -> None:
+        self._path = fence.private
+        os.mkdir(self._path, 0o700)
+        self._folder = os.open(self._path, OPEN_FOLDER)
+        fcntl.flock(self._folder, fcntl.LOCK_EX)  # the kernel releases it when this process ends
+        allow(fence.ruleset, self._folder, fence.private_rights)
+        os.mkdir("tmp", 0o700, dir_fd=self._folder)
+        for name, target in fence.links:
+            _make_link(self._folder, [b"home", *name.split(b"/")], target)
+        os.close(_make_folder(self._folder, b"home"))
+
+    def remove(self) -> None:
+        try:
+            os.fchmod(self._folder, 0o700)
+            empty_folder(self._folder)
+            os.rmdir(self._path)
+        except OSError:
+            pass
+        finally:
+            os.close(self._folder)
+
+
+def remove_abandoned(beside: str) -> None:
+    """Remove the private folders that killed supervisors left."""
+    for name in os.listdir(beside):
+        if name.startswith(PREFIX):
+            try:
+                _remove_if_abandoned(f"{beside}/{name}")
+            except OSError:  # of another user, or in use
+                continue
+
+
+def _remove_if_abandoned(path: str) -> None:
+    status = os.lstat(path)
+    if status.st_uid != os.geteuid() or time.time() - status.st_mtime < _MIN_ABANDONED_SECONDS:
+        return
+    folder = os.open(path, OPEN_FOLDER)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        empty_folder(folder)
+        os.rmdir(path)
+    finally:
+        os.close(folder)
+
+
+def _make_link(folder: int, names: list[bytes], target: bytes) -> None:
+    """Make a link and its parent folders, never below another link."""
+    above = os.dup(folder)
+    try:
+        for name in names[:-1]:
+            inner = _make_folder(above, name)
+            os.close(above)
+            above = inner
+        os.symlink(target, names[-1], dir_fd=above)
+    except OSError:  # the toolchain remains visible at its real path
+        pass
+    finally:
+        os.close(above)
+
+
+def _make_folder(folder: int, name: bytes) -> int:
+    try:  # noqa: SIM105  contextlib is slow to load
+        os.mkdir(name, 0o700, dir_fd=folder)
+    except FileExistsError:
+        pass
+    return os.open(name, OPEN_FOLDER, dir_fd=folder)

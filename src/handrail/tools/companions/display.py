@@ -4,7 +4,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from handrail.protocol.events import Display, Level
+from handrail.protocol.events import Display, Level, format_display
 from handrail.protocol.tool_spec import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
 from handrail.tools.tool import Context, Output, Tool
@@ -55,11 +55,23 @@ DISPLAY = ToolSpec(
 )
 
 
+def _log(arguments: DisplayArguments) -> None:
+    """One record for a program without a live view."""
+    import logging  # noqa: PLC0415  few sessions show something
+
+    logger = logging.getLogger("handrail.display")
+    if not logger.handlers:
+        logger.addHandler(logging.NullHandler())  # without a handler Python prints warnings
+    level = {"warning": logging.WARNING, "error": logging.ERROR}.get(arguments.level, logging.INFO)
+    logger.log(level, "%s", format_display(arguments.title, arguments.content))
+
+
 def build_display_tool() -> Tool:
     return Tool(DISPLAY, _show)
 
 
 def _show(_: Context, arguments: DisplayArguments) -> Output:
+    _log(arguments)
     fields = {name: getattr(arguments, name) for name in ("content", "level", "title", "thought", "evidence")}
     return Output(
         summary=f"shown ({arguments.level}, {len(arguments.content)} characters)",

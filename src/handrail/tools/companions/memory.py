@@ -9,12 +9,13 @@ from msgspec.structs import replace
 
 from handrail.edit.diff import build_unified_diff
 from handrail.protocol.changes import Preview
+from handrail.protocol.decisions import MemoryFact
 from handrail.protocol.errors import ToolError
 from handrail.protocol.records import Memory
 from handrail.protocol.tool_spec import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
 from handrail.store.memories import Memories
-from handrail.tools.tool import Context, MemoryUse, Output, Tool, Touches
+from handrail.tools.tool import Context, Output, Tool, Touches
 
 Title = Annotated[str, Meta(min_length=1, max_length=120)]
 Content = Annotated[str, Meta(min_length=1, max_length=2_000)]
@@ -86,7 +87,7 @@ def build_memory_tool(memories: Memories) -> Tool:
 
 
 def _declare_touches(arguments: MemoryArguments) -> Touches:
-    return Touches(memory=MemoryUse(arguments.action, arguments.id or arguments.title or ""))
+    return Touches(memory=MemoryFact(action=arguments.action, note=arguments.id or arguments.title or ""))
 
 
 def _run(memories: Memories, context: Context, arguments: MemoryArguments) -> Output:

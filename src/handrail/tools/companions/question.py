@@ -68,7 +68,7 @@ def build_question_tool(*, unattended: bool) -> Tool:
 
     def run(_: Context, __: QuestionArguments) -> Output:
         if unattended:
-            message = "Nobody is there to answer. Decide yourself, go on, and say at the end what you assumed."
+            message = "No person is there to answer. Decide yourself, go on, and say at the end what you assumed."
             raise ToolError("UNAVAILABLE", message)
         message = "A question must be the only call of its message. It was not asked. Ask again, alone."
         raise ToolError("INVALID_ARGUMENT", message)

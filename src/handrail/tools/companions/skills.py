@@ -134,7 +134,11 @@ SKILL_CONTROL = ToolSpec(
 
 def build_skill_control_tool(book: SkillBook) -> Tool:
     def run(_: Context, arguments: SkillControlArguments) -> Output:
-        return (_activate if arguments.action == "activate" else _deactivate)(book, arguments.name)
+        if arguments.action == "deactivate":
+            return _deactivate(book, arguments.name)
+        skill = _find_usable(book, arguments.name)
+        book.activate(skill)
+        return _describe(book, skill, format_allowed_tools(skill.tools, skill.patterns))
 
     def touches(arguments: SkillControlArguments) -> Touches:
         """Policy judges a skill of the project as a file of the workspace."""
@@ -143,12 +147,6 @@ def build_skill_control_tool(book: SkillBook) -> Tool:
         return Touches(reads=(f"{skill.folder}/SKILL.md",)) if skill is not None and is_read else Touches()
 
     return Tool(SKILL_CONTROL, run, touches)
-
-
-def _activate(book: SkillBook, name: str) -> Output:
-    skill = _find_usable(book, name)
-    book.activate(skill)
-    return _describe(book, skill, format_allowed_tools(skill.tools, skill.patterns))
 
 
 def _deactivate(book: SkillBook, name: str) -> Output:
@@ -169,7 +167,7 @@ def _find_usable(book: SkillBook, name: str) -> Skill:
     skill = book.skill(name)
     if skill is None:
         names = [one.name for one in book.found().skills if not one.problem and not one.by_name_only]
-        there = f"There are: {', '.join(names[:20])}." if names else "There are none here."
+        there = f"There are: {', '.join(names[:20])}." if names else "This session has no skills."
         raise ToolError("NOT_FOUND", f"No skill {render_value(name)}. {there}", details={"skills": names})
     if skill.problem:
         raise ToolError("UNAVAILABLE", f"The skill {name} cannot be used: {skill.problem}. Go on without it.")

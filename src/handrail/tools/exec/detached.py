@@ -2,12 +2,11 @@
 
 import os
 import time
-from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from msgspec.structs import replace
 
-from handrail.process.output import SpillFile
+from handrail.process.output import OutputBuffer
 from handrail.process.result import CapturedOutput, CommandResult, Ending
 from handrail.process.sessions.keeper_client import ProxyPlan
 from handrail.process.sessions.sessions import ProcessSession, generate_id
@@ -163,9 +162,7 @@ class DetachedRun:
         try:
             record = process.record()
         except ToolError:
-            raise self._build_interrupted(
-                "Somebody removed the command while the call waited for it; it is gone."
-            ) from None
+            raise self._build_interrupted("The command was removed while the call waited for it.") from None
         ending = stopped or _ENDINGS.get(record.reason or "") or "exit"
         if ending == "exit" and record.exit_code is None:
             raise self._build_interrupted(
@@ -207,7 +204,7 @@ class DetachedRun:
 _MAX_HEAD_BYTES = 1 << 16
 _STATE_ROOM_CHARS = 600
 """Characters of the result that say what goes on, and what to do next."""
-_CHANGES = {"read-only": "", "layer": "; what it changes is in its overlay, seen by nobody else, until it ends"}
+_CHANGES = {"read-only": "", "layer": "; what it changes is in its overlay, visible to it alone, until it ends"}
 
 
 def _build_handover_output(run: CommandRun, process: ProcessSession, sandbox: SandboxUsed) -> Output:
@@ -237,33 +234,13 @@ def _build_handover_output(run: CommandRun, process: ProcessSession, sandbox: Sa
 
 def read_captured_output(log: ProcessLog, limits: ResourceLimits, folder: str) -> CapturedOutput:
     """The output of an ended process session, as if its call had read it."""
-    total = log.size
-    if total <= limits.output and not log.dropped:
-        return CapturedOutput(head=b"".join(log.kept()), total=total)
-    spill = None if log.dropped else SpillFile(folder, limits.spilled)
-    head, tail = _read_both_ends(log.kept(), limits.output - _MAX_HEAD_BYTES, spill)
-    if spill is not None:
-        spill.close()
-        if spill.size <= len(head):
-            spill.discard()
-    size = spill.size if spill is not None else 0
-    return CapturedOutput(
-        head=head,
-        tail=tail,
-        total=total,
-        spilled=spill.path if spill is not None and size else None,
-        spilled_bytes=size,
-        lost=max(0, total - len(tail) - max(len(head), size)),
-    )
-
-
-def _read_both_ends(pieces: Iterator[bytes], max_tail: int, spill: SpillFile | None) -> tuple[bytes, bytes]:
-    head, tail = b"", bytearray()
-    for piece in pieces:
-        if spill is not None:
-            spill.add(memoryview(piece))
-        missing = _MAX_HEAD_BYTES - len(head)
-        head += piece[:missing]
-        tail += piece[max(0, missing) :]
-        del tail[: max(0, len(tail) - max_tail)]
-    return head, bytes(tail)
+    dropped = log.dropped
+    # A file holds the first part of an output without a gap.
+    buffer = OutputBuffer(-1, replace(limits, spilled=0) if dropped else limits, folder)
+    for piece in log.kept():
+        buffer.add(piece)
+    output = buffer.finish()
+    if not dropped:
+        return output
+    head, rest = output.head[:_MAX_HEAD_BYTES], output.head[_MAX_HEAD_BYTES:]
+    return replace(output, head=head, tail=rest + output.tail, total=log.size, lost=output.lost + dropped)

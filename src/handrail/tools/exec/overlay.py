@@ -151,7 +151,7 @@ def _explain_conflict(context: CommandContext, error: ToolError) -> ToolError:
     path = error.named_details.get("path")
     if context.preview_id is not None or error.code != "CONFLICT" or path is None:
         return error
-    message = f"{path} was changed by somebody else while the command ran. Nothing was kept. Call again."
+    message = f"{path} was changed by another program while the command ran. Nothing was kept. Call again."
     return ToolError("CONFLICT", message, details=error.details)
 
 
@@ -161,7 +161,7 @@ def _explain_conflict(context: CommandContext, error: ToolError) -> ToolError:
 def preview_command(run: CommandRun) -> Preview:
     """Runs the command as an unapproved one: it sees no credentials and has no network."""
     if run.is_proven:
-        return Preview(kind="none", text="it only looks, so that a yes changes nothing", read_only=True)
+        return Preview(kind="none", text="it only reads, so approval changes nothing", read_only=True)
     if not run.fact.has_overlay or run.fact.hosts or run.fact.yields:
         return Preview(kind="none", text="needs the network" if run.fact.hosts else "no overlay here")
     if run.command.git_use == "among others" and _list_tracked_credentials(run):

@@ -19,6 +19,7 @@ from handrail.process.result import CapturedOutput, CommandResult
 from handrail.process.run import run_launch
 from handrail.protocol.decisions import CommandFact
 from handrail.protocol.errors import StoreError, ToolError
+from handrail.protocol.text import clip_text, to_one_line
 from handrail.sandbox.launch import Launch
 from handrail.sandbox.overlay.overlay import NOT_MOUNTED, Overlay
 from handrail.sandbox.profile import ResourceLimits, SandboxProfile
@@ -35,6 +36,7 @@ from handrail.workspace.sensitive_paths import MaskedPaths, list_read_only_paths
 
 MAX_BLOCKED_ATTEMPTS = 1_000
 """Blocked attempts of one command that become events. The result counts the others."""
+_MAX_TITLE_CHARS = 100
 _MAX_BLOCKED_HOSTS = 5
 """Blocked hosts that a result names. The events name them all."""
 _MAX_REACHED_HOSTS = 20
@@ -58,7 +60,7 @@ class ConnectionLog:
         if not attempt.allowed and not self._count_blocked(attempt):
             return
         reason = attempt.reason or (
-            "a person said yes to it" if _spell_address(attempt) in self._approved else "network.allow lists it"
+            "a person approved it" if _spell_address(attempt) in self._approved else "network.allow lists it"
         )
         self._context.report_connection(attempt.host, attempt.port, attempt.allowed, reason)
         if attempt.allowed:
@@ -268,7 +270,7 @@ def _run_launch(
         cancelled=context.cancelled,
         on_output=build_updates(context).feed,
         spill_folder=folder,
-        two_pipes=context.limits.restricted,
+        two_pipes=context.limits.splits_streams,
     )
     _check_started(run, result, overlay)
     return result
@@ -307,11 +309,14 @@ def _extract_sandbox_error(result: CommandResult) -> str:
 
 
 def build_updates(context: CommandContext) -> Updates:
-    """Sends new output to live views."""
+    """Sends new output to live views, with the command as the title."""
+    command = context.facts.command
 
     def send(update: Update) -> None:
+        title = None if command is None else f"Running: {clip_text(to_one_line(command.text), _MAX_TITLE_CHARS)}"
         with contextlib.suppress(StoreError):  # the result will have all of it
-            context.metadata(output=update.text, **({"skipped": update.skipped} if update.skipped else {}))
+            more = {"skipped": update.skipped} if update.skipped else {}
+            context.metadata(title=title, output=update.text, **more)
 
     return Updates(send)
 

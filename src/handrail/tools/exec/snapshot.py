@@ -147,7 +147,7 @@ def _require_approval(decision: Decision | None, why: str) -> None:
     if decision.decision == "confirm":
         preview = Preview(kind="none", text=f"no snapshot, since {why}")
         raise ApprovalNeededError(replace(decision, reason=reason), preview)
-    message = f"It needs a person's yes: {reason}. Nothing ran. Do not repeat this call."
+    message = f"It needs approval: {reason}. Nothing ran. Do not repeat this call."
     details = {"rule": decision.rule, "reason": reason}
     raise ToolError(decision.code or "PERMISSION_DENIED", message, details=details)
 
@@ -267,24 +267,19 @@ def _build_sandbox_used(run: CommandRun, finished: FinishedRun, watched: Command
     used = build_sandbox_used(run, finished.profile)
     if watched.examined is None:
         return replace(used, undo="none", not_covered=(f"anything, since {watched.why}",))
-    uncovered = _describe_uncovered(watched.uncovered)
+    reasons: dict[str, list[str]] = {}
+    for one in sorted(watched.uncovered, key=lambda one: one.shown):
+        reasons.setdefault(one.why, []).append(one.shown)
+    uncovered = tuple(f"{why}: {_name_paths(paths)}" for why, paths in reasons.items())
     return replace(
         used, undo="snapshot", not_covered=(*uncovered, _NEVER_COVERED, *describe_sent_data(finished.reached))
     )
 
 
-def _describe_uncovered(uncovered: tuple[UncoveredPath, ...]) -> tuple[str, ...]:
-    """A phrase for each reason, with the first paths: `ignored by git: node_modules`."""
-    reasons: dict[str, list[str]] = {}
-    for one in sorted(uncovered, key=lambda one: one.shown):
-        reasons.setdefault(one.why, []).append(one.shown)
-    return tuple(f"{why}: {_name_paths(paths)}" for why, paths in reasons.items())
-
-
 def _describe_lost_changes(watched: CommandWatchResult, *, judged: bool) -> tuple[str, ...]:
     """Warnings about changes that undo does not bring back. `judged`: whether they were to be judged."""
     if watched.examined is None and judged:
-        return (f"Nobody knows what it changed, since {watched.why}: it was neither judged nor taken back.",)
+        return (f"Its changes are unknown, since {watched.why}: it was neither judged nor taken back.",)
     return (f"Gone, and undo does not bring it back: {_name_paths(watched.lost)}.",) if watched.lost else ()
 
 
@@ -295,13 +290,13 @@ def _explain_read_only_paths(finished: FinishedRun, uncovered: tuple[UncoveredPa
     printed = result.output.head + result.output.tail + (result.errors.head if result.errors else b"")
     if not read_only or result.exit_code == 0 or not _UNWRITABLE.search(printed):
         return ()
-    return (f"read-only here, since undo would not cover it and nobody was asked: {_name_paths(read_only)}",)
+    return (f"read-only here, since undo would not cover it without an approval: {_name_paths(read_only)}",)
 
 
 def _describe_remaining_change(decision: Decision, made: RecordedChangeSet, error: ToolError | StoreError) -> str:
     """The problem of changes that policy does not allow and that could not be undone."""
     why = error.message if isinstance(error, ToolError) else str(error)
-    problem = f"It asks for a person's yes ({decision.reason}), and could not be taken back: {why}"
+    problem = f"It needs approval ({decision.reason}), and could not be taken back: {why}"
     return f"{problem.removesuffix('.')}. A person can type: handrail undo {made.changes.number}"
 
 

@@ -1,6 +1,6 @@
 """The interface of a search engine."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Literal, Protocol, Self
 
 import msgspec
@@ -19,7 +19,7 @@ MAX_RESULT_BYTES = 64 * 1024 * 1024
 LINE_BYTES = 200
 """Memory that a held line takes besides its text."""
 MAX_LINE_BYTES = 1 << 24
-"""Bytes of a line, or of ripgrep's message about it. Longer lines are passed over."""
+"""Bytes of a line. Longer lines are passed over."""
 MAX_SHOWN_BYTES = 500
 """Bytes of a line that are shown."""
 _LEAD_BYTES = 100
@@ -56,6 +56,8 @@ class SearchStats(msgspec.Struct):
     """Folders and files that the operating system refused."""
     oversized: int = 0
     """Lines longer than MAX_LINE_BYTES."""
+    busy: float | None = None
+    """Processor seconds of the program that searches. None if they are not known."""
 
 
 class SearchScope(msgspec.Struct, frozen=True):
@@ -76,8 +78,8 @@ class SearchScope(msgspec.Struct, frozen=True):
     ignore: tuple[str, ...] = ()
     """Patterns of the settings, written as in a .gitignore."""
     stats: SearchStats = msgspec.field(default_factory=SearchStats)
-    list_protected: Callable[[Stop, Callable[[bytes], bool]], Iterable[tuple[bytes, bool]]] = lambda _stop, _skip: ()
-    """Lists the credentials below the folder, and whether each is a folder. The second argument tells what to skip."""
+    protected: tuple[tuple[bytes, bool], ...] | None = None
+    """The credentials below the folder, and whether each is a folder. None if no list of them is at hand."""
     credential_files: Callable[[], frozenset[FileId]] = frozenset[FileId]
     """Lists the files that are credentials by any of their names. Called only for files with several hard links."""
 
@@ -89,6 +91,10 @@ class Pattern(msgspec.Struct, frozen=True):
     case_sensitive: bool = True
     context: int = 0
     """Lines shown before and after each hit."""
+    multiline: bool = False
+    """Whether a match may reach over the end of a line. Only ripgrep can do it."""
+    only_matching: bool = False
+    """Whether each hit is one match, without the rest of its line."""
     per_file: int = MAX_HITS + 1
     """Hits after which the rest of a file is not searched."""
 
@@ -102,21 +108,18 @@ class HitLine(msgspec.Struct, frozen=True):
     """The start of `data` in the file, in bytes. In a UTF-16 file: in its text as UTF-8, without the mark."""
     data: bytes
     """The line without its end; of a long line the part around its first match."""
-    spans: tuple[tuple[int, int], ...] = ()
-    """The matches in `data`, in bytes. Empty for a neighbour."""
+    is_hit: bool = False
+    """Whether it matched. Otherwise it is a neighbour."""
     cut_before: bool = False
     cut_after: bool = False
 
     @classmethod
-    def build(cls, number: int, offset: int, data: bytes, spans: Sequence[tuple[int, int]] | None) -> Self:
-        """Return a line, cut to the part around its first match. `spans` is None for a neighbour.
-
-        A hit without a match in it (an empty one at the line's end) gets an empty span.
-        """
-        start, end = _find_shown_part(data, spans[0][0] if spans else 0)
-        shown = [(max(a, start) - start, min(b, end) - start) for a, b in spans or () if a <= end and b >= start]
-        shown = [(0, 0)] if spans is not None and not shown else shown
-        return cls(number, offset + start, data[start:end], tuple(shown), start > 0, end < len(data))
+    def build(cls, number: int, offset: int, data: bytes, first: int | None) -> Self:
+        """Return a line, cut to the part around its first match. `first` is None for a neighbour."""
+        if len(data) <= MAX_SHOWN_BYTES:
+            return cls(number, offset, data, first is not None)
+        start, end = _find_shown_part(data, first or 0)
+        return cls(number, offset + start, data[start:end], first is not None, start > 0, end < len(data))
 
 
 class FileHits(msgspec.Struct, frozen=True):
@@ -130,7 +133,7 @@ class FileHits(msgspec.Struct, frozen=True):
     """Whether the search ended inside the file. Then the rest may be no text."""
 
     def count_hits(self) -> int:
-        return sum(1 for line in self.lines if line.spans)
+        return sum(line.is_hit for line in self.lines)
 
     def weight(self) -> tuple[int, int]:
         """Return the number of hits, and about how many bytes all lines take."""
@@ -143,8 +146,6 @@ def to_sort_key(path: bytes) -> bytes:
 
 
 def _find_shown_part(data: bytes, first: int) -> tuple[int, int]:
-    if len(data) <= MAX_SHOWN_BYTES:
-        return 0, len(data)
     start = _find_character(data, max(0, min(first - _LEAD_BYTES, len(data) - MAX_SHOWN_BYTES)))
     return start, _find_character(data, min(len(data), start + MAX_SHOWN_BYTES))
 

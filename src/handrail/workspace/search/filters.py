@@ -9,7 +9,7 @@ from handrail.policy.names import is_credential
 from handrail.workspace.glob import build_excluder, build_matcher, list_unknown_folders
 from handrail.workspace.ignore import FILES, STRONG, IgnoreStack, read_ignore_rules
 from handrail.workspace.resolve import LIST_FOLDER, READ_FILE, closing_descriptor, open_beneath
-from handrail.workspace.search.engine import SearchScope, Stop, to_sort_key
+from handrail.workspace.search.engine import SearchScope, to_sort_key
 
 _MAX_IGNORE_FILE_BYTES = 1 << 16
 
@@ -23,7 +23,9 @@ class GlobFilter:
         self._ignore = _IgnoreFilter(scope) if has_ignore_rules else None
 
     def accepts(self, path: bytes) -> bool:
-        return self.includes(path) and self.enters(path, is_folder=False)
+        if self._include is not None and not self._include(path):
+            return False
+        return (self._excludes is None and self._ignore is None) or self.enters(path, is_folder=False)
 
     def includes(self, path: bytes) -> bool:
         return self._include is None or self._include(path)
@@ -56,12 +58,13 @@ class CredentialFilter:
 
     def matches(self, path: bytes) -> bool:
         """Whether policy withholds a path below the folder."""
-        for folder in list_unknown_folders(path, self._folders):
-            self._folders[folder] = self._is_credential(folder)
-        return self._is_credential(path)
-
-    def _is_credential(self, path: bytes) -> bool:
-        return self._folders[path.rpartition(b"/")[0]] or is_credential(self._prefix + os.fsdecode(path))
+        outer = path[: max(0, path.rfind(b"/"))]
+        is_inside = self._folders.get(outer)
+        if is_inside is None:
+            for folder in list_unknown_folders(path, self._folders):
+                self._folders[folder] = self.matches(folder)
+            is_inside = self._folders[outer]
+        return is_inside or is_credential(self._prefix + os.fsdecode(path))
 
 
 class _IgnoreFilter:
@@ -94,20 +97,16 @@ class _IgnoreFilter:
             return rules.enter(descriptor, name)
 
 
-def list_protected_names(scope: SearchScope, last: bytes | None, stop: Stop) -> list[bytes]:
+def list_protected_names(scope: SearchScope, last: bytes | None) -> list[bytes] | None:
     """Return the names that policy withholds from a search, up to `last` in the order of results if that is given.
 
-    No file is opened, so their number reveals no content.
+    None if they are not known. No file is opened, so their number reveals no content.
     """
-
-    def is_later(path: bytes) -> bool:
-        return last is not None and to_sort_key(path) > to_sort_key(last)
-
-    protected = [name for name in scope.list_protected(stop, is_later) if not is_later(name[0])]
-    if not protected:
-        return []
+    if not scope.protected:
+        return None if scope.protected is None else []
     globs = GlobFilter(scope)
-    return [path for path, is_folder in protected if globs.includes(path) and globs.enters(path, is_folder=is_folder)]
+    shown = [name for name in scope.protected if last is None or to_sort_key(name[0]) <= to_sort_key(last)]
+    return [path for path, is_folder in shown if globs.includes(path) and globs.enters(path, is_folder=is_folder)]
 
 
 # ripgrep would also read the ignore files above the root, so it reads none above the searched folder: PathFilter

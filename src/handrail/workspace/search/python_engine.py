@@ -24,7 +24,7 @@ from handrail.workspace.search.engine import (
     build_binary_error,
 )
 from handrail.workspace.search.filters import CredentialFilter, GlobFilter
-from handrail.workspace.search.regex import Expression, MatchedLine, Spans, Without, build_ripgrep_error
+from handrail.workspace.search.regex import Expression, MatchedLine, Without, build_ripgrep_error
 from handrail.workspace.text import UTF16_MARKS
 
 _MAX_PAGE_NAMES = 1 << 16
@@ -74,6 +74,8 @@ class PythonEngine:
         return hits if hits.lines or hits.oversized else None
 
     def _compile(self, pattern: Pattern) -> Expression:
+        if pattern.multiline:
+            raise build_ripgrep_error("a match over line ends is asked for", self._without)
         return Expression(pattern.text, case_sensitive=pattern.case_sensitive, without=self._without)
 
     def _walk(self, scope: SearchScope, stop: Stop) -> Iterator["_WalkedFile"]:
@@ -273,6 +275,7 @@ class _HitCollector:
         self.is_binary = False
         self._expression = expression
         self._context = pattern.context
+        self._takes_matches = pattern.only_matching
         self._most = pattern.per_file
         self._number, self._offset = 1, 0
         self._before: deque[tuple[int, int, bytes]] = deque(maxlen=pattern.context)
@@ -304,10 +307,18 @@ class _HitCollector:
         for line in matches:
             self._skip(text, place, line.start)
             place = line.start
-            self._keep(self._number, self._offset, text.encode(line.start, line.end), text.to_bytes(line))
+            if self._takes_matches:
+                self._keep_matches(text, line)
+            else:
+                self._keep(self._number, self._offset, text.encode_line(line), text.find_match(line))
             if self._is_full():
                 return
         self._skip(text, place, len(text.text))
+
+    def _keep_matches(self, text: "_Text", line: MatchedLine) -> None:
+        for start, end in line.spans:
+            offset = self._offset + text.measure(line.start, line.start + start)
+            self._keep(self._number, offset, text.encode(line.start + start, line.start + end), 0)
 
     def _skip(self, text: "_Text", start: int, end: int) -> None:
         self._number += text.text.count("\n", start, end)
@@ -315,24 +326,25 @@ class _HitCollector:
 
     def _take_lines(self, block: bytes, text: "_Text", matches: Iterable[MatchedLine]) -> None:
         """Take line after line. Each may be a neighbour."""
-        hits: dict[int, Spans] = {}
+        hits: dict[int, int] = {}
         start = size = 0
         for line in islice(matches, self._most - self.hits):
             start, size = line.start, size + text.measure(start, line.start)
-            hits[size] = text.to_bytes(line)
+            hits[size] = text.find_match(line)
         place = 0
         while place < len(block) and not self._is_full():
             end = block.find(b"\n", place)
             end = len(block) if end < 0 else end
-            self._take_line(block[place:end], hits.get(place))
+            data = block[place:end]
+            self._take_line(data.removesuffix(b"\r") if end < len(block) else data, hits.get(place))
             self._number, self._offset, place = self._number + 1, self._offset + end + 1 - place, end + 1
 
-    def _take_line(self, data: bytes, spans: Spans | None) -> None:
-        if spans is not None:
+    def _take_line(self, data: bytes, first: int | None) -> None:
+        if first is not None:
             for neighbour in self._before:
                 self._keep(*neighbour, None)
             self._before.clear()
-            self._keep(self._number, self._offset, data, spans)
+            self._keep(self._number, self._offset, data, first)
             self._after = self._context
         elif self._after:
             self._keep(self._number, self._offset, data, None)
@@ -340,12 +352,12 @@ class _HitCollector:
         else:
             self._before.append((self._number, self._offset, data))
 
-    def _keep(self, number: int, offset: int, data: bytes, spans: Spans | None) -> None:
-        self.hits += spans is not None
-        if _measure_message(data, spans or []) > MAX_LINE_BYTES:
+    def _keep(self, number: int, offset: int, data: bytes, first: int | None) -> None:
+        self.hits += first is not None
+        if len(data) > MAX_LINE_BYTES:
             self.oversized += 1
             return
-        line = HitLine.build(number, offset, data.removesuffix(b"\r"), spans)
+        line = HitLine.build(number, offset, data, first)
         self._bytes += len(line.data) + engine.LINE_BYTES
         self.lines.append(line)
 
@@ -363,29 +375,11 @@ class _Text:
     def measure(self, start: int, end: int) -> int:
         return end - start if self._is_ascii else len(self.encode(start, end))
 
-    def to_bytes(self, line: MatchedLine) -> Spans:
-        if self._is_ascii:
-            return line.spans
-        spans: Spans = []
-        place = size = 0
-        for first, last in line.spans:
-            start = size + self.measure(line.start + place, line.start + first)
-            size = start + self.measure(line.start + first, line.start + last)
-            spans.append((start, size))
-            place = last
-        return spans
+    def encode_line(self, line: MatchedLine) -> bytes:
+        """Return a line without its end. A `\\r` that no `\\n` follows is no line end."""
+        data = self.encode(line.start, line.end)
+        return data.removesuffix(b"\r") if line.end < len(self.text) else data
 
-
-def _measure_message(data: bytes, spans: Spans) -> int:
-    """Return how long ripgrep's message about a line is, if that may be too long. ripgrep's output is bounded by it."""
-    if 8 * len(data) + 100 * len(spans) < MAX_LINE_BYTES:
-        return 0
-    matches = sum(_measure_json(data[first:last]) for first, last in spans)
-    return _measure_json(data) + matches + 40 * len(spans) + 200
-
-
-def _measure_json(data: bytes) -> int:
-    try:
-        return len(msgspec.json.encode(data.decode()))
-    except UnicodeDecodeError:
-        return len(data) * 4 // 3
+    def find_match(self, line: MatchedLine) -> int:
+        """Return the place of the first match in a line, in bytes."""
+        return self.measure(line.start, line.start + line.spans[0][0]) if line.spans else 0

@@ -1,22 +1,19 @@
 """The engine that runs ripgrep."""
 
-import base64
 import os
 import re
 import select
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from itertools import chain
-from typing import Literal, Self
-
-import msgspec
+from typing import Self
 
 from handrail.policy.names import list_secret_globs
 from handrail.protocol.errors import ToolError
 from handrail.protocol.text import clip_text
-from handrail.protocol.wire import get_json_decoder
 from handrail.workspace.ignore import ALWAYS_IGNORED, TEMPORARY_PREFIX
 from handrail.workspace.roots import find_descriptor_path
 from handrail.workspace.search import engine
@@ -27,122 +24,112 @@ from handrail.workspace.search.engine import (
     HitLine,
     Pattern,
     SearchScope,
+    SearchStats,
     Stop,
     build_binary_error,
 )
 from handrail.workspace.search.filters import PathFilter, has_exceptions_above, has_odd_repository, has_odd_rules
 
-# The output of ripgrep: JSON lines on stdout, complaints on stderr
+# The output of ripgrep: the lines of each file below its path on stdout, complaints on stderr
 
+_LINE = re.compile(rb"(\d+)(?:\0(?:(\d+)\0)?(\d+)\0|-(\d+)-)([^\0\n]*+)\n")
+"""Its number, the column of its first match if it has one, its offset, its text. A neighbour has dashes."""
+_HEADER = re.compile(rb"(?:\r?\n)?\./([^\0]+)\0")
+_MAX_PREFIX_BYTES = 64
+"""Bytes before the text of a line."""
 _MISHAP = re.compile(rb".*\(os error (\d+)\)")
 _REFUSED = {b"1", b"13"}
 _MAX_KEPT_BYTES = 8192
 _MAX_STDERR_LINE_BYTES = 1 << 16
 
 
-class RipgrepBytes(msgspec.Struct, frozen=True, rename={"encoded": "bytes"}):
-    """Text if it is UTF-8, else base64."""
-
-    text: str | None = None
-    encoded: str | None = None
-
-    def decode(self) -> bytes:
-        return self.text.encode() if self.text is not None else base64.b64decode(self.encoded or "")
-
-
-class RipgrepSpan(msgspec.Struct):
-    start: int
-    end: int
-
-
-class _RipgrepData(msgspec.Struct):
-    """The data of any message. Each type has some of the fields."""
-
-    path: RipgrepBytes = RipgrepBytes()
-    lines: RipgrepBytes = RipgrepBytes()
-    line_number: int = 0
-    absolute_offset: int = 0
-    submatches: tuple[RipgrepSpan, ...] = ()
-    binary_offset: int | None = None
-
-
-class _RipgrepMessage(msgspec.Struct):
-    type: Literal["begin", "match", "context", "end", "summary"]
-    data: _RipgrepData
-
-
 class HitAssembler:
-    """Assembles messages to the hits of files. Of a file with too many hits it keeps the first ones."""
+    """Assembles ripgrep's output to the hits of files. Of a file with too many hits it keeps the first ones."""
 
-    def __init__(self) -> None:
-        self._decoder = get_json_decoder(_RipgrepMessage)
-        self._path = b""
-        self._lines: list[HitLine] = []
-        self._bytes = 0
-        self._oversized = 0
-        self.is_full = False
-        """Whether no more of the current file is taken in."""
-        self.is_complete = False
-        """Whether ripgrep has finished."""
-        self.is_binary = False
-        """Whether the last file is no text."""
-
-    def hits(self, pieces: Iterable[bytes]) -> Iterator[FileHits]:
-        """Yield each text file that ended, and what came of the file that did not end."""
-        for line in self._split_lines(pieces):
-            message = self._decoder.decode(line)
-            if message.type in {"match", "context"}:
-                yield from self._add_line(message)
-            elif message.type == "begin":
-                self._start_file(message.data.path.decode().removeprefix(b"./"))
-            elif message.type == "end":
-                self.is_binary = message.data.binary_offset is not None
-                if not self.is_binary and not self.is_full:
-                    yield from self._take_file(unfinished=False)
-                self._start_file(b"")
-            else:
-                self.is_complete = True
-        if not self.is_full:
-            yield from self._take_file(unfinished=True)
+    def __init__(self, accepts: Callable[[bytes], bool] = lambda _path: True, enough: int | None = None) -> None:
+        self._accepts = accepts
+        self._enough = enough
+        """Hits, in all, after which no more output is read."""
+        self._held: list[bytes] = []
+        """Output that is not taken in yet, from the beginning of a line on. It has no whole line."""
+        self._is_skipping = False
+        """Whether the rest of a line is passed over."""
+        self._count = 0
+        """Hits of earlier files."""
+        self._start_file(b"")
 
     def _start_file(self, path: bytes) -> None:
-        self._path, self._lines, self._bytes, self.is_full, self._oversized = path, [], 0, False, 0
+        self._path, self._lines = path, list[HitLine]()
+        self._hits = self._bytes = self._oversized = 0
+        self._is_wanted = not path or self._accepts(path)
+        self.is_full = self.is_binary = False
+        """Whether no more of the file is taken in. Whether it is no text."""
 
-    def _add_line(self, message: _RipgrepMessage) -> Iterator[FileHits]:
-        if self.is_full:
-            return
-        data = message.data
-        text = data.lines.decode().removesuffix(b"\n").removesuffix(b"\r")
-        spans = [(span.start, span.end) for span in data.submatches] if message.type == "match" else None
-        line = HitLine.build(data.line_number, data.absolute_offset, text, spans)
-        self._lines.append(line)
-        self._bytes += len(line.data) + engine.LINE_BYTES
-        if self._bytes > engine.MAX_RESULT_BYTES:
-            self.is_full = True
-            yield from self._take_file(unfinished=True)
-
-    def _take_file(self, *, unfinished: bool) -> Iterator[FileHits]:
-        lines, self._lines = tuple(self._lines), []
-        if lines or self._oversized:
-            yield FileHits(self._path, lines, self._oversized, unfinished)
-
-    def _split_lines(self, pieces: Iterable[bytes]) -> Iterator[bytes]:
-        """Yield whole lines. A line longer than MAX_LINE_BYTES is counted and dropped."""
-        held: list[bytes] = []
-        size = 0
+    def hits(self, pieces: Iterable[bytes]) -> Iterator[FileHits]:
+        """Yield each text file that ended, or that is full."""
         for piece in pieces:
-            first, *rest = piece.split(b"\n")
-            size += len(first)
-            if size <= MAX_LINE_BYTES:
-                held.append(first)
-            if not rest:
+            data, place = self._join(piece), 0
+            while data:
+                place = self._take_warning(data, self._take_lines(data, place))
+                header = _HEADER.match(data, place)
+                if header is None:
+                    break
+                yield from self.take_file()
+                self._start_file(header[1])
+                place = header.end()
+            if self.is_full:
+                yield from self.take_file(unfinished=True)
+            self._held = [data[place:]] if data else self._held
+            if self._enough is not None and not self.is_binary and self._count + self._hits >= self._enough:
+                return
+
+    def take_file(self, *, unfinished: bool = False) -> Iterator[FileHits]:
+        """Yield the current file, once, if it is text."""
+        lines, oversized, self._lines, self._oversized = tuple(self._lines), self._oversized, [], 0
+        if (lines or oversized) and self._is_wanted and not self.is_binary:
+            self._count += self._hits
+            self._hits = 0
+            yield FileHits(self._path, lines, oversized, unfinished or self.is_full)
+
+    def _join(self, piece: bytes) -> bytes:
+        """Return all output that is not taken in, if a line may have ended. A line too long to be held is dropped."""
+        if self._is_skipping and b"\n" in piece:
+            self._held, self._is_skipping, piece = [], False, piece.partition(b"\n")[2]
+        if self._is_skipping:
+            return b""
+        self._held.append(piece)
+        if b"\n" in piece or b"\0" in piece:
+            return b"".join(self._held)
+        if sum(map(len, self._held)) > MAX_LINE_BYTES + _MAX_PREFIX_BYTES:
+            self._held, self._is_skipping = [], True
+            self._oversized += 1
+        return b""
+
+    def _take_lines(self, data: bytes, place: int) -> int:
+        """Take in the whole lines of the current file, and return the place of the next byte."""
+        while found := _LINE.match(data, place):
+            place = found.end()
+            if self.is_full or not self._is_wanted:
                 continue
-            if size <= MAX_LINE_BYTES:
-                yield b"".join(held)
-            else:
+            number, column, offset, beside, text = found.groups()
+            if len(text) > MAX_LINE_BYTES:
                 self._oversized += 1
-            yield from rest[:-1]
-            held, size = [rest[-1]], len(rest[-1])
+                continue
+            first = int(column or 1) - 1 if offset else None
+            line = HitLine.build(int(number), int(offset or beside), text.removesuffix(b"\r"), first)
+            self._lines.append(line)
+            self._hits += line.is_hit
+            self._bytes += len(line.data) + engine.LINE_BYTES
+            self.is_full = self._bytes > engine.MAX_RESULT_BYTES
+        return place
+
+    def _take_warning(self, data: bytes, place: int) -> int:
+        """ripgrep says below the lines of a file that a NUL follows them."""
+        if data.startswith((b"./%b: WARNING: " % self._path, b"binary file matches"), place):
+            end = data.find(b"\n", place) + 1
+            self.is_binary = self.is_binary or end > 0
+            return end or place
+        return place
 
 
 class RipgrepStderr:
@@ -201,6 +188,10 @@ _PAUSE_MILLISECONDS = 2
 _VARIABLES = ("HOME", "XDG_CONFIG_HOME")
 """ripgrep finds the user's own git ignore file by these."""
 _OPTIONS = ("--no-config", "--hidden", "--no-require-git", "--no-ignore-parent", "--no-mmap", "--color=never")
+_FORMAT = (
+    *("--heading", "--null", "--line-number", "--column", "--byte-offset"),
+    *("--field-match-separator=\\x00", "--field-context-separator=-", "--no-context-separator"),
+)
 _PLAIN_GLOB = re.compile(r"[\w.*?/+@=~-]+", re.ASCII)
 """Globs that ripgrep and our matcher are sure to read alike."""
 _PLAIN_NAME = re.compile(r"[\w.*?+@=~{},-]+", re.ASCII)
@@ -224,31 +215,25 @@ class Ripgrep:
         paths = PathFilter(scope)
         options = ("--files", "--null", *self._order, *_list_globs(scope), "--", "./")
         with _RipgrepProcess(self._program, options, scope.folder) as process:
-            yield from filter(paths.accepts, _split_names(process.pieces(stop)))
-            scope.stats.unreadable = process.stderr.unreadable
-            if not process.stopped and process.wait() not in {0, 1} and not process.stderr.mishaps:
-                raise process.build_error()
+            yield from filter(paths.accepts, _split_names(process.pieces(stop, scope.stats)))
+            process.check_end()
 
     def hits(self, scope: SearchScope, pattern: Pattern, stop: Stop) -> Iterator[FileHits]:
-        paths, assembler = PathFilter(scope), HitAssembler()
+        assembler = HitAssembler(PathFilter(scope).accepts, pattern.per_file if self.ordered else None)
         order = (*self._order, *(("--line-buffered",) if self.ordered else ()))
         options = (*order, *_list_globs(scope), *_list_secret_globs(), *_list_pattern_options(pattern), "--", "./")
         with _RipgrepProcess(self._program, options, scope.folder) as process:
-            for hits in assembler.hits(process.pieces(stop)):
-                if paths.accepts(hits.path):
-                    yield hits
-            scope.stats.unreadable = process.stderr.unreadable
-            if not process.stopped and not assembler.is_complete:
-                raise process.build_error()
+            yield from assembler.hits(process.pieces(stop, scope.stats))
+            yield from assembler.take_file(unfinished=not process.check_end())
 
     def stream(self, descriptor: int, pattern: Pattern, stop: Stop) -> FileHits | None:
         assembler = HitAssembler()
         options = (*_list_pattern_options(pattern), "--", "-")
         with _RipgrepProcess(self._program, options, stdin=descriptor) as process:
-            hits = next(assembler.hits(process.pieces(stop)), None)
-            is_cut_off = hits is None or (hits.unfinished and not assembler.is_full)
-            if is_cut_off and not process.stopped and not assembler.is_complete:
-                raise process.build_error()
+            hits = next(assembler.hits(process.pieces(stop, SearchStats())), None)
+            if hits is None:
+                is_complete = process.check_end()
+                hits = next(assembler.take_file(unfinished=not is_complete), None)
         if assembler.is_binary:
             raise build_binary_error()
         return hits
@@ -265,7 +250,10 @@ def _split_names(pieces: Iterable[bytes]) -> Iterator[bytes]:
 def _list_pattern_options(pattern: Pattern) -> tuple[str, ...]:
     case = "--case-sensitive" if pattern.case_sensitive else "--ignore-case"
     context = (f"--context={pattern.context}",) if pattern.context else ()
-    return ("--json", "--crlf", case, *context, f"--max-count={pattern.per_file}", f"--regexp={pattern.text}")
+    several = ("--multiline", "--multiline-dotall") if pattern.multiline else ()
+    parts = ("--only-matching", "--no-column") if pattern.only_matching else ()
+    limit = f"--max-count={pattern.per_file}"
+    return (*_FORMAT, "--crlf", case, *several, *parts, *context, limit, f"--regexp={pattern.text}")
 
 
 def _list_globs(scope: SearchScope) -> list[str]:
@@ -309,7 +297,7 @@ class _RipgrepProcess:
         self, program: str, options: Iterable[str], folder: int | None = None, stdin: int = subprocess.DEVNULL
     ) -> None:
         self.stderr = RipgrepStderr()
-        self.stopped = False
+        self._is_through = False
         arguments = ("rg", *_OPTIONS, *options)  # some programs are several, and look by which name they are called
         try:
             self._process = subprocess.Popen(  # noqa: S603  the program was chosen by us, and its options are ours
@@ -336,7 +324,7 @@ class _RipgrepProcess:
         for stream in filter(None, (self._process.stdout, self._process.stderr)):
             stream.close()
 
-    def pieces(self, stop: Stop) -> Iterator[bytes]:
+    def pieces(self, stop: Stop, stats: SearchStats) -> Iterator[bytes]:
         """Yield the output as it comes, until it ends or `stop` returns true."""
         streams = filter(None, (self._process.stdout, self._process.stderr))
         stdout, stderr = (stream.fileno() for stream in streams)
@@ -346,8 +334,8 @@ class _RipgrepProcess:
         open_ones = {stdout, stderr}
         while open_ones:
             ready = poll.poll(_PAUSE_MILLISECONDS)
+            stats.busy = _read_processor_seconds(self._process.pid)
             if stop():
-                self.stopped = True
                 return
             for descriptor, _ in ready:
                 piece = os.read(descriptor, _PIECE_BYTES)
@@ -358,12 +346,23 @@ class _RipgrepProcess:
                     yield piece
                 else:
                     self.stderr.add(piece)
+        stats.unreadable, self._is_through = self.stderr.unreadable, True
 
-    def wait(self) -> int:
-        return self._process.wait()
+    def check_end(self) -> bool:
+        """Whether it searched to the end. ToolError if it failed."""
+        if self._is_through:
+            status = self._process.wait()
+            if status < 0 or (status > 1 and not self.stderr.mishaps):
+                raise self.stderr.build_error(status)
+        return self._is_through
 
-    def build_error(self) -> ToolError:
-        return self.stderr.build_error(self.wait())
+
+def _read_processor_seconds(process: int) -> float | None:
+    """Return the time of the processors that a process took. None if it ended, or if the system does not tell."""
+    try:
+        return time.clock_gettime((~process << 3) | 2)  # clock_getcpuclockid(3), which Python lacks
+    except (AttributeError, OSError):
+        return None
 
 
 def _build_folder_path(folder: int) -> str:

@@ -11,14 +11,14 @@ import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from itertools import groupby
-from typing import Generic, Literal, TypeVar
+from typing import Generic, Literal, Self, TypeVar
 
 import msgspec
 
 from handrail.protocol.errors import ToolError
 from handrail.settings.model import SearchEngine
 from handrail.workspace.file_state import read_chunks
-from handrail.workspace.resolve import LIST_FOLDER, READ_FILE, closing_descriptor, open_beneath
+from handrail.workspace.resolve import ENTER_FOLDER, LIST_FOLDER, READ_FILE, closing_descriptor, open_beneath
 from handrail.workspace.search import engine as limits
 from handrail.workspace.search.engine import (
     MAX_HITS,
@@ -40,21 +40,54 @@ from handrail.workspace.workspace import Workspace
 
 _MAX_SINGLE_LOOKUPS = 8
 """Names of one folder that are looked up one by one. For more, the folder is listed."""
+_MAX_OPEN_FOLDERS = 32
+"""Folders above each other that stay open."""
 _MAX_SPAN_BYTES = 1 << 16
 """Lines within so many bytes are read at once."""
 
 
 def verify_names(scope: SearchScope, paths: Sequence[bytes]) -> Iterator[bytes]:
     """Yield the paths that are regular files. `paths` are in order: each folder is opened once."""
-    for parent, group in groupby(paths, key=lambda path: path.rpartition(b"/")[0]):
-        names = {path.rpartition(b"/")[2]: path for path in group}
-        try:
-            descriptor = open_beneath(scope.folder, os.fsdecode(parent) or ".", LIST_FOLDER, kernel=scope.kernel)
-        except OSError:
-            continue
-        with closing_descriptor(descriptor):
+    with _OpenFolders(scope) as folders:
+        for parent, group in groupby(paths, key=lambda path: path[: path.rfind(b"/") + 1]):
+            start = len(parent)
+            names = {path[start:]: path for path in group}
+            try:
+                descriptor = folders.open(parent)
+            except OSError:
+                continue
             regular = _list_files(descriptor, names)
             yield from (path for name, path in names.items() if name in regular)
+
+
+class _OpenFolders:
+    """The folders on the way to the last one that was opened, each opened in the one before without links."""
+
+    def __init__(self, scope: SearchScope) -> None:
+        self._scope = scope
+        self._opened: list[tuple[bytes, int]] = [(b"", scope.folder)]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        while len(self._opened) > 1:
+            os.close(self._opened.pop()[1])
+
+    def open(self, path: bytes) -> int:
+        """Return the descriptor of a folder, which ends in a slash. It stays open until the next call."""
+        while not path.startswith(self._opened[-1][0]):
+            os.close(self._opened.pop()[1])
+        above, descriptor = self._opened[-1]
+        rest = os.fsdecode(path[len(above) : -1])
+        if rest.count("/") + len(self._opened) > _MAX_OPEN_FOLDERS:
+            descriptor = open_beneath(descriptor, rest, ENTER_FOLDER, kernel=self._scope.kernel)
+            self._opened.append((path, descriptor))
+            return descriptor
+        for name in filter(None, rest.split("/")):
+            above, descriptor = b"%b%b/" % (above, os.fsencode(name)), open_beneath(descriptor, name, ENTER_FOLDER)
+            self._opened.append((above, descriptor))
+        return descriptor
 
 
 def verify_hits(scope: SearchScope, hits: FileHits, most: int) -> FileHits | None:
@@ -83,7 +116,7 @@ def verify_hits(scope: SearchScope, hits: FileHits, most: int) -> FileHits | Non
 def _list_files(folder: int, names: dict[bytes, bytes]) -> set[bytes]:
     if len(names) <= _MAX_SINGLE_LOOKUPS:
         return {name for name in names if _is_file(folder, name)}
-    with os.scandir(folder) as entries:
+    with closing_descriptor(open_beneath(folder, ".", LIST_FOLDER)) as listed, os.scandir(listed) as entries:
         return {os.fsencode(entry.name) for entry in entries if entry.is_file(follow_symlinks=False)}
 
 
@@ -140,20 +173,23 @@ Limit = Literal["time", "hits", "size"]
 End = Literal["complete", "enough", "time", "slow", "size"]
 """Why a run ended: nothing is left, it has more than asked for, its time is over, it is too slow, it holds too much."""
 Judge = Callable[[float, int], bool]
-"""Tells by the seconds passed and the results so far whether to give up a run."""
+"""Tells by the processor seconds of a run and its results so far whether to give it up."""
 
 MAX_SECONDS = 1.0
 """Seconds of a search with ripgrep, all its runs together."""
 _PYTHON_SECONDS = 10.0
 STREAM_SECONDS = 20
 """Seconds for a single file that was named."""
-_WHOLE_SHARE, _ORDERED_SHARE, _COUNT_SHARE = 0.75, 0.95, 0.05
-"""Shares of the time: when a whole run ends, when the ordered run after it ends, what counting names gets at least."""
+_WHOLE_SHARE, _ORDERED_SHARE = 0.75, 0.95
+"""Shares of the time: when a whole run ends, when the ordered run after it ends."""
 _ATTEMPT_SECONDS = 0.025
+"""Processor seconds of an attempt. A busy machine may need twelve times as long for them."""
 _GLANCE_SECONDS = 0.008
-"""After this time it shows whether an attempt will be in time."""
-_SOON_SECONDS = 0.02
-"""If there are too many names within this time, an ordered run shows the first ones sooner."""
+"""After these processor seconds it shows whether an attempt will be in time."""
+_SOON_SECONDS = 0.03
+"""If there are too many names within these processor seconds, an ordered run shows the first ones sooner."""
+_EVERYTHING = frozenset({"*", "**", "**/*"})
+"""Globs of all files. The first results are never far."""
 _MAX_BATCH_RESULTS = 1_000
 """Results that are verified between two looks at the clock."""
 
@@ -175,7 +211,7 @@ class SearchResult(msgspec.Struct, Generic[Item], frozen=True):
     """Whether `total` counts all results."""
     limits: tuple[Limit, ...]
     protected: int | None
-    """The number of names that policy withheld. None if there was no time to count them."""
+    """The number of names that policy withheld. None if no list of them was at hand."""
     stats: SearchStats
 
 
@@ -212,11 +248,8 @@ def find_files(engines: Engines, scope: SearchScope, most: int, cancelled: Stop)
         verify=lambda scope, paths: list(verify_names(scope, paths)),
     )
     search = _Search(engines, scope, task, most, cancelled, time.monotonic())
-    found = (
-        search.run_whole(judge=lambda seconds, count: count > most and seconds < _SOON_SECONDS)
-        or search.run_ordered(seconds=4 * _SOON_SECONDS)
-        or search.finish()
-    )
+    found = search.run_ordered(engines.seconds * _ORDERED_SHARE) if scope.include in _EVERYTHING else None
+    found = found or search.finish(lambda seconds, count: count > most and seconds < _SOON_SECONDS)
     return _refuse_cancelled(found, cancelled)
 
 
@@ -242,7 +275,7 @@ def find_hits(
     def is_too_slow(seconds: float, count: int) -> bool:
         return seconds > _GLANCE_SECONDS and count < most * seconds / _ATTEMPT_SECONDS
 
-    found = search.run_ordered(seconds=_ATTEMPT_SECONDS, judge=is_too_slow) or search.finish()
+    found = search.run_ordered(12 * _ATTEMPT_SECONDS, is_too_slow) or search.finish()
     return _refuse_cancelled(found, cancelled)
 
 
@@ -306,7 +339,7 @@ class _Run(msgspec.Struct, Generic[Item]):
 
     def _stop(self) -> bool:
         passed = time.monotonic() - self._began
-        if self._judge(passed, self._count):
+        if self._is_slow(passed):
             self.end = "slow"
         elif passed > self._seconds or self._cancelled():
             self.end = "time"
@@ -317,12 +350,15 @@ class _Run(msgspec.Struct, Generic[Item]):
         self.items.append(item)
         self._count += count
         self._bytes += size
-        if self._judge(time.monotonic() - self._began, self._count):
-            self.end = "slow"
-        elif self._count > self._most:
+        if self._count > self._most:
             self.end = "enough"
         elif self._bytes > limits.MAX_RESULT_BYTES:
             self.end = "size"
+
+    def _is_slow(self, passed: float) -> bool:
+        """Ask the judge, by the program's processor time if that is known: it does not pass while others work."""
+        busy = self.scope.stats.busy
+        return self._judge(passed if busy is None else busy, self._count)
 
 
 class _Search(msgspec.Struct, Generic[Item]):
@@ -343,23 +379,18 @@ class _Search(msgspec.Struct, Generic[Item]):
         result = self._build_result(self._verify(run), run)
         return result if result.exact or result.total >= self._most else None
 
-    def run_whole(self, judge: Judge) -> SearchResult[Item] | None:
-        """Return all results. None if the judge gives up."""
-        run = self._run_whole(judge)
-        return None if run.end == "slow" else self._complete(run)
+    def finish(self, judge: Judge = _never) -> SearchResult[Item]:
+        """Return all results. If there are too many, return the first ones, or at least some.
 
-    def finish(self) -> SearchResult[Item]:
-        """Return all results. If there are too many, return the first ones, or at least some."""
-        return self._complete(self._run_whole())
-
-    def _complete(self, partial: _Run[Item]) -> SearchResult[Item]:
-        """Return all results. After a limit: the first results, from a second run, or what the first run found."""
+        After a limit these come from a second run, which is given up for no other one.
+        """
+        partial = self._run(self._engines.whole, MAX_HITS, self._measure_left(_WHOLE_SHARE), judge)
         if partial.end == "complete":
             return self._build_result(self._verify(partial), partial)
         limit: Limit = "hits" if partial.end == "enough" else "size" if partial.end == "size" else "time"
         run = self._run(self._engines.ordered, self._most, self._measure_left(_ORDERED_SHARE))
         first = self._verify(run)
-        if run.end == "complete":
+        if run.end == "complete" or (partial.end == "slow" and self._count(first) >= self._most):
             return self._build_result(first, run)
         if self._count(first) < self._most:
             some = self._verify(partial)
@@ -368,9 +399,6 @@ class _Search(msgspec.Struct, Generic[Item]):
         result = self._build_result(first, run)
         total = max(result.total, self._count_verified(partial))
         return msgspec.structs.replace(result, total=total, limits=(limit,))
-
-    def _run_whole(self, judge: Judge = _never) -> _Run[Item]:
-        return self._run(self._engines.whole, MAX_HITS, self._measure_left(_WHOLE_SHARE), judge)
 
     def _run(self, engine: Engine, most: int, seconds: float, judge: Judge = _never) -> _Run[Item]:
         scope = msgspec.structs.replace(self._scope, stats=SearchStats())
@@ -414,6 +442,5 @@ class _Search(msgspec.Struct, Generic[Item]):
         return self._task.path(items[-1]) if items else None
 
     def _count_protected(self, last: bytes | None) -> int | None:
-        end = time.monotonic() + max(self._measure_left(1), _COUNT_SHARE * self._engines.seconds)
-        names = list_protected_names(self._scope, last, lambda: self._cancelled() or time.monotonic() > end)
-        return len(names) if time.monotonic() <= end else None
+        names = list_protected_names(self._scope, last)
+        return None if names is None else len(names)

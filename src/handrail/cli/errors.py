@@ -1,0 +1,73 @@
+"""Errors of tools for a person: the failure, then one command."""
+
+import shlex
+from typing import Any, cast
+
+from handrail.cli.output import print_error
+from handrail.cli.parser import COMMANDS
+from handrail.protocol.errors import REFUSAL_ADVICE, ErrorInfo, ToolError
+from handrail.protocol.text import to_one_line
+from handrail.protocol.wire import encode
+
+_UNCHANGED, _NOT_RUN = "Nothing was changed.", "Nothing was run."
+_TEXTS: dict[str, tuple[str, str]] = {
+    "INVALID_ARGUMENT": ("{message}", "handrail tools --guide"),
+    "UNKNOWN_TOOL": (f"{{message}}. {_NOT_RUN}", "handrail tools"),
+    "NOT_FOUND": (f"{{message}} {_UNCHANGED}", "handrail ls"),
+    "NOT_A_FILE": (f"{{message}} {_UNCHANGED}", "handrail ls {path}"),
+    "NO_MATCH": (f"the text to replace is not in {{path}}. {_UNCHANGED}{{closest}}", "handrail read {path}"),
+    "AMBIGUOUS_MATCH": (f"the text to replace is in {{path}} more than once. {_UNCHANGED}", "handrail help edit"),
+    "STALE_FILE": (f"{{path}} changed since it was read. {_UNCHANGED}", "handrail read {path}"),
+    "OUTSIDE_WORKSPACE": (f"{{path}} is outside the workspace. {_NOT_RUN}", "handrail config paths"),
+    "POLICY_DENIED": (f"{{subject}} is denied by rule {{rule}}: {{reason}}. {_NOT_RUN}", "{explain}"),
+    "PERMISSION_DENIED": (f"{{subject}} needs approval, which was denied: {{reason}}. {_NOT_RUN}", "{explain}"),
+    "CONFLICT": ("{message}", "handrail log --changes"),
+    "PROCESS_NOT_FOUND": ("{message}", "handrail processes"),
+    "PROCESS_ENDED": ("{message}", "handrail processes"),
+    "TIMEOUT": ("{message}", "handrail config limits"),
+    "LIMIT_EXCEEDED": ("{message}", "handrail config limits"),
+}
+"""The text and the command for an error code. Others have their message and `handrail doctor`."""
+
+
+def print_tool_error(
+    error: ErrorInfo | ToolError, tool: str, arguments: object = None, *, advice: str = "", mode: str | None = None
+) -> None:
+    """Prints why a call failed. `advice`: what would let it run. `mode`: the mode that the person named."""
+    args = cast("dict[str, Any]", arguments if isinstance(arguments, dict) else {})
+    given: Any = error.details
+    details = cast("dict[str, Any]", given if isinstance(given, dict) else {})
+    text, command = _TEXTS.get(error.code, ("{message}", "handrail doctor"))
+    if "{reason}" in text and "rule" not in details:
+        text = f"{{message}} {_NOT_RUN}" if error.code == "PERMISSION_DENIED" else "{message}"
+    if "path" not in args:
+        text = text.replace("{path} is", "{subject} needs a path")
+    closest = cast("dict[str, Any]", details.get("closest") or {}).get("first")
+    path, subject = str(args.get("path", tool)), str(args.get("command", args.get("path", "")))
+    values = {
+        "message": error.message.removesuffix(REFUSAL_ADVICE).rstrip(),
+        "tool": to_one_line(tool),
+        "path": to_one_line(path),
+        "subject": to_one_line(f"{tool} {subject}".rstrip()),
+        "rule": details.get("rule", ""),
+        "reason": details.get("reason", ""),
+        "closest": f" Closest: line {closest}." if closest else "",
+    }
+    explain = f"handrail policy explain{f' --mode {mode}' if mode else ''}"
+    if not args:
+        values["explain"] = "handrail policy modes"
+    elif "command" in args:
+        values["explain"] = f"{explain} -- {shlex.quote(subject)}"
+    else:
+        values["explain"] = f"{explain} --tool {tool} --args {shlex.quote(encode(args).decode())}"
+    if error.code == "INVALID_ARGUMENT" and tool in COMMANDS:
+        command = f"handrail help {tool}"
+    shown = command.format_map(values | {"path": shlex.quote(path)})
+    print_error(f"{text.format_map(values)} {advice}".rstrip() + f" ({error.code})", shown)
+
+
+def print_dialect_error(error: ErrorInfo, dialect: str, *, advice: str = "") -> None:
+    """Prints why a call of a dialect failed, in the dialect's words. Its arguments have names of their own."""
+    denied = error.code in {"POLICY_DENIED", "PERMISSION_DENIED"}
+    command = "handrail policy modes" if denied else f"handrail tools --dialect {dialect}"
+    print_error(" ".join((error.message, advice)).rstrip(), command)
