@@ -140,6 +140,10 @@ class AsyncHandrail:
         return self.rail.mode
 
     @property
+    def sandbox_tier(self) -> int:
+        return self.rail.sandbox_tier
+
+    @property
     def permission_wait(self) -> float:
         return self.rail.permission_wait
 

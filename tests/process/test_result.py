@@ -49,7 +49,7 @@ def test_a_signal_has_its_name(code: int, name: str | None) -> None:
         ("cargo test", 101, "It failed: the build, a test, or a panic."),
         ("go test", 1, "It failed: the build or a test."),
         ("python -m pytest", 5, "No tests were collected."),
-        ("python3 -m mypy", 1, "Problems were found."),
+        ("python3 -m mypy", 1, "Problems were found, or Python has no module mypy."),
         ("nosuch", 127, "The command was not found."),
         ("nosuch", 137, "It was killed by the signal SIGKILL."),
         ("git merge-base", 1, None),

@@ -165,7 +165,7 @@ def test_where_nobody_is_there_it_is_dropped_and_what_it_printed_is_told(
     assert result.error is not None
     assert result.error.code == "PERMISSION_DENIED"
     assert result.content.startswith(
-        "said\n[exit code 0; what it changed was dropped]\n[What it changed needs a person"
+        "said\n[exit code 0; what it changed was dropped]\n[What it changed needs approval"
     )
     assert hook(workspace) is None
     assert not (workspace / "made").exists()

@@ -17,7 +17,7 @@ from handrail import Handrail
 NOBODY = 65534
 # Imports come first: where the code lies, the user may have no right to look.
 SCRIPT = """
-import difflib, hashlib, json, os, queue, sys
+import base64, difflib, hashlib, json, os, queue, sys
 import handrail.tools.edit, handrail.tools.find, handrail.tools.grep, handrail.tools.file_commit
 import handrail.tools.ls, handrail.tools.edit, handrail.tools.write, traceback
 import handrail.changes.recovery, handrail.store.change_log, handrail.workspace.search.ripgrep
