@@ -88,7 +88,7 @@ def test_an_interpreter_is_spoken_with(start: Start) -> None:
     one = start(f"{PYTHON} -q -i")
     assert prints(one, b">>> ")
     one.write(b"6 * 7\n", eof=False)
-    assert prints(one, b"42")
+    assert prints(one, b"42\n>>> ")
     one.write(b"", eof=True)
     assert one.wait(60.0)
 

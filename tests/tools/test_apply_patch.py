@@ -17,6 +17,7 @@ from handrail.protocol.events import ChangeEvent
 from handrail.settings import Settings
 from handrail.settings.model import Paths, Tools
 from handrail.store.change_log import Step
+from handrail.workspace.pages import is_settled
 
 Rail = Callable[..., Handrail]
 Tree = dict[str, tuple[bytes, int]]
@@ -348,6 +349,8 @@ def test_a_file_with_several_names_is_written_through_them(one: Handrail, worksp
     assert (workspace / "b").read_text() == "y\n"
     assert (workspace / "a").samefile(workspace / "b")
     (workspace / "a").write_text("x\n" + "y" * MAX_IN_MEMORY_BYTES)
+    while not is_settled((workspace / "a").stat()):
+        os.sched_yield()
     one.read("a")
     assert refused(one, workspace, "*** Update File: a", "-x", "+z").code == "LIMIT_EXCEEDED"
 
