@@ -75,8 +75,8 @@ def test_the_header_names_the_sandbox_and_breaks_between_facts(chat: Chat, tmp_p
     bare.sees("· no sandbox · session bare")
 
 
-def test_a_message_is_queued_edited_or_given_to_the_running_turn(chat: Chat) -> None:
-    waits = {"text": "", "calls": [["exec", {"command": "sleep 2"}]]}
+def test_a_message_is_queued_edited_or_given_to_the_running_turn(chat: Chat, workspace: Path) -> None:
+    waits = {"text": "", "calls": [["exec", {"command": "tail -f a.txt | grep -m1 go"}]]}
     window = chat(waits, {"text": "I heard it."}, {"text": "Second."}, words=("--mode", "auto"))
     window.sends("begin")
     window.sees("● exec")
@@ -92,6 +92,7 @@ def test_a_message_is_queued_edited_or_given_to_the_running_turn(chat: Chat) -> 
     window.sees("› use tabs (with the next result)")
     window.sends("and then")
     window.sees("1 queued: and then")
+    (workspace / "a.txt").write_text("one\ngo\n")
     window.sees("Second.")
     window.is_ready()
     assert window.text.index("use tabs (with") < window.text.index("I heard it.") < window.text.index("› and then")
@@ -252,13 +253,14 @@ def test_a_paste_of_10000_lines_is_one_line_of_the_composer_and_whole_for_the_mo
 
 def test_much_output_stays_bounded_and_keys_are_still_read(chat: Chat) -> None:
     size = "100M" if os.environ.get("HANDRAIL_DEEP") else "8M"
-    flood = {"calls": [["exec", {"command": f"yes 0123456789abcdef | head -c {size}; sleep 0.3"}]]}
+    flood = {"calls": [["exec", {"command": f"yes 0123456789abcdef | head -c {size}; sleep 60"}]]}
     window = chat(flood, DONE, words=("--mode", "auto"))
     window.sends("flood")
     window.sees("    0123456789abcdef")
     window.press("typed meanwhile")
     window.sees("› typed meanwhile")
-    window.sees("All is done.")
+    window.press(b"\x1b")
+    window.sees("Stopped ·")
     status = Path(f"/proc/{window.program.pid}/status").read_text()
     peak = int(next(line for line in status.splitlines() if line.startswith("VmHWM")).split()[1])
     assert peak < 400_000
