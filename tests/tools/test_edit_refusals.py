@@ -10,6 +10,7 @@ import pytest
 from handrail import Handrail
 from handrail.edit.match import MAX_PLACES
 from handrail.tools.text import MAX_TEXT_BYTES
+from handrail.workspace.pages import is_settled
 
 Rail = Callable[..., Handrail]
 SOURCE = "".join(f"def f{number}(x):\n\tif x > {number}:\n\t\treturn x + {number}\n\n" for number in range(20))
@@ -269,6 +270,8 @@ def test_a_file_over_the_limit_is_refused_before_it_is_read(one: Handrail, works
 
 def test_a_file_over_the_limit_of_read_is_edited(one: Handrail, workspace: Path) -> None:
     (workspace / "large.txt").write_bytes(b"x" * (9 << 20) + b"here")
+    while not is_settled((workspace / "large.txt").stat()):
+        os.sched_yield()
     one.read("large.txt", limit=1)
     assert one.edit("large.txt", "here", "there").ok
     assert (workspace / "large.txt").read_bytes() == b"x" * (9 << 20) + b"there"
