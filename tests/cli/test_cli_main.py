@@ -1,5 +1,6 @@
 """The process of a command: little is imported at its start, nothing is missed at its end."""
 
+import platform
 import subprocess
 import sys
 from pathlib import Path
@@ -69,16 +70,21 @@ _CALL = """
 import sys
 from handrail.cli.main import run
 code = run(["call", "read", '{"path": "a.txt"}', "--workspace", sys.argv[1]])
-loaded = "typing_extensions" in sys.modules
-import typing_extensions, msgspec
+loaded = [name for name in ("typing_extensions", "platform", "textwrap", "msgspec.inspect") if name in sys.modules]
+import datetime, pickle, platform, typing_extensions, msgspec, msgspec.inspect
 class Pair(typing_extensions.TypedDict):
     one: int
     two: typing_extensions.NotRequired[int]
 print(code, loaded, msgspec.convert({"one": 1}, Pair))
+print(msgspec.inspect.type_info(list[Pair]).item_type.cls is Pair, platform.system())
+print(msgspec.json.schema(int), msgspec.json.schema_components([int])[0])
+moment = datetime.datetime(2026, 1, 2, tzinfo=datetime.UTC)
+read = msgspec.json.decode(msgspec.json.encode(moment), type=datetime.datetime)
+print(pickle.loads(pickle.dumps(moment)) == moment, read)
 """
 
 
-def test_a_call_does_without_typing_extensions_and_leaves_it_to_who_asks(tmp_path: Path) -> None:
+def test_a_call_does_without_some_modules_and_leaves_them_to_who_asks(tmp_path: Path) -> None:
     (tmp_path / "workspace").mkdir()
     (tmp_path / "workspace" / "a.txt").write_text("text\n")
     done = subprocess.run(
@@ -88,4 +94,9 @@ def test_a_call_does_without_typing_extensions_and_leaves_it_to_who_asks(tmp_pat
         text=True,
         check=True,
     )
-    assert done.stdout.splitlines()[-1] == "0 False {'one': 1}"
+    assert done.stdout.splitlines()[-4:] == [
+        "0 [] {'one': 1}",
+        f"True {platform.system()}",
+        "{'type': 'integer'} ({'type': 'integer'},)",
+        "True 2026-01-02 00:00:00+00:00",
+    ]

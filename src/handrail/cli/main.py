@@ -1,10 +1,14 @@
 """The command `handrail`: from the words of a command line to its exit code."""
 
+import _datetime  # pyright: ignore[reportMissingImports]
 import atexit
 import gc
 import os
 import sys
-from types import SimpleNamespace
+from collections.abc import Callable
+from importlib import import_module
+from types import ModuleType, SimpleNamespace
+from typing import Any
 
 from handrail.cli.exits import INFRASTRUCTURE, INTERRUPTED, OK, USAGE, CommandFailed
 from handrail.cli.output import hide_notes, print_error, print_out, warn
@@ -83,19 +87,42 @@ def _load_usage():  # the type is that of the module
 
 
 def _import_msgspec_fast() -> None:
-    """Imports msgspec without two modules that it does not need. Both can be imported later.
+    """Imports msgspec without the modules that a call does not use.
 
-    typing_extensions, if it is installed, imports inspect, ast and dis: a sixth of the time of `handrail call`. uuid
-    asks platform for the name of the system, and platform compiles a dozen expressions.
+    - typing_extensions, if it is installed, imports inspect, ast and dis: a sixth of the time of `handrail call`.
+    - uuid asks platform for the name of the system, and platform compiles a dozen expressions.
+    - msgspec.inspect and msgspec._json_schema make JSON schemas, with textwrap and its expressions.
+    - datetime defines in Python first, and replaces it all by its C module, which stays in its place here.
+
+    All others can be imported later.
     """
-    if any(name in sys.modules for name in ("msgspec", "typing_extensions", "platform", "uuid")):
+    absent: dict[str, Any] = {
+        "typing_extensions": None,  # makes an import of it fail
+        "platform": SimpleNamespace(system=lambda: os.uname().sysname),
+        "msgspec.inspect": ModuleType("msgspec.inspect"),
+        "msgspec._json_schema": SimpleNamespace(
+            **{name: _build_later(name) for name in ("schema", "schema_components")}
+        ),
+    }
+    if any(name in sys.modules for name in ("msgspec", "uuid", *absent)):
         return
-    sys.modules["typing_extensions"] = None  # pyright: ignore[reportArgumentType]  makes an import of it fail
-    sys.modules["platform"] = SimpleNamespace(system=lambda: os.uname().sysname)  # pyright: ignore[reportArgumentType]
+    sys.modules.setdefault("datetime", _datetime)  # pyright: ignore[reportUnknownArgumentType]
+    sys.modules.update(absent)
     try:
-        import msgspec  # noqa: F401, PLC0415  # pyright: ignore[reportUnusedImport]
+        import msgspec  # noqa: PLC0415
     finally:
-        del sys.modules["typing_extensions"], sys.modules["platform"]
+        for name in absent:
+            del sys.modules[name]
+    msgspec.__dict__.pop("inspect", None)
+
+
+def _build_later(name: str) -> Callable[..., Any]:
+    """A function of msgspec._json_schema that imports it when it is called."""
+
+    def build(*args: Any, **options: Any) -> Any:
+        return getattr(import_module("msgspec._json_schema"), name)(*args, **options)
+
+    return build
 
 
 def _explain(error: BaseException, words: list[str]) -> int:

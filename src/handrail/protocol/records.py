@@ -15,7 +15,7 @@ from handrail.protocol.wire import Envelope, Json, Time, Wire
 
 SessionState = Literal["running", "background", "waiting", "unreadable", "idle"]
 """Why a session must not be removed. An idle one may be."""
-_SESSION_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_SESSION_ID = r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
 _MIN_ID_CHARS = 3
 _TIME_DIGITS = 16
 """The digits of an id that are the time it was made. The digits after them tell ids apart."""
@@ -216,7 +216,7 @@ class CallStory(msgspec.Struct, frozen=True, kw_only=True):
 
 def check_session_id(session_id: str) -> str:
     """Returns a valid session id. UsageError if it is not."""
-    if not _SESSION_ID.fullmatch(session_id):
+    if not re.fullmatch(_SESSION_ID, session_id):
         rule = "letters, digits, dot, dash and underscore, at most 64, beginning with a letter or digit"
         raise UsageError(f"a session id is made of {rule}: {session_id[:80]!r}")
     return session_id

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from functools import cache
 from itertools import zip_longest
-from typing import Any, Literal, get_args, get_origin
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -97,7 +97,7 @@ class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 def list_fields(section: type[Section]) -> dict[str, Field]:
     """The declaration of every key, in order. Keys of nested sections are dotted."""
     fields: dict[str, Field] = {}
-    for name, kind in section.__annotations__.items():
+    for name, kind in get_type_hints(section, include_extras=True).items():
         if isinstance(kind, type) and issubclass(kind, Section):
             fields.update((f"{name}.{leaf}", field) for leaf, field in list_fields(kind).items())
         else:

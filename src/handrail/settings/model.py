@@ -1,5 +1,7 @@
 """Every setting, declared once."""
 
+from __future__ import annotations  # a session without settings files evaluates none of them
+
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self, get_args
 

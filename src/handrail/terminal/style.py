@@ -25,7 +25,7 @@ _CODES: dict[Style, str] = {
 _LIGHT_CODES = _CODES | {"refused": "35", "running": "34", "hunk": "34"}
 """Yellow and cyan are hard to read on a light background."""
 _LIGHT_BACKGROUNDS = frozenset({"7", "15"})
-_SEQUENCE = re.compile("\x1b\\[[0-9;]*m")
+_SEQUENCE = "\x1b\\[[0-9;]*m"
 _RESET = "\x1b[0m"
 
 
@@ -63,7 +63,7 @@ def paint_nothing(text: str, _: Style) -> str:
 
 
 def strip_styles(text: str) -> str:
-    return _SEQUENCE.sub("", text) if "\x1b" in text else text
+    return re.sub(_SEQUENCE, "", text) if "\x1b" in text else text
 
 
 # Layout of painted text
@@ -108,7 +108,7 @@ def _restore_styles(text: str, rows: list[str], indent: str = "") -> Iterator[st
     """Adds the sequences of a painted text to the rows that its characters were split into."""
     pending: list[tuple[int, str]] = []
     removed = 0
-    for found in _SEQUENCE.finditer(text):
+    for found in re.finditer(_SEQUENCE, text):
         pending.append((found.start() - removed, found[0]))
         removed += len(found[0])
     active, position = "", 0
