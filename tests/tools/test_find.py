@@ -9,7 +9,6 @@ import pytest
 from handrail import Handrail
 from handrail.settings import Settings
 from handrail.settings.model import Paths, Search, Tools
-from handrail.workspace.search import search
 
 Rail = Callable[..., Handrail]
 
@@ -149,18 +148,24 @@ def test_odd_names_are_found_and_made_visible(one: Handrail, workspace: Path) ->
     assert found(one, "-rf") == ["-rf"]
 
 
-def test_many_files_give_the_same_first_ones_every_time(one: Handrail, workspace: Path) -> None:
+@pytest.mark.parametrize(
+    ("most", "summary"),
+    [(50, "50 of at least 51 files"), (1_000, "1,000 of at least 1,001 files"), (2_000, "2,000 of 3,000 files")],
+)
+def test_many_files_give_the_same_answer_every_time(one: Handrail, workspace: Path, most: int, summary: str) -> None:
     make(workspace, *(f"d{number % 40:02}/f{number:04}.txt" for number in range(3_000)))
-    answers = {one.find("*.txt", max_results=50).data.files for _ in range(20)}
-    assert len(answers) == 1
-    assert list(answers.pop()) == [f"d00/f{number:04}.txt" for number in range(0, 2_000, 40)]
+    results = [one.find("*.txt", max_results=most) for _ in range(8)]
+    assert {result.summary for result in results} == {summary}
+    (files,) = {result.data.files for result in results}
+    assert (
+        list(files)
+        == [f"d{folder:02}/f{number:04}.txt" for folder in range(40) for number in range(folder, 3_000, 40)][:most]
+    )
 
 
 def test_a_whole_list_that_is_not_shown_is_kept_for_read(
-    rail: Rail, workspace: Path, joined: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+    rail: Rail, workspace: Path, joined: Callable[..., str]
 ) -> None:
-    """That there are soon too many, which ends a search early, is never said here."""
-    monkeypatch.setattr(search, "_SOON_SECONDS", 0.0)
     make(workspace, *(f"d{number % 10}/f{number:04}.txt" for number in range(3_000)))
     one = rail(settings=Settings(tools=Tools(disable=("write",))))
     result = one.find("*.txt", max_results=2_900)

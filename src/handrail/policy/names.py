@@ -49,13 +49,16 @@ def find_protection(path: str) -> _Protection | None:
     return "protected" if _has_protected_part(parts) or _contains_place(parts, PROTECTED_PLACES) else None
 
 
-def is_credential(path: str) -> bool:
-    """Whether the last name of a path is a credential. Cheaper than `find_protection` for a walk down a tree."""
+def is_credential(path: str, *, anywhere: bool = False) -> bool:
+    """Whether the last name of a path is a credential. Cheaper than `find_protection` for a walk down a tree.
+
+    `anywhere`: whether the name is one in some folder.
+    """
     start = path.rfind("/") + 1
     if ORDINARY_NAME.fullmatch(path, start):
         return False
     name = _normalize_part(path[start:])
-    return _is_credential_part(name) or (name in _LAST_NAMES and find_protection(path) == "credential")
+    return _is_credential_part(name) or (name in _LAST_NAMES and (anywhere or find_protection(path) == "credential"))
 
 
 def can_hold_credentials(folder: str) -> bool:

@@ -3,6 +3,7 @@
 import os
 import sysconfig
 from collections.abc import Callable
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -57,9 +58,8 @@ class Both:
 def _files(engine: PythonEngine | Ripgrep, root: Path, below: str, options: dict[str, Any]) -> Names:
     with _Opened(root, below) as (folder, top):
         try:
-            return sorted(
-                engine.files(SearchScope(folder, top, below, has_openat2(), **options), lambda: False), key=to_sort_key
-            )
+            batches = engine.files(SearchScope(folder, top, below, has_openat2(), **options), lambda: False)
+            return sorted(chain.from_iterable(batches), key=to_sort_key)
         except ToolError as error:
             return error.code
 

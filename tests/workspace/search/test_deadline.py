@@ -42,7 +42,7 @@ class Endless:
         self.ordered = ordered
         self._clock = clock
 
-    def files(self, where: SearchScope, stop: Stop) -> Iterator[bytes]:
+    def files(self, where: SearchScope, stop: Stop) -> Iterator[list[bytes]]:
         self._wait(stop)
         return iter(())
 

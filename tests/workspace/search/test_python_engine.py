@@ -5,6 +5,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -38,7 +39,7 @@ def opened(workspace: Path) -> Iterator[Open]:
 
 
 def names(where: SearchScope) -> list[bytes]:
-    return list(ENGINE.files(where, never))
+    return list(chain.from_iterable(ENGINE.files(where, never)))
 
 
 def fill(folder: Path, *paths: str) -> None:
@@ -75,8 +76,8 @@ def test_a_search_that_has_enough_looks_no_further(workspace: Path, opened: Open
 def test_a_search_ends_when_it_is_told_to(workspace: Path, opened: Open) -> None:
     fill(workspace, "a", "b", "c")
     seen: list[bytes] = []
-    for path in ENGINE.files(opened(), lambda: len(seen) == 2):
-        seen.append(path)
+    for paths in ENGINE.files(opened(), lambda: len(seen) == 2):
+        seen.extend(paths)
     assert seen == [b"a", b"b"]
 
 

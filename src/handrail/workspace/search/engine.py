@@ -33,8 +33,8 @@ class Engine(Protocol):
     ordered: bool
     """Whether candidates come in the order of `to_sort_key`."""
 
-    def files(self, scope: "SearchScope", stop: Stop) -> Iterator[bytes]:
-        """Yield the files below a folder, by their paths below it."""
+    def files(self, scope: "SearchScope", stop: Stop) -> Iterator[list[bytes]]:
+        """Yield the files below a folder in batches, by their paths below it."""
         ...
 
     def hits(self, scope: "SearchScope", pattern: "Pattern", stop: Stop) -> Iterator["FileHits"]:

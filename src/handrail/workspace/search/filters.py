@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from handrail.policy.names import is_credential
-from handrail.workspace.glob import build_excluder, build_matcher, list_unknown_folders
+from handrail.workspace.glob import build_excluder, compile_glob, list_unknown_folders
 from handrail.workspace.ignore import FILES, STRONG, IgnoreStack, read_ignore_rules
 from handrail.workspace.resolve import LIST_FOLDER, READ_FILE, closing_descriptor, open_beneath
 from handrail.workspace.search.engine import SearchScope, to_sort_key
@@ -18,17 +18,21 @@ class GlobFilter:
     """Accepts paths by globs and ignore rules, apart from policy."""
 
     def __init__(self, scope: SearchScope, *, has_ignore_rules: bool = True) -> None:
-        self._include = build_matcher(scope.include) if scope.include is not None else None
+        self._include = compile_glob(scope.include) if scope.include is not None else None
         self._excludes = build_excluder(scope.exclude) if scope.exclude else None
         self._ignore = _IgnoreFilter(scope) if has_ignore_rules else None
 
     def accepts(self, path: bytes) -> bool:
-        if self._include is not None and not self._include(path):
-            return False
-        return (self._excludes is None and self._ignore is None) or self.enters(path, is_folder=False)
+        return bool(self.select([path]))
+
+    def select(self, paths: list[bytes]) -> list[bytes]:
+        included = paths if self._include is None else list(filter(self._include, paths))
+        if self._excludes is None and self._ignore is None:
+            return included
+        return [path for path in included if self.enters(path, is_folder=False)]
 
     def includes(self, path: bytes) -> bool:
-        return self._include is None or self._include(path)
+        return self._include is None or self._include(path) is not None
 
     def enters(self, path: bytes, *, is_folder: bool = True) -> bool:
         """Whether neither globs nor ignore rules leave out a path."""
@@ -38,7 +42,7 @@ class GlobFilter:
 
 
 class PathFilter:
-    """Accepts the paths from ripgrep that a search may report. ripgrep's command line cannot express all filters."""
+    """Selects the paths from ripgrep that a search may report. ripgrep's command line cannot express all filters."""
 
     def __init__(self, scope: SearchScope) -> None:
         has_more_rules = bool(scope.ignore) or _has_rules_above(scope) or has_odd_rules(scope)
@@ -48,6 +52,9 @@ class PathFilter:
     def accepts(self, path: bytes) -> bool:
         return self._globs.accepts(path) and not self._credentials.matches(path)
 
+    def select(self, paths: list[bytes]) -> list[bytes]:
+        return self._credentials.drop(self._globs.select(paths))
+
 
 class CredentialFilter:
     """Tells the paths that are, or lie in, a credential."""
@@ -55,6 +62,17 @@ class CredentialFilter:
     def __init__(self, scope: SearchScope) -> None:
         self._prefix = "" if scope.relative == "." else f"{scope.relative}/"
         self._folders: dict[bytes, bool] = {b"": False}
+        self._known, self._odd = set[str](), set[bytes]()
+        """Names of files and folders that were met, and those of them that are credentials in some folders."""
+
+    def drop(self, paths: list[bytes]) -> list[bytes]:
+        """Return the paths that do not match. Each name is judged once, since the same ones are on many paths."""
+        names = set(os.fsdecode(b"/".join(paths)).split("/")) - self._known
+        self._known |= names
+        self._odd.update(os.fsencode(name) for name in names if is_credential(name, anywhere=True))
+        if not self._odd:
+            return paths
+        return [path for path in paths if self._odd.isdisjoint(path.split(b"/")) or not self.matches(path)]
 
     def matches(self, path: bytes) -> bool:
         """Whether policy withholds a path below the folder."""
@@ -98,14 +116,14 @@ class _IgnoreFilter:
 
 
 def list_protected_names(scope: SearchScope, last: bytes | None) -> list[bytes] | None:
-    """Return the names that policy withholds from a search, up to `last` in the order of results if that is given.
+    """Return the names that policy withholds from a search, up to `last`, the key of a result, if that is given.
 
     None if they are not known. No file is opened, so their number reveals no content.
     """
     if not scope.protected:
         return None if scope.protected is None else []
     globs = GlobFilter(scope)
-    shown = [name for name in scope.protected if last is None or to_sort_key(name[0]) <= to_sort_key(last)]
+    shown = [name for name in scope.protected if last is None or to_sort_key(name[0]) <= last]
     return [path for path, is_folder in shown if globs.includes(path) and globs.enters(path, is_folder=is_folder)]
 
 

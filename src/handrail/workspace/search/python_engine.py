@@ -46,9 +46,9 @@ class PythonEngine:
         """Whether the first results are asked for. They come in order in any case."""
         self._without: Without = without
 
-    def files(self, scope: SearchScope, stop: Stop) -> Iterator[bytes]:
+    def files(self, scope: SearchScope, stop: Stop) -> Iterator[list[bytes]]:
         for file in self._walk(scope, stop):
-            yield file.path
+            yield [file.path]
 
     def hits(self, scope: SearchScope, pattern: Pattern, stop: Stop) -> Iterator[FileHits]:
         expression = self._compile(pattern)

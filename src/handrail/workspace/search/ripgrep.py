@@ -195,6 +195,8 @@ _FORMAT = (
 _PLAIN_GLOB = re.compile(r"[\w.*?/+@=~-]+", re.ASCII)
 """Globs that ripgrep and our matcher are sure to read alike."""
 _PLAIN_NAME = re.compile(r"[\w.*?+@=~{},-]+", re.ASCII)
+_WALK_THREADS = min(12, 3 * (os.cpu_count() or 1))
+"""Threads that list names. While they wait for each other, the processors would be idle with fewer."""
 _FILE_TYPE = "handrailwanted"
 """A file type for the names that a search is about."""
 _MAX_LINKS = 40
@@ -211,11 +213,11 @@ class Ripgrep:
         self._order = ("--sort=path",) if ordered else ()
         self._program = program
 
-    def files(self, scope: SearchScope, stop: Stop) -> Iterator[bytes]:
+    def files(self, scope: SearchScope, stop: Stop) -> Iterator[list[bytes]]:
         paths = PathFilter(scope)
-        options = ("--files", "--null", *self._order, *_list_globs(scope), "--", "./")
+        options = ("--files", "--null", f"--threads={_WALK_THREADS}", *self._order, *_list_globs(scope), "--", "./")
         with _RipgrepProcess(self._program, options, scope.folder) as process:
-            yield from filter(paths.accepts, _split_names(process.pieces(stop, scope.stats)))
+            yield from map(paths.select, _split_names(process.pieces(stop, scope.stats)))
             process.check_end()
 
     def hits(self, scope: SearchScope, pattern: Pattern, stop: Stop) -> Iterator[FileHits]:
@@ -239,12 +241,11 @@ class Ripgrep:
         return hits
 
 
-def _split_names(pieces: Iterable[bytes]) -> Iterator[bytes]:
+def _split_names(pieces: Iterable[bytes]) -> Iterator[list[bytes]]:
     rest = b""
     for piece in pieces:
         *names, rest = (rest + piece).split(b"\0")
-        for name in names:
-            yield name.removeprefix(b"./")
+        yield [name.removeprefix(b"./") for name in names]
 
 
 def _list_pattern_options(pattern: Pattern) -> tuple[str, ...]:

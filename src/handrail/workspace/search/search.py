@@ -10,8 +10,7 @@ import stat
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
-from itertools import groupby
-from typing import Generic, Literal, Self, TypeVar
+from typing import Generic, Literal, TypeVar
 
 import msgspec
 
@@ -40,54 +39,32 @@ from handrail.workspace.workspace import Workspace
 
 _MAX_SINGLE_LOOKUPS = 8
 """Names of one folder that are looked up one by one. For more, the folder is listed."""
-_MAX_OPEN_FOLDERS = 32
-"""Folders above each other that stay open."""
 _MAX_SPAN_BYTES = 1 << 16
 """Lines within so many bytes are read at once."""
 
 
-def verify_names(scope: SearchScope, paths: Sequence[bytes]) -> Iterator[bytes]:
-    """Yield the paths that are regular files. `paths` are in order: each folder is opened once."""
-    with _OpenFolders(scope) as folders:
-        for parent, group in groupby(paths, key=lambda path: path[: path.rfind(b"/") + 1]):
-            start = len(parent)
-            names = {path[start:]: path for path in group}
-            try:
-                descriptor = folders.open(parent)
-            except OSError:
-                continue
-            regular = _list_files(descriptor, names)
-            yield from (path for name, path in names.items() if name in regular)
+def verify_names(scope: SearchScope, paths: list[bytes]) -> list[bytes]:
+    """Return the paths that are regular files. Each folder is opened once."""
+    folders: dict[bytes, list[bytes]] = {}
+    for path in paths:
+        folders.setdefault(path[: path.rfind(b"/") + 1], []).append(path)
+    verified = {path for folder, inside in folders.items() for path in _list_files(scope, folder, inside)}
+    return [path for path in paths if path in verified]
 
 
-class _OpenFolders:
-    """The folders on the way to the last one that was opened, each opened in the one before without links."""
-
-    def __init__(self, scope: SearchScope) -> None:
-        self._scope = scope
-        self._opened: list[tuple[bytes, int]] = [(b"", scope.folder)]
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        while len(self._opened) > 1:
-            os.close(self._opened.pop()[1])
-
-    def open(self, path: bytes) -> int:
-        """Return the descriptor of a folder, which ends in a slash. It stays open until the next call."""
-        while not path.startswith(self._opened[-1][0]):
-            os.close(self._opened.pop()[1])
-        above, descriptor = self._opened[-1]
-        rest = os.fsdecode(path[len(above) : -1])
-        if rest.count("/") + len(self._opened) > _MAX_OPEN_FOLDERS:
-            descriptor = open_beneath(descriptor, rest, ENTER_FOLDER, kernel=self._scope.kernel)
-            self._opened.append((path, descriptor))
-            return descriptor
-        for name in filter(None, rest.split("/")):
-            above, descriptor = b"%b%b/" % (above, os.fsencode(name)), open_beneath(descriptor, name, ENTER_FOLDER)
-            self._opened.append((above, descriptor))
-        return descriptor
+def _list_files(scope: SearchScope, folder: bytes, paths: list[bytes]) -> list[bytes]:
+    """Return the paths in a folder, which ends in a slash, that are regular files."""
+    start = len(folder)
+    try:
+        outer = open_beneath(scope.folder, os.fsdecode(folder[:-1]) or ".", ENTER_FOLDER, kernel=scope.kernel)
+    except OSError:
+        return []
+    with closing_descriptor(outer):
+        if len(paths) <= _MAX_SINGLE_LOOKUPS:
+            return [path for path in paths if _is_file(outer, path[start:])]
+        with closing_descriptor(open_beneath(outer, ".", LIST_FOLDER)) as listed, os.scandir(listed) as entries:
+            regular = {os.fsencode(entry.name) for entry in entries if entry.is_file(follow_symlinks=False)}
+        return [path for path in paths if path[start:] in regular]
 
 
 def verify_hits(scope: SearchScope, hits: FileHits, most: int) -> FileHits | None:
@@ -111,13 +88,6 @@ def verify_hits(scope: SearchScope, hits: FileHits, most: int) -> FileHits | Non
     if count:
         return verified
     return FileHits(hits.path, (), hits.oversized) if hits.oversized else None
-
-
-def _list_files(folder: int, names: dict[bytes, bytes]) -> set[bytes]:
-    if len(names) <= _MAX_SINGLE_LOOKUPS:
-        return {name for name in names if _is_file(folder, name)}
-    with closing_descriptor(open_beneath(folder, ".", LIST_FOLDER)) as listed, os.scandir(listed) as entries:
-        return {os.fsencode(entry.name) for entry in entries if entry.is_file(follow_symlinks=False)}
 
 
 def _is_file(folder: int, name: bytes) -> bool:
@@ -171,7 +141,10 @@ def _has_nul(descriptor: int) -> bool:
 Item = TypeVar("Item")
 Limit = Literal["time", "hits", "size"]
 End = Literal["complete", "enough", "time", "slow", "size"]
-"""Why a run ended: nothing is left, it has more than asked for, its time is over, it is too slow, it holds too much."""
+"""Why a run ended: nothing is left, it has more than asked for, its time is over, it is too slow, it holds too much.
+
+A run is too slow also if it has so many results that the first ones are found sooner in order.
+"""
 Judge = Callable[[float, int], bool]
 """Tells by the processor seconds of a run and its results so far whether to give it up."""
 
@@ -186,8 +159,8 @@ _ATTEMPT_SECONDS = 0.025
 """Processor seconds of an attempt. A busy machine may need twelve times as long for them."""
 _GLANCE_SECONDS = 0.008
 """After these processor seconds it shows whether an attempt will be in time."""
-_SOON_SECONDS = 0.03
-"""If there are too many names within these processor seconds, an ordered run shows the first ones sooner."""
+_PLENTY, _FAR_TOO_MANY = 2, 8
+"""If there are so many times more names than asked for, only the first ones are verified, or a run is given up."""
 _EVERYTHING = frozenset({"*", "**", "**/*"})
 """Globs of all files. The first results are never far."""
 _MAX_BATCH_RESULTS = 1_000
@@ -218,10 +191,11 @@ class SearchResult(msgspec.Struct, Generic[Item], frozen=True):
 class SearchTask(msgspec.Struct, Generic[Item], frozen=True):
     """Finds, weighs and verifies one kind of result."""
 
-    find: Callable[[Engine, SearchScope, Stop], Iterator[Item]]
-    weigh: Callable[[Item], tuple[int, int]]
-    """Returns how many results an item holds, and how many bytes."""
-    path: Callable[[Item], bytes]
+    find: Callable[[Engine, SearchScope, Stop], Iterator[list[Item]]]
+    weigh: Callable[[list[Item]], tuple[int, int]]
+    """Returns how many results the items hold, and how many bytes."""
+    key: Callable[[Item], bytes]
+    """Returns what an item is sorted by."""
     verify: Callable[[SearchScope, list[Item]], list[Item]]
 
 
@@ -243,13 +217,13 @@ def find_files(engines: Engines, scope: SearchScope, most: int, cancelled: Stop)
     """Find the files below a folder. Names come fast: a whole run first, given up if there are far too many."""
     task = SearchTask[bytes](
         find=lambda engine, scope, stop: engine.files(scope, stop),
-        weigh=lambda path: (1, len(path)),
-        path=lambda path: path,
-        verify=lambda scope, paths: list(verify_names(scope, paths)),
+        weigh=lambda paths: (len(paths), sum(map(len, paths))),
+        key=to_sort_key,
+        verify=verify_names,
     )
     search = _Search(engines, scope, task, most, cancelled, time.monotonic())
     found = search.run_ordered(engines.seconds * _ORDERED_SHARE) if scope.include in _EVERYTHING else None
-    found = found or search.finish(lambda seconds, count: count > most and seconds < _SOON_SECONDS)
+    found = found or search.finish(lambda _seconds, count: count > _FAR_TOO_MANY * most, _PLENTY * most)
     return _refuse_cancelled(found, cancelled)
 
 
@@ -264,10 +238,14 @@ def find_hits(
         return [hits for hits in checked if hits.lines]
 
     first = msgspec.structs.replace(pattern, per_file=most + 1)
+
+    def find(engine: Engine, scope: SearchScope, stop: Stop) -> Iterator[list[FileHits]]:
+        return ([hits] for hits in engine.hits(scope, first if engine.ordered else pattern, stop))
+
     task = SearchTask[FileHits](
-        find=lambda engine, scope, stop: engine.hits(scope, first if engine.ordered else pattern, stop),
-        weigh=FileHits.weight,
-        path=lambda hits: hits.path,
+        find=find,
+        weigh=_weigh_hits,
+        key=lambda hits: to_sort_key(hits.path),
         verify=verify,
     )
     search = _Search(engines, scope, task, most, cancelled, time.monotonic())
@@ -277,6 +255,11 @@ def find_hits(
 
     found = search.run_ordered(12 * _ATTEMPT_SECONDS, is_too_slow) or search.finish()
     return _refuse_cancelled(found, cancelled)
+
+
+def _weigh_hits(files: list[FileHits]) -> tuple[int, int]:
+    weights = [hits.weight() for hits in files]
+    return sum(count for count, _ in weights), sum(size for _, size in weights)
 
 
 def find_in_stream(engines: Engines, descriptor: int, pattern: Pattern, cancelled: Stop) -> SearchResult[FileHits]:
@@ -324,17 +307,17 @@ class _Run(msgspec.Struct, Generic[Item]):
     _began: float
     items: list[Item] = []
     end: End = "complete"
-    _count: int = 0
+    count: int = 0
     _bytes: int = 0
 
     def take(self, engine: Engine) -> None:
         with closing(self._find(engine)) as candidates:
-            for item in candidates:
-                self._add(item)
+            for items in candidates:
+                self._add(items)
                 if self.end != "complete":
                     return
 
-    def _find(self, engine: Engine) -> Generator[Item]:
+    def _find(self, engine: Engine) -> Generator[list[Item]]:
         yield from self._task.find(engine, self.scope, self._stop)
 
     def _stop(self) -> bool:
@@ -345,12 +328,13 @@ class _Run(msgspec.Struct, Generic[Item]):
             self.end = "time"
         return self.end != "complete"
 
-    def _add(self, item: Item) -> None:
-        count, size = self._task.weigh(item)
-        self.items.append(item)
-        self._count += count
+    def _add(self, items: list[Item]) -> None:
+        del items[self._most + 1 - self.count :]  # each holds at least one result, and more are not asked for
+        count, size = self._task.weigh(items)
+        self.items += items
+        self.count += count
         self._bytes += size
-        if self._count > self._most:
+        if self.count > self._most:
             self.end = "enough"
         elif self._bytes > limits.MAX_RESULT_BYTES:
             self.end = "size"
@@ -358,7 +342,7 @@ class _Run(msgspec.Struct, Generic[Item]):
     def _is_slow(self, passed: float) -> bool:
         """Ask the judge, by the program's processor time if that is known: it does not pass while others work."""
         busy = self.scope.stats.busy
-        return self._judge(passed if busy is None else busy, self._count)
+        return self._judge(passed if busy is None else busy, self.count)
 
 
 class _Search(msgspec.Struct, Generic[Item]):
@@ -379,14 +363,19 @@ class _Search(msgspec.Struct, Generic[Item]):
         result = self._build_result(self._verify(run), run)
         return result if result.exact or result.total >= self._most else None
 
-    def finish(self, judge: Judge = _never) -> SearchResult[Item]:
-        """Return all results. If there are too many, return the first ones, or at least some.
+    def finish(self, judge: Judge = _never, plenty: int = MAX_HITS) -> SearchResult[Item]:
+        """Return all results. If there are more than `plenty`, return the first ones, or at least some.
 
         After a limit these come from a second run, which is given up for no other one.
         """
         partial = self._run(self._engines.whole, MAX_HITS, self._measure_left(_WHOLE_SHARE), judge)
-        if partial.end == "complete":
+        if partial.end == "complete" and partial.count <= plenty:
             return self._build_result(self._verify(partial), partial)
+        if partial.end == "complete":
+            partial.end = "slow"
+            first = self._verify(partial, self._most + 1)
+            if self._count(first) >= self._most:
+                return self._build_result(first, partial)
         limit: Limit = "hits" if partial.end == "enough" else "size" if partial.end == "size" else "time"
         run = self._run(self._engines.ordered, self._most, self._measure_left(_ORDERED_SHARE))
         first = self._verify(run)
@@ -406,12 +395,12 @@ class _Search(msgspec.Struct, Generic[Item]):
         run.take(engine)
         return run
 
-    def _verify(self, run: _Run[Item]) -> list[Item]:
-        run.items.sort(key=lambda item: to_sort_key(self._task.path(item)))
-        return self._task.verify(run.scope, run.items)
+    def _verify(self, run: _Run[Item], most: int | None = None) -> list[Item]:
+        run.items.sort(key=self._task.key)
+        return self._task.verify(run.scope, run.items[:most])
 
     def _count(self, items: list[Item]) -> int:
-        return sum(self._task.weigh(item)[0] for item in items)
+        return self._task.weigh(items)[0]
 
     def _count_verified(self, run: _Run[Item]) -> int:
         """Count the results of a run that hold, as far as there is time to verify them."""
@@ -433,13 +422,13 @@ class _Search(msgspec.Struct, Generic[Item]):
         return SearchResult(items, total, is_complete, (), self._count_protected(last), run.scope.stats)
 
     def _find_last_shown(self, items: list[Item]) -> bytes | None:
-        """Return the path of the last result that is shown. Every run ends at the same path."""
+        """Return the key of the last result that is shown. Every run ends at the same one."""
         shown = 0
         for item in items:
-            shown += self._task.weigh(item)[0]
+            shown += self._task.weigh([item])[0]
             if shown >= self._most:
-                return self._task.path(item)
-        return self._task.path(items[-1]) if items else None
+                return self._task.key(item)
+        return self._task.key(items[-1]) if items else None
 
     def _count_protected(self, last: bytes | None) -> int | None:
         names = list_protected_names(self._scope, last)
