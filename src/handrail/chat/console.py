@@ -31,6 +31,7 @@ from prompt_toolkit.styles import Style
 from prompt_toolkit.widgets import SearchToolbar
 
 from handrail.chat.composer import Composer, VisibleText
+from handrail.chat.first_rows import PROMPT
 from handrail.terminal.keyboard import KeyTiming
 from handrail.terminal.style import Paint, paint_nothing, paint_on_light
 
@@ -269,7 +270,7 @@ class Console:
             wrap_lines=True,
             dont_extend_height=True,
             height=self._measure_composer,
-            get_line_prefix=lambda line, wrapped: [("class:prompt", "› " if not line and not wrapped else "  ")],
+            get_line_prefix=lambda line, wrapped: [("class:prompt", PROMPT if not line and not wrapped else "  ")],
         )
         completes = Condition(lambda: self._composer.buffer.complete_state is not None)
         return Layout(

@@ -13,7 +13,8 @@ import msgspec
 from handrail.protocol.calls import Done, Parked
 from handrail.protocol.results import OVERLAY_TIER
 from handrail.protocol.text import measure_width, to_one_line, truncate
-from handrail.terminal.call_lines import Glyphs, format_rounded_seconds
+from handrail.terminal.call_lines import format_rounded_seconds
+from handrail.terminal.glyphs import Glyphs
 from handrail.terminal.keyboard import KeyTiming
 
 if TYPE_CHECKING:

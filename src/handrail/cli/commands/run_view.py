@@ -31,14 +31,8 @@ from handrail.protocol.events import (
 )
 from handrail.protocol.results import ToolResult
 from handrail.protocol.text import escape_control, to_one_line
-from handrail.terminal.call_lines import (
-    Glyphs,
-    SpoofGuard,
-    describe_unasked,
-    render_call_line,
-    render_event,
-    render_running_line,
-)
+from handrail.terminal.call_lines import describe_unasked, render_call_line, render_event, render_running_line
+from handrail.terminal.glyphs import Glyphs, SpoofGuard
 from handrail.terminal.live_view import LiveView, RunningCalls
 from handrail.terminal.screen import Screen
 
