@@ -80,7 +80,7 @@ def test_a_command_of_the_person_runs_under_the_same_undo_and_reaches_the_model(
     window.sees("All is done.")
     prompt = [event for event in run_log("task") if event["kind"] == "user"][-1]
     assert "$ echo mine > b.txt; echo told\n" in prompt["text"]
-    window.sends("!echo begun; sleep 60")
+    window.sends(f"!echo begun; sleep 60; : {os.getpid()}")
     window.sees("    begun")
     window.press("\x1b")
     window.sees("The call was cancelled")
@@ -153,7 +153,7 @@ def test_slash_commands_answer(chat: Chat) -> None:
     ):
         window.sends(typed)
         if typed != "/quit":
-            window.sees(shown)
+            window.sees_after(f"› {typed}", shown)
             window.is_ready()
     assert window.program.ends() == 0
     assert "The session is kept" in window.text

@@ -74,6 +74,7 @@ class Chat(ComposerWork):
             self.start(run_command(self, entry.text))
             return
         if is_command_like(entry.text):
+            self._echo(entry)
             self.fail(describe_unknown(entry.text))
             return
         self._entries.append(entry)

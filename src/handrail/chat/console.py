@@ -102,6 +102,8 @@ class Console:
         self._lock = asyncio.Lock()
         self.note = ""
         """A line below the composer, until the next key."""
+        self.earlier_note = ""
+        """The note that the last key removed."""
         self.clock = QuietClock(KeyTiming().quiet)
         self.focused: bool | None = None
         """Whether the window has the focus. None: the terminal does not report it."""
@@ -308,7 +310,7 @@ class Console:
 
     def _note_key(self, _: object) -> None:
         self.clock.note_key()
-        self.note = ""
+        self.earlier_note, self.note = self.note, ""
 
     def _build_focus_bindings(self) -> KeyBindings:
         bindings = KeyBindings()

@@ -11,18 +11,12 @@ from handrail.models.base import CallPiece, ReasoningPiece, StreamPiece
 from handrail.protocol.calls import ToolCall
 from handrail.protocol.changes import ChangeSet
 from handrail.protocol.events import (
-    ChangeEvent,
     Display,
     Event,
-    PermissionEvent,
     Reasoning,
     Text,
     ToolCallEnd,
     ToolCallError,
-    ToolCallQuestionRequired,
-    ToolCallRunning,
-    ToolCallStart,
-    ToolCallUpdate,
     ToolEvent,
     User,
 )
@@ -36,7 +30,7 @@ from handrail.terminal.call_lines import (
     render_running_line,
 )
 from handrail.terminal.glyphs import Glyphs, SpoofGuard
-from handrail.terminal.live_view import RunningCalls
+from handrail.terminal.live_view import CallTracker, RunningCalls
 from handrail.terminal.style import truncate_painted
 
 MAX_CARDS = 200
@@ -77,8 +71,7 @@ class SessionView:
         self._markdown = MarkdownStream(glyphs.paint, None if glyphs.plain else SpoofGuard(glyphs))
         self._message = ""
         self._running = RunningCalls(glyphs.paint)
-        self._arguments: dict[str, object] = {}
-        self._changes: dict[str, ChangeSet] = {}
+        self._calls = CallTracker(self._running, self._begin_call)
         self._announced: set[str] = set()
         self._thought = ""
         self._waits_for = ""
@@ -97,7 +90,7 @@ class SessionView:
         """Ends everything that is live."""
         self._end_words()
         self._waits_for = self._thought = self._written_call = ""
-        self._running = RunningCalls(self._glyphs.paint)
+        self._running.clear()
 
     def show(self, event: Event) -> None:
         match event:
@@ -110,7 +103,7 @@ class SessionView:
             case ToolCallEnd() | ToolCallError():
                 self._show_result(event.result, event.label)
             case ToolEvent():
-                self._track_call(event)
+                self._calls.track(event)
             case Display():
                 self._write(self._render_display(event))
             case _:
@@ -132,7 +125,7 @@ class SessionView:
 
     def remember(self, call_id: str, args: object) -> None:
         """Remembers the arguments of a call from before this process."""
-        self._arguments.setdefault(call_id, args)
+        self._calls.remember(call_id, args)
 
     def write_note(self, text: str) -> None:
         """Writes lines of handrail."""
@@ -157,22 +150,6 @@ class SessionView:
 
     # Events
 
-    def _track_call(self, event: ToolEvent) -> None:
-        match event:
-            case ToolCallStart():
-                self._arguments[event.tool_call_id] = event.args
-                self._begin_call(event.tool_call_id, event.label, event.args)
-            case ToolCallRunning():
-                self._begin_call(event.tool_call_id, event.label, self._arguments.get(event.tool_call_id))
-            case ToolCallUpdate():
-                self._running.add_output(event.tool_call_id, event.output or "")
-            case PermissionEvent() | ToolCallQuestionRequired():
-                self._running.end(event.tool_call_id)  # it waits for a person
-            case ChangeEvent():
-                self._changes[event.tool_call_id] = event.change
-            case _:
-                pass
-
     def _begin_call(self, call_id: str, name: str, args: object) -> None:
         self._end_words()
         self._written_call = ""
@@ -194,9 +171,7 @@ class SessionView:
             self._await("thinking")
 
     def _show_result(self, result: ToolResult[Any], label: str) -> None:
-        args = self._arguments.pop(result.tool_call_id, None)
-        change = self._changes.pop(result.tool_call_id, None)
-        self._running.end(result.tool_call_id)
+        args, change = self._calls.finish(result.tool_call_id)
         if not self._running:
             self._await("waiting for the model")
         if result.name == "display" and result.ok:

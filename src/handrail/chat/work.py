@@ -74,6 +74,7 @@ class SessionWork(ABC):
         self._verbose = verbose
         self.session: ChatSession | None = None
         self._view: SessionView | None = None
+        self._was_opened = False
         self._heard: list[str] = []
         """Outputs of the person's commands, for the next prompt."""
         self.pictures: dict[str, bytes] = {}
@@ -176,6 +177,7 @@ class SessionWork(ABC):
         from handrail.chat.session import ChatSession  # noqa: PLC0415
 
         self.session = await ChatSession.open(setup, self.view, lambda rail: ChatApprover(rail, self))
+        self._was_opened = True
         rail = self.session.rail.rail
         tier = await self.session.rail.in_pool(lambda: rail.sandbox_tier)
         self.write(self._render_header(setup, tier))
@@ -187,13 +189,17 @@ class SessionWork(ABC):
     async def close_session(self) -> None:
         """Closes the session. Background processes go on."""
         session, self.session = self.session, None
-        if session is None:
-            return
-        with suppress(Exception):
-            running = [one for one in await session.rail.processes() if one.state == "running"]
-            notes = [f"Still running: {one.id[:9]} {to_one_line(one.command)} (handrail processes)" for one in running]
-            self.write([truncate(note, 200) for note in (*notes, "The session is kept: handrail chat -c")])
-        await session.close()
+        if session is not None:
+            with suppress(Exception):
+                running = [one for one in await session.rail.processes() if one.state == "running"]
+                notes = (
+                    f"Still running: {one.id[:9]} {to_one_line(one.command)} (handrail processes)" for one in running
+                )
+                self.write([truncate(note, 200) for note in notes])
+        if self._was_opened:
+            self.write(["The session is kept: handrail chat -c"])
+        if session is not None:
+            await session.close()
 
     async def run_entry(self, entry: Entry) -> None:
         from handrail.agent.prompt import fence_text  # noqa: PLC0415  loaded with the session
