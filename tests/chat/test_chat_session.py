@@ -3,6 +3,7 @@
 import os
 import re
 import signal
+import sys
 import time
 from pathlib import Path
 
@@ -33,7 +34,7 @@ def test_a_turn_streams_shows_its_calls_and_ends_with_what_changed(chat: Chat, w
             ],
         ],
     }
-    window = chat(words, EDIT, DONE)
+    window = chat(words, EDIT, DONE, COLORFGBG="0;15")
     window.sends("change it")
     window.sees("Permission · edit")
     window.answers(b"y", "You allowed")
@@ -52,8 +53,8 @@ def test_a_turn_streams_shows_its_calls_and_ends_with_what_changed(chat: Chat, w
         "»   why: so you know",
         "»   see: a.txt:1",
         "✓ You allowed Edit a.txt once",
-        "    -one",
-        "    +two",
+        "     1 - one",
+        "     1 + two",
         "  All is done.",
         "  1 file changed +1 −1 · undo 1      /diff turn · /undo turn · /rewind",
         "  Not undoable: nothing",
@@ -62,6 +63,51 @@ def test_a_turn_streams_shows_its_calls_and_ends_with_what_changed(chat: Chat, w
     assert "lines 1–1 of 1" in shown
     assert "4 calls, 1 kept, 0 denied" in shown
     assert (workspace / "a.txt").read_text() == "two\n"
+    assert re.search(r"\x1b\[[0-9;]*3[2145]m", window.raw)
+    assert not re.search(r"\x1b\[[0-9;]*3[36]m", window.raw)  # yellow and cyan are hard to read on a light background
+
+
+def test_keys_that_are_pressed_while_the_session_loads_are_in_its_composer(chat: Chat) -> None:
+    window = chat(DONE, ready=False)
+    window.sees("›\n starting …")
+    window.press("early words")
+    window.sees("› early words")
+    window.is_ready()
+    assert window.text.count("early words") == 1
+    window.press(b"\r")
+    window.sees("All is done.")
+    assert "\n› early words\n" in window.text
+
+
+def test_the_first_rows_go_away_and_the_keyboard_is_as_before_if_the_session_cannot_start() -> None:
+    program = """
+import termios
+from handrail.chat.first_rows import show_first_rows
+from handrail.terminal.style import paint_text
+
+before = termios.tcgetattr(0)
+try:
+    with show_first_rows(paint_text):
+        assert termios.tcgetattr(0) != before
+        raise KeyboardInterrupt
+except KeyboardInterrupt:
+    print("the end", termios.tcgetattr(0) == before)
+"""
+    window = Window.open([sys.executable, "-c", program], Path.cwd(), dict(os.environ), 80, 10)
+    assert window.program.ends() == 0
+    assert window.lines == ["the end True"]
+    window.close()
+
+
+def test_escape_stops_a_preview_and_nothing_is_changed(chat: Chat, workspace: Path) -> None:
+    window = chat({"calls": [["exec", {"command": f"echo two > a.txt; {WAITS}"}]]}, DONE)
+    window.sends("change it")
+    window.sees("    begun")
+    window.press(b"\x1b")
+    window.sees("Stopped ·")
+    window.is_ready()
+    assert window.text.count("Nothing was changed.") == 1
+    assert (workspace / "a.txt").read_text() == "one\n"
 
 
 def test_the_header_names_the_sandbox_and_breaks_between_facts(chat: Chat, tmp_path: Path) -> None:
@@ -72,8 +118,12 @@ def test_the_header_names_the_sandbox_and_breaks_between_facts(chat: Chat, tmp_p
     assert "\n  session task" in header or " · session task" in header
     settings = tmp_path / "bare.toml"
     settings.write_text("[sandbox]\ntier = 0\n")
-    bare = chat(DONE, words=("--session", "bare"), columns=200, HANDRAIL_CONFIG=str(settings))
+    words = ("--session", "bare", "--mode", "full")
+    bare = chat(DONE, words=words, columns=200, HANDRAIL_CONFIG=str(settings))
     bare.sees("· no sandbox · session bare")
+    for mode in ("plan", "ask", "auto", "plan"):  # and never full again
+        bare.press("\x1b[Z")
+        bare.sees(f"mode {mode}")
 
 
 def test_a_message_is_queued_edited_or_given_to_the_running_turn(chat: Chat, workspace: Path) -> None:
@@ -142,6 +192,7 @@ def test_cancelling_works_while_a_prompt_or_a_question_waits(chat: Chat, workspa
     window.waits_for(lambda: window.text.count("? Which callers?") > 1, "the question again")
     window.press(b"2\n")
     window.sees("All is done.")
+    assert "\n? Which callers?\n› all\n" in window.text
     assert (workspace / "a.txt").read_text() == "two\n"
 
 

@@ -256,7 +256,9 @@ class Chat(ComposerWork):
         running = f"{self._processes} {'process' if self._processes == 1 else 'processes'} (/ps)"
         state = ["working", "esc stop", "type to queue a message"] if self.is_working else [self.session.mode]
         facts = [*state, *([running] if self._processes else []), "shift+tab mode", "? keys"]
-        return f" {between.join(facts)}"
+        while len(bar := f" {between.join(facts)}") > self.width and len(facts) > 1:
+            facts.pop()
+        return bar
 
     async def _update_bar(self) -> None:
         if self.session is not None:

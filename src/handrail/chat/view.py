@@ -7,6 +7,7 @@ from typing import Any, Protocol, cast
 import msgspec
 
 from handrail.chat.markdown import MarkdownStream
+from handrail.edit.diff_parser import DiffLine, iterate_diff
 from handrail.models.base import CallPiece, ReasoningPiece, StreamPiece
 from handrail.protocol.calls import ToolCall
 from handrail.protocol.changes import ChangeSet
@@ -193,23 +194,24 @@ class SessionView:
         if result.name == "todo" and result.ok:
             return _render_todo(card.args, self._glyphs)
         if card.diff and result.name != "exec":
-            lines = [line for line in card.diff.splitlines() if line[:1] in "+-" and line[:3] not in {"+++", "---"}]
-            shown = lines[:_EXCERPT_LINES]
-            rows = [self._paint_change(truncate_painted(f"{_BODY}{to_one_line(line)}", width - 1)) for line in shown]
-            left = len(lines) - len(shown)
+            lines = [line for line in iterate_diff(card.diff) if line.kind in {"added", "removed"}]
+            rows = [self._render_changed_line(line) for line in lines[:_EXCERPT_LINES]]
+            left = len(lines) - len(rows)
             more = [self._glyphs.paint(f"{_BODY}… {left} more changed lines: ctrl+o", "dim")] if left else []
             return [*rows, *more]
         data = _read_data(result)
         is_own = result.tool_call_id == self.own_call
         if result.name == "exec" and not is_own and (not result.ok or data.get("exitCode")):
-            lines = [line for line in card.output.splitlines() if line.strip()][-_EXCERPT_LINES:]
+            lines = [line for line in str(data.get("output") or "").splitlines() if line.strip()][-_EXCERPT_LINES:]
             return [
                 self._glyphs.paint(truncate_painted(f"{_BODY}{to_one_line(one)}", width - 1), "dim") for one in lines
             ]
         return []
 
-    def _paint_change(self, row: str) -> str:
-        return self._glyphs.paint(row, "added" if row.lstrip().startswith("+") else "removed")
+    def _render_changed_line(self, line: DiffLine) -> str:
+        number, sign, style = (line.old, "-", "removed") if line.kind == "removed" else (line.new, "+", "added")
+        text = to_one_line(line.text.removesuffix("\n").expandtabs(4))
+        return self._glyphs.paint(truncate_painted(f"{number:>6} {sign} {text}", self._output.width - 1), style)
 
     def _render_display(self, event: Display) -> list[str]:
         """A display with its thought and its evidence."""

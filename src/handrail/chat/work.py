@@ -16,6 +16,7 @@ from handrail.protocol.text import measure_width, to_one_line, truncate
 from handrail.terminal.call_lines import format_rounded_seconds
 from handrail.terminal.glyphs import Glyphs
 from handrail.terminal.keyboard import KeyTiming
+from handrail.terminal.style import wrap_painted
 
 if TYPE_CHECKING:
     from handrail.agent.turn import Turn
@@ -147,8 +148,12 @@ class SessionWork(ABC):
         """Writes lines of handrail, escaped."""
         self.view.write_note(text)
 
+    def write_wrapped(self, rows: Sequence[str]) -> None:
+        """Writes rows of handrail, which break between words."""
+        self.write([part.rstrip() for row in rows for part in wrap_painted(row or " ", self.width, "  ")])
+
     def fail(self, text: str) -> None:
-        self.write([f"{self.glyphs.sign('failed')} {to_one_line(text)}"])
+        self.write_wrapped([f"{self.glyphs.sign('failed')} {to_one_line(text)}"])
 
     async def switch(self, session_id: str) -> None:
         """Goes on in another session of the workspace."""
@@ -233,7 +238,7 @@ class SessionWork(ABC):
             self.view.end_turn()
             self.is_working = was_working
         seconds = time.monotonic() - begun
-        self.write(await render_turn_end(session, turn, seconds, self.glyphs))
+        self.write_wrapped(await render_turn_end(session, turn, seconds, self.glyphs))
         self.queue(session.take_steering())
         self.call_attention(f"{turn.reason} after {format_rounded_seconds(seconds)}", waits=seconds > LONG_SECONDS)
 
