@@ -22,7 +22,9 @@ FIRST_PROMPT, KEY = 250.0, 30.0
 """Milliseconds."""
 RATE = 5
 """Megabytes a second."""
-_FLOOD = f"for i in $(seq 200); do head -c {RATE * 50_000} /dev/zero | tr '\\0' x | fold -w 100; sleep 0.05; done"
+_FLOOD = f"for i in $(seq 400); do head -c {RATE * 50_000} /dev/zero | tr '\\0' x | fold -w 90 | nl; sleep 0.05; done"
+_FRAME = b"\x1b[?25h"
+"""Ends what the session draws at once."""
 _SCRIPT = [{"calls": [["exec", {"command": _FLOOD, "timeoutMs": 60_000}]]}, {"text": "Done."}]
 
 
@@ -47,14 +49,18 @@ class Screen:
         os.close(device)
         self.came = b""
 
-    def press(self, keys: bytes) -> None:
+    def forget(self) -> None:
+        """Forgets everything that came so far."""
         self.came = b""
+
+    def press(self, keys: bytes) -> None:
+        self.forget()
         os.write(self._control, keys)
 
-    def wait_for(self, wanted: bytes) -> float:
+    def wait_for(self, wanted: bytes, count: int = 1) -> float:
         """The time at which it was on the terminal."""
         until = time.monotonic() + 30
-        while wanted not in self.came:
+        while self.came.count(wanted) < count:
             if time.monotonic() > until:
                 sys.exit(f"{wanted!r} did not come: {self.came[-2000:]!r}")
             if select.select([self._control], [], [], 0.5)[0]:
@@ -72,17 +78,24 @@ def rows() -> Iterator[Row]:
         folder = Path(name)
         (folder / "workspace").mkdir()
         (folder / "script.json").write_text(json.dumps(_SCRIPT))
-        starts = Sample(tuple(measure_start(folder) for _ in range(STARTS + 1))[1:])
+        starts = [measure_start(folder) for _ in range(STARTS + 1)][1:]
         keys = measure_keys(folder)
-    yield Row("first prompt after the start, median", starts.median * 1e3, "ms", FIRST_PROMPT)
+    prompts, first_keys, opened = (Sample(times) for times in zip(*starts, strict=True))
+    yield Row("first prompt after the start, median", prompts.median * 1e3, "ms", FIRST_PROMPT)
+    yield Row("key pressed at the first prompt on the screen after the start, median", first_keys.median * 1e3, "ms")
+    yield Row("session open after the start, median", opened.median * 1e3, "ms")
     yield Row(f"key to screen while {RATE} MB/s stream, median", keys.median * 1e3, "ms", KEY)
     yield Row(f"key to screen while {RATE} MB/s stream, p95", keys.p95 * 1e3, "ms")
 
 
-def measure_start(folder: Path) -> float:
+def measure_start(folder: Path) -> tuple[float, float, float]:
+    """The times until the first prompt, until a key pressed then is on the screen, until the session is open."""
     screen = Screen(folder)
     try:
-        return screen.wait_for("›".encode()) - screen.begun
+        prompt = screen.wait_for("›".encode()) - screen.begun
+        screen.press(b"Q")
+        key = screen.wait_for(b"Q") - screen.begun
+        return prompt, key, screen.wait_for(b"shift+tab mode") - screen.begun
     finally:
         screen.close()
 
@@ -99,7 +112,8 @@ def measure_keys(folder: Path) -> Sample:
             screen.press(letter)
             pressed = time.monotonic()
             times.append(screen.wait_for(letter) - pressed)
-            time.sleep(0.03)
+            screen.forget()
+            screen.wait_for(_FRAME, 2)  # a frame without a key
     finally:
         screen.close()
     return Sample(tuple(times))

@@ -19,8 +19,15 @@ DEEP = pytest.mark.skipif(
 )
 
 
+@pytest.fixture(scope="session")
+def bytecode(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Variables of programs that keep their byte code, as an installed handrail does."""
+    folder = tmp_path_factory.mktemp("bytecode")
+    return {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(folder)}
+
+
 @pytest.fixture
-def chat(workspace: Path, environment: dict[str, str], tmp_path: Path) -> Iterator[Chat]:
+def chat(workspace: Path, environment: dict[str, str], bytecode: dict[str, str], tmp_path: Path) -> Iterator[Chat]:
     """Starts `handrail chat` with a script."""
     begun: list[Program] = []
     (workspace / "a.txt").write_text("one\n")
@@ -32,7 +39,7 @@ def chat(workspace: Path, environment: dict[str, str], tmp_path: Path) -> Iterat
         file.write_text(json.dumps(lines))
         model = () if "--model" in words else ("--model", f"scripted:{file}")
         command = [sys.executable, "-m", "handrail", "chat", *words, *model]
-        variables = {**environment, "TERM": "xterm-256color", **changes}
+        variables = {**environment, **bytecode, "TERM": "xterm-256color", **changes}
         program = Program(command, workspace, variables, columns=columns)
         begun.append(program)
         window = Window(program, columns)
@@ -46,14 +53,14 @@ def chat(workspace: Path, environment: dict[str, str], tmp_path: Path) -> Iterat
 
 
 @pytest.fixture
-def shell(workspace: Path, environment: dict[str, str], tmp_path: Path) -> Iterator[Chat]:
+def shell(workspace: Path, environment: dict[str, str], bytecode: dict[str, str], tmp_path: Path) -> Iterator[Chat]:
     """Starts `handrail chat` in an interactive shell, which has jobs."""
     begun: list[Program] = []
 
     def start(*lines: dict[str, Any]) -> Window:
         file = tmp_path / "script.json"
         file.write_text(json.dumps(lines))
-        variables = {**environment, "TERM": "xterm-256color", "PS1": "$ "}
+        variables = {**environment, **bytecode, "TERM": "xterm-256color", "PS1": "$ "}
         begun.append(Program(["bash", "--norc", "--noprofile", "-i"], workspace, variables))
         window = Window(begun[-1], 100)
         window.sees("$")

@@ -26,7 +26,7 @@ from handrail.protocol import events
 from handrail.protocol.calls import ToolCall
 from handrail.protocol.results import Artifacts, Meta, ToolResult
 from handrail.protocol.text import escape_control
-from handrail.terminal.call_lines import Glyphs, SpoofGuard
+from handrail.terminal.glyphs import Glyphs, SpoofGuard
 from handrail.terminal.style import paint_text
 
 SGR = re.compile(r"\x1b\[[0-9;]*m")

@@ -1,6 +1,7 @@
 """The keys and the slash commands of a session."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -80,7 +81,7 @@ def test_a_command_of_the_person_runs_under_the_same_undo_and_reaches_the_model(
     window.sees("All is done.")
     prompt = [event for event in run_log("task") if event["kind"] == "user"][-1]
     assert "$ echo mine > b.txt; echo told\n" in prompt["text"]
-    window.sends("!echo begun; sleep 60")
+    window.sends(f"!echo begun; sleep 60; : {os.getpid()}")
     window.sees("    begun")
     window.press("\x1b")
     window.sees("The call was cancelled")
@@ -127,6 +128,20 @@ def test_rewinding_shows_the_diff_and_takes_files_and_conversation_back(chat: Ch
     window.press("\r")
     window.sees_in_scrollback("undo 3")
     assert (workspace / "a.txt").read_text() == "two\n"
+    window.is_ready()
+    window.sends("/rewind")
+    window.sees("> change it")
+    window.press("\r")
+    window.sees("1 - two")
+    window.press("q")
+    window.sees("> both")
+    window.press("\x1b[B")
+    window.sees("> files")
+    window.press("\x1b[B")
+    window.sees("> conversation")
+    window.press("\r")
+    window.sees_after("undo 3", "› change it\n auto ·")
+    assert (workspace / "a.txt").read_text() == "two\n"
 
 
 def test_slash_commands_answer(chat: Chat) -> None:
@@ -153,7 +168,7 @@ def test_slash_commands_answer(chat: Chat) -> None:
     ):
         window.sends(typed)
         if typed != "/quit":
-            window.sees(shown)
+            window.sees_after(f"› {typed}", shown)
             window.is_ready()
     assert window.program.ends() == 0
     assert "The session is kept" in window.text
@@ -224,6 +239,8 @@ def test_the_composer_loads_nothing_that_only_the_session_needs(workspace: Path,
     program = (
         "import sys\nfrom handrail.cli.parser import load_command, parse_plain\n"
         "assert parse_plain(load_command('chat'), ['--model', 'scripted:x'])\n"
+        "import handrail.chat.first_rows, handrail.terminal.glyphs\n"
+        "assert not {'asyncio', 'prompt_toolkit'} & {*sys.modules}, 'before the first rows'\n"
         "import handrail.chat.chat, handrail.terminal.call_lines\n"
         "late = {'argparse', 'difflib', 'sqlite3', 'handrail.settings', 'handrail.api', 'handrail.agent'}\n"
         "sys.exit(', '.join(sorted(late & {*sys.modules})) or None)"
@@ -234,12 +251,13 @@ def test_the_composer_loads_nothing_that_only_the_session_needs(workspace: Path,
 
 
 def test_a_terminal_that_takes_notifications_gets_one_with_text_instead_of_a_bell(chat: Chat) -> None:
-    window = chat(EDIT, DONE, TERM_PROGRAM="WezTerm")
+    window = chat(EDIT, DONE, TERM_PROGRAM="WezTerm", NO_COLOR="1")
     window.press("\x1b[O")
     window.sends("begin")
     window.sees("Permission · edit")
     assert window.raw.count("\x1b]9;handrail: approval needed\x07") == 1
     assert window.raw.count("\x07") == 1
+    assert not re.search(r"\x1b\[[0-9;]*3\dm", window.raw)
 
 
 def test_a_picture_is_pasted_from_the_clipboard_or_refused_plainly(

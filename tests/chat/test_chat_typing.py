@@ -5,11 +5,13 @@ import os
 import threading
 import time
 from contextlib import suppress
+from typing import NamedTuple
 
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from handrail.chat.console import QuietClock
+from handrail.protocol.permissions import ApproverReply
 from handrail.terminal.keyboard import KeyTiming
 from handrail.terminal.permission_prompt import PermissionPrompt
 from handrail.terminal.screen import Screen
@@ -20,6 +22,38 @@ TIMING = KeyTiming(quiet=0.4, deaf=0.05, settle=0.01, poll=0.05)
 ANSWERS = b"ysnwoal123\r \x1b"
 
 
+class Typing(NamedTuple):
+    """What came of typing while a prompt arrived."""
+
+    longest: float
+    """The longest pause between two keys."""
+    shown: str
+    answers: list[ApproverReply]
+    """Before the terminal went away."""
+    last: ApproverReply | None
+    """Once it was gone."""
+
+
+def type_while_a_prompt_arrives(keys: list[int], pauses: list[float], timing: KeyTiming) -> Typing:
+    """Presses the keys. The pauses are parts of the quiet time."""
+    terminal, answers = Terminal(columns=100), list[ApproverReply]()
+    with suppress(OSError), open(terminal.device, "w", closefd=False) as stream:  # it is gone when this closes
+        prompt = PermissionPrompt(terminal.device, Screen(stream, {"TERM": "xterm"}), timing)
+        asking = threading.Thread(target=lambda: answers.append(prompt.ask(a_request())), daemon=True)
+        os.write(terminal.control, bytes([keys[0]]))
+        asking.start()
+        last, longest = time.monotonic(), 0.0
+        for key, pause in zip(keys[1:], pauses, strict=False):
+            time.sleep(pause * timing.quiet)
+            os.write(terminal.control, bytes([key]))
+            longest, last = max(longest, time.monotonic() - last), time.monotonic()
+        shown, early = terminal.sees_whole(), [*answers]
+        terminal.hang_up()
+        asking.join(60)
+    os.close(terminal.device)
+    return Typing(longest, shown, early, answers[0] if answers else None)
+
+
 @settings(max_examples=6, deadline=None)
 @given(
     keys=st.lists(st.sampled_from(ANSWERS), min_size=3, max_size=6),
@@ -28,27 +62,17 @@ ANSWERS = b"ysnwoal123\r \x1b"
 )
 def test_steady_typing_never_answers_a_prompt_that_arrives(keys: list[int], pauses: list[float], before: float) -> None:
     """`before`: for which part of the quiet time no key had been pressed when the prompt came."""
-    terminal, answers = Terminal(columns=100), []
-    timing = TIMING._replace(quiet_before=before * TIMING.quiet)
-    with suppress(OSError), open(terminal.device, "w", closefd=False) as stream:  # it is gone when this closes
-        prompt = PermissionPrompt(terminal.device, Screen(stream, {"TERM": "xterm"}), timing)
-        asking = threading.Thread(target=lambda: answers.append(prompt.ask(a_request())), daemon=True)
-        os.write(terminal.control, bytes([keys[0]]))
-        asking.start()
-        last, longest = time.monotonic(), 0.0
-        for key, pause in zip(keys[1:], pauses, strict=False):
-            time.sleep(pause * TIMING.quiet)
-            os.write(terminal.control, bytes([key]))
-            longest, last = max(longest, time.monotonic() - last), time.monotonic()
-        shown, answered = terminal.sees_whole(), [*answers]
-        terminal.hang_up()
-        asking.join(10)
-    os.close(terminal.device)
-    assert not asking.is_alive()
-    assume(longest < TIMING.quiet * 0.8)  # otherwise the machine was too slow to type steadily
-    assert "Permission ·" not in shown
-    assert answered == []
-    assert answers[0].answer is None
+    for slower in (1, 2, 4, 8):  # a busy machine may need longer pauses to type steadily
+        timing = TIMING._replace(quiet=TIMING.quiet * slower, quiet_before=before * TIMING.quiet * slower)
+        typing = type_while_a_prompt_arrives(keys, pauses, timing)
+        if typing.longest < timing.quiet * 0.8:
+            break
+    else:
+        return
+    assert "Permission ·" not in typing.shown
+    assert typing.answers == []
+    assert typing.last is not None
+    assert typing.last.answer is None
 
 
 @settings(max_examples=8, deadline=None)
@@ -56,7 +80,7 @@ def test_steady_typing_never_answers_a_prompt_that_arrives(keys: list[int], paus
 def test_a_session_lends_its_terminal_only_after_a_quiet_second(pauses: list[float]) -> None:
     quiet = 0.1
     lent_at, pressed_at = asyncio.run(type_into_console(pauses, quiet))
-    assert all(lent_at - at >= quiet * 0.99 for at in pressed_at)
+    assert all(lent_at - at >= quiet for at in pressed_at)
 
 
 async def type_into_console(pauses: list[float], quiet: float) -> tuple[float, list[float]]:
@@ -65,8 +89,8 @@ async def type_into_console(pauses: list[float], quiet: float) -> tuple[float, l
 
     async def press() -> None:
         for pause in pauses:
+            pressed.append(time.monotonic())  # before the clock notes it, so that a pause here makes no difference
             clock.note_key()
-            pressed.append(time.monotonic())
             await asyncio.sleep(pause * quiet)
 
     typing = asyncio.ensure_future(press())

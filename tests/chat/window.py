@@ -45,7 +45,7 @@ class Window:
     def lines(self) -> list[str]:
         """The rows of the screen that are not blank."""
         self._feed()
-        return [line.rstrip() for line in self._screens[-1].display if line.strip()]
+        return [line for line in self._read_rows(self._screens[-1]) if line]
 
     @property
     def cells(self) -> list[list[tuple[str, str]]]:
@@ -61,17 +61,36 @@ class Window:
         """The scrollback with the screen below it."""
         self._feed()
         screen = self._screens[0]
-        above = ("".join(line[column].data for column in range(screen.columns)).rstrip() for line in screen.history.top)
-        return "\n".join([*above, *(line.rstrip() for line in screen.display)])
+        above = (_read_row(line, screen.columns) for line in screen.history.top)
+        return "\n".join([*above, *self._read_rows(screen)])
+
+    def waits_for(self, happened: Callable[[], bool], wanted: str) -> None:
+        """Waits until something is on the screen."""
+        until = time.monotonic() + DEADLINE
+        while not happened():
+            while not self.program.terminal.look(0.1) and time.monotonic() < until:
+                pass  # the screen is as it was
+            assert time.monotonic() < until, (
+                f"{wanted!r} did not come:\n" + self.text + "\n---\n" + "\n".join(self.lines)
+            )
 
     def sees(self, text: str) -> None:
-        self._wait(lambda: text in "\n".join(self.lines), text)
+        self.waits_for(lambda: text in "\n".join(self.lines), text)
 
     def sees_in_scrollback(self, text: str) -> None:
-        self._wait(lambda: text in self.text, text)
+        self.waits_for(lambda: text in self.text, text)
+
+    def sees_after(self, before: str, text: str) -> None:
+        """Waits until the text stands below the last place of another one."""
+
+        def is_below() -> bool:
+            _, above, below = self.text.rpartition(before)
+            return bool(above) and text in below
+
+        self.waits_for(is_below, f"{text} after {before}")
 
     def sees_no(self, text: str) -> None:
-        self._wait(lambda: text not in "\n".join(self.lines), f"anything but {text}")
+        self.waits_for(lambda: text not in "\n".join(self.lines), f"anything but {text}")
 
     def press(self, keys: bytes | str) -> None:
         os.write(self.program.terminal.control, keys.encode() if isinstance(keys, str) else keys)
@@ -98,14 +117,6 @@ class Window:
         for screen in self._screens:
             screen.resize(self._rows, columns)
 
-    def _wait(self, happened: Callable[[], bool], wanted: str) -> None:
-        until = time.monotonic() + DEADLINE
-        while not happened():
-            assert time.monotonic() < until, (
-                f"{wanted!r} did not come:\n" + self.text + "\n---\n" + "\n".join(self.lines)
-            )
-            self.program.terminal.look(0.02)
-
     def _feed(self) -> None:
         raw = self.raw
         new, self._fed = raw[self._fed :], len(raw)
@@ -118,6 +129,14 @@ class Window:
                 del self._screens[1:], self._streams[1:]
             else:
                 self._streams[-1].feed(piece)
+
+    def _read_rows(self, screen: pyte.HistoryScreen) -> list[str]:
+        return [_read_row(screen.buffer[row], screen.columns) for row in range(screen.lines)]
+
+
+def _read_row(line: Any, columns: int) -> str:
+    """A row as text. The second cell of a wide character is empty."""
+    return "".join(line[column].data for column in range(columns)).rstrip()
 
 
 def _read_cell(char: Any) -> tuple[str, str]:

@@ -16,7 +16,8 @@ from handrail.replay.player import make_start, play
 from handrail.replay.session_record import read_recording
 from handrail.settings import LoadedSettings, Settings
 from handrail.store.state_dir import StateFolder
-from handrail.terminal.call_lines import build_glyphs, render_call_line, render_running_line
+from handrail.terminal.call_lines import render_call_line, render_running_line
+from handrail.terminal.glyphs import build_glyphs
 from handrail.terminal.request_text import render_request, render_title
 
 NAME = "mcp__github__create_issue"

@@ -360,7 +360,7 @@ def test_the_second_signal_says_one_line_and_ends_the_process_whatever_hangs(env
     code = """
 import asyncio, os, signal
 from types import SimpleNamespace
-from handrail.terminal.call_lines import Glyphs
+from handrail.terminal.glyphs import Glyphs
 from handrail.cli.commands.run import RunInterrupt
 from handrail.cli.commands.run_view import RunView
 

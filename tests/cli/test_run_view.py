@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from handrail.protocol.changes import Change, ChangeSet
 from handrail.protocol.events import Display
 from handrail.protocol.results import Artifacts, Meta, ToolResult
-from handrail.terminal.call_lines import Glyphs, SpoofGuard, render_call_line, render_display
+from handrail.terminal.call_lines import render_call_line, render_display
+from handrail.terminal.glyphs import Glyphs, SpoofGuard
 
 OURS = re.compile(r"[^\S\n]*[✓●!✗⊘·»?]")
 

@@ -137,6 +137,9 @@ def test_arrow_keys_and_enter_choose_and_enter_alone_chooses_nothing(
             terminal.sees_again(shown)
         asked.join(DEADLINE)
     assert replies == [reply]
+    if reply is not None:
+        stays = ", ".join([*reply.chosen, *([reply.text] if reply.text else [])])
+        assert terminal.sees_whole().endswith(f"› {stays}\n\x1b[?2004l")
     assert termios.tcgetattr(terminal.device) == terminal.modes
     terminal.hang_up()
     os.close(terminal.device)

@@ -61,7 +61,7 @@ class ChatApprover:
     def report(self, reply: ApproverReply, outcome: Done | Parked | None) -> None:
         if isinstance(reply.subject, Question):
             if outcome is None:
-                self._chat.say("Somebody else replied before you.")
+                self._chat.say("The question was answered elsewhere first.")
             return
         self._chat.write(self._terminal.render_report(reply, outcome))
 

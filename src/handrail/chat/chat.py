@@ -3,18 +3,19 @@
 import asyncio
 import signal
 from collections import deque
-from collections.abc import Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from typing import TYPE_CHECKING, Any
 
 from handrail.chat.composer import Composer, build_history
 from handrail.chat.console import Console
+from handrail.chat.first_rows import STARTS
 from handrail.chat.keys import ComposerWork, build_bindings
 from handrail.chat.slash_commands import COMMANDS, describe_unknown, is_command_like, run_command
 from handrail.chat.work import LONG_SECONDS, ChatHost, Entry
 from handrail.protocol.errors import HandrailError, ToolError
 from handrail.protocol.text import escape_control, to_one_line, truncate
-from handrail.terminal.call_lines import Glyphs
+from handrail.terminal.glyphs import Glyphs
 from handrail.terminal.keyboard import KeyTiming
 
 if TYPE_CHECKING:
@@ -42,13 +43,14 @@ class Chat(ComposerWork):
         self._left = False
         """Whether the person is leaving, so that no page stays open."""
 
-    async def run(self) -> int:
-        """Runs until the person leaves. Returns the exit code."""
+    async def run(self, before_start: Callable[[], None]) -> int:
+        """Runs until the person leaves. Returns the exit code. `before_start` gives the terminal back."""
         self._loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGHUP):
             self._loop.add_signal_handler(number, self._hang_up, number)
         self._loop.add_signal_handler(signal.SIGINT, self.stop)
         try:
+            before_start()
             code = await self.console.run(self._begin)
         finally:
             await self._end()
@@ -72,6 +74,7 @@ class Chat(ComposerWork):
             self.start(run_command(self, entry.text))
             return
         if is_command_like(entry.text):
+            self._echo(entry)
             self.fail(describe_unknown(entry.text))
             return
         self._entries.append(entry)
@@ -248,12 +251,14 @@ class Chat(ComposerWork):
 
     def _render_bar(self) -> str:
         if self.session is None:
-            return " starting …"
+            return STARTS
         between = self.glyphs.between
         running = f"{self._processes} {'process' if self._processes == 1 else 'processes'} (/ps)"
         state = ["working", "esc stop", "type to queue a message"] if self.is_working else [self.session.mode]
         facts = [*state, *([running] if self._processes else []), "shift+tab mode", "? keys"]
-        return f" {between.join(facts)}"
+        while len(bar := f" {between.join(facts)}") > self.width and len(facts) > 1:
+            facts.pop()
+        return bar
 
     async def _update_bar(self) -> None:
         if self.session is not None:

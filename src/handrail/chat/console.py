@@ -31,6 +31,7 @@ from prompt_toolkit.styles import Style
 from prompt_toolkit.widgets import SearchToolbar
 
 from handrail.chat.composer import Composer, VisibleText
+from handrail.chat.first_rows import PROMPT
 from handrail.terminal.keyboard import KeyTiming
 from handrail.terminal.style import Paint, paint_nothing, paint_on_light
 
@@ -101,6 +102,8 @@ class Console:
         self._lock = asyncio.Lock()
         self.note = ""
         """A line below the composer, until the next key."""
+        self.earlier_note = ""
+        """The note that the last key removed."""
         self.clock = QuietClock(KeyTiming().quiet)
         self.focused: bool | None = None
         """Whether the window has the focus. None: the terminal does not report it."""
@@ -269,7 +272,7 @@ class Console:
             wrap_lines=True,
             dont_extend_height=True,
             height=self._measure_composer,
-            get_line_prefix=lambda line, wrapped: [("class:prompt", "› " if not line and not wrapped else "  ")],
+            get_line_prefix=lambda line, wrapped: [("class:prompt", PROMPT if not line and not wrapped else "  ")],
         )
         completes = Condition(lambda: self._composer.buffer.complete_state is not None)
         return Layout(
@@ -307,7 +310,7 @@ class Console:
 
     def _note_key(self, _: object) -> None:
         self.clock.note_key()
-        self.note = ""
+        self.earlier_note, self.note = self.note, ""
 
     def _build_focus_bindings(self) -> KeyBindings:
         bindings = KeyBindings()

@@ -1,6 +1,5 @@
 """The keys of a session."""
 
-import time
 from abc import abstractmethod
 from collections.abc import Coroutine
 from typing import Any
@@ -15,8 +14,8 @@ from handrail.chat.console import Console
 from handrail.chat.slash_commands import HELP, rewind, show_transcript
 from handrail.chat.work import SessionWork
 
-_TWICE_SECONDS = 1.0
-"""In which a second key of the same kind counts as double."""
+_LEAVES, _REWINDS = "ctrl+c again: leave the session", "esc again: go back to an earlier prompt"
+"""Notes after the first key. While one is on the screen, the second key counts."""
 
 
 class ComposerWork(SessionWork):
@@ -82,30 +81,21 @@ def _add_sending(bindings: KeyBindings, chat: ComposerWork) -> None:
 
 
 def _add_stopping(bindings: KeyBindings, chat: ComposerWork) -> None:
-    pressed = {"escape": 0.0, "c-c": 0.0}
-
-    def is_second(key: str) -> bool:
-        before, pressed[key] = pressed[key], time.monotonic()
-        return pressed[key] - before < _TWICE_SECONDS
-
     @bindings.add("escape", filter=~is_searching)
     def _(event: KeyPressEvent) -> None:
-        second = is_second("escape")
         if event.current_buffer.complete_state is not None:
             event.current_buffer.cancel_completion()
         else:
-            _step_back(chat, second)
+            _step_back(chat)
 
     @bindings.add("c-c", filter=~is_searching)
     def _(_: KeyPressEvent) -> None:
-        second = is_second("c-c")
         if chat.composer.buffer.text:
             chat.composer.clear()
-            pressed["c-c"] = 0.0
-        elif second:
+        elif chat.console.earlier_note == _LEAVES:
             chat.leave()
         else:
-            chat.console.note = "ctrl+c again: leave the session"
+            chat.console.note = _LEAVES
 
     @bindings.add("c-d", filter=Condition(lambda: not chat.composer.buffer.text))
     def _(_: KeyPressEvent) -> None:
@@ -116,14 +106,14 @@ def _add_stopping(bindings: KeyBindings, chat: ComposerWork) -> None:
         chat.start(chat.console.suspend())
 
 
-def _step_back(chat: ComposerWork, second: bool) -> None:
+def _step_back(chat: ComposerWork) -> None:
     """Stops the turn. Without a turn, a second key goes back to an earlier prompt."""
     if chat.stop():
         chat.console.note = "stopping …"
-    elif second and not chat.is_working:
+    elif chat.console.earlier_note == _REWINDS:
         chat.start(rewind(chat, ""))
     elif not chat.is_working:
-        chat.console.note = "esc again: go back to an earlier prompt"
+        chat.console.note = _REWINDS
 
 
 def _add_moving(bindings: KeyBindings, chat: ComposerWork) -> None:

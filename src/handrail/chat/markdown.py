@@ -3,7 +3,7 @@
 import re
 
 from handrail.protocol.text import to_one_line
-from handrail.terminal.call_lines import SpoofGuard
+from handrail.terminal.glyphs import SpoofGuard
 from handrail.terminal.style import Paint, wrap_painted
 
 _INDENT = "  "

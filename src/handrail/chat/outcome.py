@@ -3,7 +3,7 @@
 from handrail.agent.turn import Turn
 from handrail.chat.session import ChatSession
 from handrail.protocol.text import to_one_line
-from handrail.terminal.call_lines import Glyphs
+from handrail.terminal.glyphs import Glyphs
 from handrail.terminal.turn_summary import render_ending
 
 

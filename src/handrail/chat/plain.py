@@ -12,8 +12,8 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppres
 from handrail.chat.slash_commands import COMMANDS, describe_unknown, is_command_like, run_command
 from handrail.chat.work import ChatHost, Entry, SessionWork
 from handrail.protocol.errors import HandrailError, ToolError
-from handrail.terminal.call_lines import Glyphs
 from handrail.terminal.diff_view import ViewerPage
+from handrail.terminal.glyphs import Glyphs
 from handrail.terminal.keyboard import KeyTiming, raise_on_signal
 
 _PROMPT = "Your message (/help lists commands, Ctrl-D leaves): "

@@ -52,11 +52,9 @@ def describe_prompt(prompt: Prompt) -> str:
     return truncate(to_one_line(prompt.text), 200)
 
 
-async def rewind_files(rail: AsyncHandrail, plan: RewindPlan) -> None:
-    """Undoes the changes, which the view shows. ToolError if nothing was undone."""
-    result = await rail.undo(plan.numbers) if plan.numbers else None
-    if result is not None and result.error is not None:
-        raise ToolError(result.error.code, result.error.message)
+async def rewind_files(rail: AsyncHandrail, plan: RewindPlan) -> bool:
+    """Undoes the changes. Returns whether all are undone; the view shows the result."""
+    return not plan.numbers or (await rail.undo(plan.numbers)).error is None
 
 
 async def rewind_conversation(session: ChatSession, plan: RewindPlan) -> str:

@@ -110,18 +110,15 @@ async def rewind(chat: "SessionWork", _: str) -> None:
         chat.say("Nothing was changed.")
         return
     name = rewinds.SCOPES[scope]
-    if name != "conversation":
-        await rewinds.rewind_files(session.rail, plan)
+    if name != "conversation" and not await rewinds.rewind_files(session.rail, plan):
+        return
     if name != "files":
         await chat.switch(await rewinds.rewind_conversation(session, plan))
         chat.put_prompt(plan.prompt.text)
 
 
 async def _undo(chat: "SessionWork", argument: str) -> None:
-    session = _require_idle(chat)
-    result = await session.rail.undo(_parse_number(argument), turn=argument == "turn")
-    if result.error is not None:
-        chat.fail(result.error.message)
+    await _require_idle(chat).rail.undo(_parse_number(argument), turn=argument == "turn")  # the view shows its result
 
 
 async def _diff(chat: "SessionWork", argument: str) -> None:

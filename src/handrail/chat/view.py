@@ -7,37 +7,31 @@ from typing import Any, Protocol, cast
 import msgspec
 
 from handrail.chat.markdown import MarkdownStream
+from handrail.edit.diff_parser import DiffLine, iterate_diff
 from handrail.models.base import CallPiece, ReasoningPiece, StreamPiece
 from handrail.protocol.calls import ToolCall
 from handrail.protocol.changes import ChangeSet
 from handrail.protocol.events import (
-    ChangeEvent,
     Display,
     Event,
-    PermissionEvent,
     Reasoning,
     Text,
     ToolCallEnd,
     ToolCallError,
-    ToolCallQuestionRequired,
-    ToolCallRunning,
-    ToolCallStart,
-    ToolCallUpdate,
     ToolEvent,
     User,
 )
 from handrail.protocol.results import ToolResult
 from handrail.protocol.text import escape_control, to_one_line, wrap
 from handrail.terminal.call_lines import (
-    Glyphs,
-    SpoofGuard,
     describe_unasked,
     render_call_line,
     render_display,
     render_event,
     render_running_line,
 )
-from handrail.terminal.live_view import RunningCalls
+from handrail.terminal.glyphs import Glyphs, SpoofGuard
+from handrail.terminal.live_view import CallTracker, RunningCalls
 from handrail.terminal.style import truncate_painted
 
 MAX_CARDS = 200
@@ -78,8 +72,7 @@ class SessionView:
         self._markdown = MarkdownStream(glyphs.paint, None if glyphs.plain else SpoofGuard(glyphs))
         self._message = ""
         self._running = RunningCalls(glyphs.paint)
-        self._arguments: dict[str, object] = {}
-        self._changes: dict[str, ChangeSet] = {}
+        self._calls = CallTracker(self._running, self._begin_call)
         self._announced: set[str] = set()
         self._thought = ""
         self._waits_for = ""
@@ -98,7 +91,7 @@ class SessionView:
         """Ends everything that is live."""
         self._end_words()
         self._waits_for = self._thought = self._written_call = ""
-        self._running = RunningCalls(self._glyphs.paint)
+        self._running.clear()
 
     def show(self, event: Event) -> None:
         match event:
@@ -111,7 +104,7 @@ class SessionView:
             case ToolCallEnd() | ToolCallError():
                 self._show_result(event.result, event.label)
             case ToolEvent():
-                self._track_call(event)
+                self._calls.track(event)
             case Display():
                 self._write(self._render_display(event))
             case _:
@@ -133,7 +126,7 @@ class SessionView:
 
     def remember(self, call_id: str, args: object) -> None:
         """Remembers the arguments of a call from before this process."""
-        self._arguments.setdefault(call_id, args)
+        self._calls.remember(call_id, args)
 
     def write_note(self, text: str) -> None:
         """Writes lines of handrail."""
@@ -158,22 +151,6 @@ class SessionView:
 
     # Events
 
-    def _track_call(self, event: ToolEvent) -> None:
-        match event:
-            case ToolCallStart():
-                self._arguments[event.tool_call_id] = event.args
-                self._begin_call(event.tool_call_id, event.label, event.args)
-            case ToolCallRunning():
-                self._begin_call(event.tool_call_id, event.label, self._arguments.get(event.tool_call_id))
-            case ToolCallUpdate():
-                self._running.add_output(event.tool_call_id, event.output or "")
-            case PermissionEvent() | ToolCallQuestionRequired():
-                self._running.end(event.tool_call_id)  # it waits for a person
-            case ChangeEvent():
-                self._changes[event.tool_call_id] = event.change
-            case _:
-                pass
-
     def _begin_call(self, call_id: str, name: str, args: object) -> None:
         self._end_words()
         self._written_call = ""
@@ -195,9 +172,7 @@ class SessionView:
             self._await("thinking")
 
     def _show_result(self, result: ToolResult[Any], label: str) -> None:
-        args = self._arguments.pop(result.tool_call_id, None)
-        change = self._changes.pop(result.tool_call_id, None)
-        self._running.end(result.tool_call_id)
+        args, change = self._calls.finish(result.tool_call_id)
         if not self._running:
             self._await("waiting for the model")
         if result.name == "display" and result.ok:
@@ -219,23 +194,24 @@ class SessionView:
         if result.name == "todo" and result.ok:
             return _render_todo(card.args, self._glyphs)
         if card.diff and result.name != "exec":
-            lines = [line for line in card.diff.splitlines() if line[:1] in "+-" and line[:3] not in {"+++", "---"}]
-            shown = lines[:_EXCERPT_LINES]
-            rows = [self._paint_change(truncate_painted(f"{_BODY}{to_one_line(line)}", width - 1)) for line in shown]
-            left = len(lines) - len(shown)
+            lines = [line for line in iterate_diff(card.diff) if line.kind in {"added", "removed"}]
+            rows = [self._render_changed_line(line) for line in lines[:_EXCERPT_LINES]]
+            left = len(lines) - len(rows)
             more = [self._glyphs.paint(f"{_BODY}… {left} more changed lines: ctrl+o", "dim")] if left else []
             return [*rows, *more]
         data = _read_data(result)
         is_own = result.tool_call_id == self.own_call
         if result.name == "exec" and not is_own and (not result.ok or data.get("exitCode")):
-            lines = [line for line in card.output.splitlines() if line.strip()][-_EXCERPT_LINES:]
+            lines = [line for line in str(data.get("output") or "").splitlines() if line.strip()][-_EXCERPT_LINES:]
             return [
                 self._glyphs.paint(truncate_painted(f"{_BODY}{to_one_line(one)}", width - 1), "dim") for one in lines
             ]
         return []
 
-    def _paint_change(self, row: str) -> str:
-        return self._glyphs.paint(row, "added" if row.lstrip().startswith("+") else "removed")
+    def _render_changed_line(self, line: DiffLine) -> str:
+        number, sign, style = (line.old, "-", "removed") if line.kind == "removed" else (line.new, "+", "added")
+        text = to_one_line(line.text.removesuffix("\n").expandtabs(4))
+        return self._glyphs.paint(truncate_painted(f"{number:>6} {sign} {text}", self._output.width - 1), style)
 
     def _render_display(self, event: Display) -> list[str]:
         """A display with its thought and its evidence."""

@@ -1,5 +1,6 @@
 """Whole-screen views of a session: pages to read, rows to choose from."""
 
+import json
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -110,8 +111,11 @@ def _render_card(card: Card, width: int, paint: Paint) -> list[str]:
 def _render_arguments(args: object, width: int) -> list[str]:
     if not isinstance(args, dict):
         return _wrap_text(repr(args), width)
-    given = msgspec.to_builtins(args)
-    return [row for name, value in given.items() for row in _wrap_text(f"{to_one_line(str(name))}: {value}", width)]
+    given = msgspec.to_builtins(args).items()
+    texts = (
+        (name, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)) for name, value in given
+    )
+    return [row for name, text in texts for row in _wrap_text(f"{to_one_line(str(name))}: {text}", width)]
 
 
 def _wrap_text(text: str, width: int) -> list[str]:

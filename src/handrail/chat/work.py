@@ -13,8 +13,10 @@ import msgspec
 from handrail.protocol.calls import Done, Parked
 from handrail.protocol.results import OVERLAY_TIER
 from handrail.protocol.text import measure_width, to_one_line, truncate
-from handrail.terminal.call_lines import Glyphs, format_rounded_seconds
+from handrail.terminal.call_lines import format_rounded_seconds
+from handrail.terminal.glyphs import Glyphs
 from handrail.terminal.keyboard import KeyTiming
+from handrail.terminal.style import wrap_painted
 
 if TYPE_CHECKING:
     from handrail.agent.turn import Turn
@@ -73,6 +75,7 @@ class SessionWork(ABC):
         self._verbose = verbose
         self.session: ChatSession | None = None
         self._view: SessionView | None = None
+        self._was_opened = False
         self._heard: list[str] = []
         """Outputs of the person's commands, for the next prompt."""
         self.pictures: dict[str, bytes] = {}
@@ -145,8 +148,12 @@ class SessionWork(ABC):
         """Writes lines of handrail, escaped."""
         self.view.write_note(text)
 
+    def write_wrapped(self, rows: Sequence[str]) -> None:
+        """Writes rows of handrail, which break between words."""
+        self.write([part.rstrip() for row in rows for part in wrap_painted(row or " ", self.width, "  ")])
+
     def fail(self, text: str) -> None:
-        self.write([f"{self.glyphs.sign('failed')} {to_one_line(text)}"])
+        self.write_wrapped([f"{self.glyphs.sign('failed')} {to_one_line(text)}"])
 
     async def switch(self, session_id: str) -> None:
         """Goes on in another session of the workspace."""
@@ -175,6 +182,7 @@ class SessionWork(ABC):
         from handrail.chat.session import ChatSession  # noqa: PLC0415
 
         self.session = await ChatSession.open(setup, self.view, lambda rail: ChatApprover(rail, self))
+        self._was_opened = True
         rail = self.session.rail.rail
         tier = await self.session.rail.in_pool(lambda: rail.sandbox_tier)
         self.write(self._render_header(setup, tier))
@@ -186,13 +194,17 @@ class SessionWork(ABC):
     async def close_session(self) -> None:
         """Closes the session. Background processes go on."""
         session, self.session = self.session, None
-        if session is None:
-            return
-        with suppress(Exception):
-            running = [one for one in await session.rail.processes() if one.state == "running"]
-            notes = [f"Still running: {one.id[:9]} {to_one_line(one.command)} (handrail processes)" for one in running]
-            self.write([truncate(note, 200) for note in (*notes, "The session is kept: handrail chat -c")])
-        await session.close()
+        if session is not None:
+            with suppress(Exception):
+                running = [one for one in await session.rail.processes() if one.state == "running"]
+                notes = (
+                    f"Still running: {one.id[:9]} {to_one_line(one.command)} (handrail processes)" for one in running
+                )
+                self.write([truncate(note, 200) for note in notes])
+        if self._was_opened:
+            self.write(["The session is kept: handrail chat -c"])
+        if session is not None:
+            await session.close()
 
     async def run_entry(self, entry: Entry) -> None:
         from handrail.agent.prompt import fence_text  # noqa: PLC0415  loaded with the session
@@ -226,7 +238,7 @@ class SessionWork(ABC):
             self.view.end_turn()
             self.is_working = was_working
         seconds = time.monotonic() - begun
-        self.write(await render_turn_end(session, turn, seconds, self.glyphs))
+        self.write_wrapped(await render_turn_end(session, turn, seconds, self.glyphs))
         self.queue(session.take_steering())
         self.call_attention(f"{turn.reason} after {format_rounded_seconds(seconds)}", waits=seconds > LONG_SECONDS)
 

@@ -79,6 +79,12 @@ class _ReplyMenu:
         last = next(reversed([*wrap(to_one_line(self._typed), max(5, screen.width - 4))]), "")
         return [*rows, *([self._problem] if self._problem else []), f"› {screen.to_encodable(last)}"]
 
+    def render_reply(self, screen: Screen, reply: Reply) -> list[str]:
+        """The question with the reply, which stay."""
+        replied = to_one_line(", ".join(filter(None, [*reply.chosen, reply.text])))
+        rows = wrap(replied, max(5, screen.width - 4))
+        return [*_render_asked(self._question, screen), *(f"› {screen.to_encodable(row)}" for row in rows)]
+
     def _send(self) -> Reply | None:
         options, numbers = self._question.options, sorted(self._marked) or [self._at] * bool(self._at)
         if not self._typed.strip() and numbers:
@@ -103,6 +109,8 @@ def _choose_reply(descriptor: int, screen: Screen, menu: _ReplyMenu) -> Reply | 
                     screen.write(["Left for later."])
                     return None
                 if (reply := menu.press(key)) is not None:
+                    screen.erase()
+                    screen.write(menu.render_reply(screen, reply))
                     return reply
     except (OSError, termios.error):
         return None
@@ -113,13 +121,17 @@ def render_question(
 ) -> list[str]:
     """The question, its options with the cursor at one, and how to answer."""
     width = screen.width
-    asked = [row for line in question.question.splitlines() for row in wrap(to_one_line(line), width - 2)]
-    lines = [f"{'?' if at == 0 else ' '} {screen.to_encodable(row)}" for at, row in enumerate(asked)]
+    lines = _render_asked(question, screen)
     for number, option in enumerate(question.options, 1):
         first, *more = list(wrap(to_one_line(option), width - 6)) or [""]
         signs = f"{'>' if number == at else ' '}{number:>2}{'*' if number in marked else ' '}"
         lines += [f"{signs} {screen.to_encodable(first)}", *(f"     {screen.to_encodable(row)}" for row in more)]
     return [*lines, f"  {_describe_input(question)}"]
+
+
+def _render_asked(question: Question, screen: Screen) -> list[str]:
+    asked = [row for line in question.question.splitlines() for row in wrap(to_one_line(line), screen.width - 2)]
+    return [f"{'?' if at == 0 else ' '} {screen.to_encodable(row)}" for at, row in enumerate(asked)]
 
 
 def parse_reply(question: Question, typed: str) -> Reply | str:

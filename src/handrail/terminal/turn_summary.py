@@ -14,7 +14,8 @@ from handrail.protocol.events import (
 from handrail.protocol.records import ProcessRecord
 from handrail.protocol.results import ToolResult
 from handrail.protocol.text import to_one_line, truncate
-from handrail.terminal.call_lines import Glyphs, format_rounded_seconds, list_undo_gaps
+from handrail.terminal.call_lines import format_rounded_seconds, list_undo_gaps
+from handrail.terminal.glyphs import Glyphs
 
 _DENIED = frozenset({"POLICY_DENIED", "PERMISSION_DENIED", "OUTSIDE_WORKSPACE"})
 _WORDS = {

@@ -1,8 +1,8 @@
 """`handrail chat`: an interactive session with a model."""
 
-import asyncio
 import os
 import sys
+from contextlib import ExitStack
 from functools import cached_property
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
@@ -23,17 +23,26 @@ def run(options: SimpleNamespace) -> int:
     if not all(stream is not None and stream.isatty() for stream in streams):
         problem = "a session needs a terminal on stdin, stdout and stderr. Nothing was run."
         raise CommandFailed(f"{problem} Without one: handrail run 'PROMPT'", USAGE)
-    from handrail.terminal.call_lines import build_glyphs  # noqa: PLC0415  loads the room of terminals
+    from handrail.terminal.glyphs import build_glyphs  # noqa: PLC0415  loads the room of terminals
 
     glyphs = build_glyphs(options)
     host = CommandLineHost(options)
     if glyphs.plain:
+        import asyncio  # noqa: PLC0415  after the first rows are on the screen
+
         from handrail.chat.plain import PlainChat  # noqa: PLC0415  few terminals are plain
 
         return asyncio.run(PlainChat(host, glyphs, verbose=bool(options.verbose)).run())
-    from handrail.chat.chat import Chat  # noqa: PLC0415  the only importer of prompt_toolkit
+    from handrail.chat.first_rows import show_first_rows  # noqa: PLC0415  loads the room of sessions
 
-    return asyncio.run(Chat(host, glyphs, verbose=bool(options.verbose)).run())
+    with ExitStack() as first_rows:
+        first_rows.enter_context(show_first_rows(glyphs.paint))
+        import asyncio  # noqa: PLC0415  after the first rows are on the screen
+
+        from handrail.chat.chat import Chat  # noqa: PLC0415  the only importer of prompt_toolkit
+
+        chat = Chat(host, glyphs, verbose=bool(options.verbose))
+        return asyncio.run(chat.run(first_rows.close))
 
 
 class CommandLineHost:

@@ -33,7 +33,7 @@ from handrail.protocol.events import Event, ToolCallEnd, ToolCallError
 from handrail.protocol.permissions import Answer, ApproverReply, PermissionRequest, Question
 from handrail.protocol.results import OVERLAY_TIER, ToolResult
 from handrail.settings import LoadedSettings, load
-from handrail.terminal.call_lines import build_glyphs
+from handrail.terminal.glyphs import build_glyphs
 from handrail.terminal.keyboard import raise_on_signal
 from handrail.terminal.permission_prompt import RequestHooks, TerminalApprover, is_person_present
 from handrail.terminal.request_text import (

@@ -40,7 +40,7 @@ from handrail.protocol.messages import AssistantMessage, CallPart
 from handrail.protocol.permissions import ApproverReply, PermissionRequest, Question
 from handrail.protocol.text import to_one_line
 from handrail.protocol.wire import encode
-from handrail.terminal.call_lines import Glyphs, build_glyphs
+from handrail.terminal.glyphs import Glyphs, build_glyphs
 from handrail.terminal.keyboard import raise_on_signal
 from handrail.terminal.permission_prompt import RequestHooks, TerminalApprover
 from handrail.terminal.question_prompt import spell_out

@@ -12,7 +12,7 @@ from handrail.cli.output import print_error, print_note, warn
 from handrail.cli.permission import describe_answer_commands, render_request_text
 from handrail.protocol.records import ProcessRecord
 from handrail.protocol.text import to_one_line
-from handrail.terminal.call_lines import Glyphs
+from handrail.terminal.glyphs import Glyphs
 from handrail.terminal.turn_summary import Tally, render_ending
 
 _EXITS = {"done": OK, "cancelled": INTERRUPTED, "limit": LIMIT, "parked": WAITING, "question": WAITING}

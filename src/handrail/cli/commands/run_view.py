@@ -12,34 +12,22 @@ from handrail.cli.exits import CommandFailed
 from handrail.cli.output import warn_painted, write_out
 from handrail.models.base import CallPiece, StreamPiece
 from handrail.protocol.calls import ToolCall
-from handrail.protocol.changes import ChangeSet
 from handrail.protocol.events import (
-    ChangeEvent,
     Event,
-    PermissionEvent,
     Reasoning,
     Text,
     ToolCallEnd,
     ToolCallError,
-    ToolCallQuestionRequired,
-    ToolCallRunning,
     ToolCallStart,
-    ToolCallUpdate,
     ToolEvent,
     User,
     Warning,  # noqa: A004
 )
 from handrail.protocol.results import ToolResult
 from handrail.protocol.text import escape_control, to_one_line
-from handrail.terminal.call_lines import (
-    Glyphs,
-    SpoofGuard,
-    describe_unasked,
-    render_call_line,
-    render_event,
-    render_running_line,
-)
-from handrail.terminal.live_view import LiveView, RunningCalls
+from handrail.terminal.call_lines import describe_unasked, render_call_line, render_event, render_running_line
+from handrail.terminal.glyphs import Glyphs, SpoofGuard
+from handrail.terminal.live_view import CallTracker, LiveView, RunningCalls
 from handrail.terminal.screen import Screen
 
 _PATIENCE_SECONDS = 1.0
@@ -57,6 +45,7 @@ class RunView:
         is_shown = not options.quiet and sys.stderr is not None and sys.stderr.isatty()
         self._live = LiveView(Screen(sys.stderr or io.StringIO(), os.environ, plain=glyphs.plain), shown=is_shown)
         self._running = RunningCalls(glyphs.paint)
+        self._calls = CallTracker(self._running, self._begin_call)
         self._render_running = self._with_words_ended(self._running.render)
         self._message = ""
         self._midline = False
@@ -65,8 +54,6 @@ class RunView:
         self._guard = SpoofGuard(glyphs) if shares_terminal else None
         self._thoughts = ""
         self._is_lent = False
-        self._arguments: dict[str, object] = {}
-        self._changes: dict[str, ChangeSet] = {}
         self.failure: CommandFailed | None = None
         """Why the view cannot write any more."""
 
@@ -90,11 +77,11 @@ class RunView:
     def preload(self, event: Event) -> None:
         """Remembers the arguments of a call from before this process."""
         if isinstance(event, ToolCallStart):
-            self._arguments[event.tool_call_id] = event.args
+            self._calls.remember(event.tool_call_id, event.args)
 
     def remember(self, tool_call_id: str, args: object) -> None:
         """Remembers the arguments of a call that has no event yet."""
-        self._arguments.setdefault(tool_call_id, args)
+        self._calls.remember(tool_call_id, args)
 
     def print_line(self, text: str) -> None:
         with self._live.lock:
@@ -146,26 +133,10 @@ class RunView:
             case ToolCallEnd() | ToolCallError():
                 self._show_result(event.result, event.label)
             case ToolEvent():
-                self._track_call(event)
+                self._calls.track(event)
             case _ if not self._quiet or isinstance(event, Warning):
                 for text in render_event(event, self._glyphs, self._verbose):
                     self._line(text)
-            case _:
-                pass
-
-    def _track_call(self, event: ToolEvent) -> None:
-        match event:
-            case ToolCallStart():
-                self._arguments[event.tool_call_id] = event.args
-                self._begin_call(event.tool_call_id, event.label, event.args)
-            case ToolCallRunning():
-                self._begin_call(event.tool_call_id, event.label, self._arguments.get(event.tool_call_id))
-            case ToolCallUpdate():
-                self._running.add_output(event.tool_call_id, event.output or "")
-            case PermissionEvent() | ToolCallQuestionRequired():
-                self._running.end(event.tool_call_id)  # it waits for a person
-            case ChangeEvent():
-                self._changes[event.tool_call_id] = event.change
             case _:
                 pass
 
@@ -193,9 +164,7 @@ class RunView:
             self._line(f"  {to_one_line(line)}")
 
     def _show_result(self, result: ToolResult[Any], label: str) -> None:
-        args = self._arguments.pop(result.tool_call_id, None)
-        change = self._changes.pop(result.tool_call_id, None)
-        self._running.end(result.tool_call_id)
+        args, change = self._calls.finish(result.tool_call_id)
         if result.name == "display" and result.ok:
             return  # the view showed the display itself
         if not self._quiet:

@@ -181,7 +181,7 @@ def preview_command(run: CommandRun) -> Preview:
                 if preview.ran.ending == "disk":
                     raise build_room_error(room, limit)
                 if preview.ran.ending == "cancelled":
-                    raise ToolError("CANCELLED", "The call was cancelled while it was tried. Nothing was changed.")
+                    raise ToolError("CANCELLED", "The call was cancelled during its preview. Nothing was changed.")
                 _refuse_without_processes(run, is_refused(preview.ran))
             preview_id = _store_preview(run, preview, overlay)
             return to_permission_preview(preview, preview_id)
