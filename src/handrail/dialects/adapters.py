@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 from handrail.dialects.deepchat_events import DeepChatEvents
 from handrail.dialects.devminds_events import DevMindsEvents
-from handrail.dialects.one_thing_events import OneThingEvents
+from handrail.dialects.onething_events import OneThingEvents
 from handrail.protocol.events import Event
 
 
