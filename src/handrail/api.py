@@ -209,9 +209,14 @@ class Handrail(TypedTools):
         )
         return self._run_single(clean_call(call), fresh, self._surface)
 
-    def batch(self, calls: Iterable[ToolCall]) -> Done | Parked:
-        """Runs the calls of one message: all of them, or none while a person has to answer."""
-        batch = tuple(clean_call(check_call(call)) for call in calls)
+    def batch(self, calls: "Iterable[ToolCall | Mapping[str, Any]]") -> Done | Parked:
+        """Runs the calls of one message: all of them, or none while a person has to answer.
+
+        If the dialect has a form of its own for a call, an object in that form will do.
+        """
+        surface = self._surface
+        unwrapped = calls if surface is None else map(surface.unwrap, calls)
+        batch = tuple(clean_call(check_call(call)) for call in unwrapped)
         for call in batch:
             check_call_id(call.tool_call_id)
             if not isinstance(call.timestamp, datetime) or call.timestamp.tzinfo is None:  # pyright: ignore[reportUnnecessaryIsInstance]

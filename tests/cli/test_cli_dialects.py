@@ -118,3 +118,19 @@ def test_display_prints_one_line_on_stderr(run) -> None:
     done = run("call", "--dialect", "clude", "display", args)
     assert done.code == 0
     assert done.err.splitlines() == ["warning: Copying: File 3 of 10"]
+
+
+def test_call_takes_a_whole_call_as_clude_writes_it(run) -> None:
+    call = {"tool": "display", "args": {"content": "File 3 of 10", "level": "progress"}}
+    done = run("call", "--dialect", "clude", json.dumps(call))
+    assert (done.code, done.err.splitlines()) == (0, ["progress: File 3 of 10"])
+    contract = {"tool_call_id": "t7", "name": "read_file", "args": {"path": "none"}, "timestamp": 1_771_000_000_000}
+    done = run("call", "--dialect", "clude", "--json", json.dumps(contract))
+    assert (done.json["tool_call_id"], done.json["error"]["code"]) == ("t7", "E_NOT_FOUND")
+
+
+@pytest.mark.parametrize("arguments", [("read",), ("--dialect", "codex", "{}"), ("--dialect", "clude", '{"args": {}}')])
+def test_call_without_arguments_is_refused_plainly(run, arguments: tuple[str, ...]) -> None:
+    done = run("call", *arguments)
+    assert done.code != 0
+    assert "Nothing was run." in done.err

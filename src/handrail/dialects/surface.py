@@ -1,7 +1,7 @@
 """The tools of a dialect in one session."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, cast
 
@@ -19,13 +19,14 @@ from handrail.dialects.dialect import (
     load_dialect,
 )
 from handrail.dialects.table import build_struct, list_renamed
+from handrail.protocol.arguments import CONVERSION_ERRORS
 from handrail.protocol.calls import Done, Parked, ToolCall
-from handrail.protocol.errors import ErrorInfo, ToolError
+from handrail.protocol.errors import ErrorInfo, ToolError, UsageError
 from handrail.protocol.events import Warning as WarningEvent
 from handrail.protocol.records import ProcessRecord, TodoItem
 from handrail.protocol.results import ToolResult
 from handrail.protocol.tool_spec import BASE_NAMES, ToolSpec
-from handrail.protocol.wire import Wire, escape_surrogates
+from handrail.protocol.wire import Wire, convert, escape_surrogates
 from handrail.runtime.batch import refuse_batch
 from handrail.runtime.registry import ToolSet, build_tool_set, find_nearest_name, parse_arguments
 from handrail.runtime.session import Session
@@ -176,6 +177,23 @@ class SessionSurface:
         )
 
     # Calls
+
+    def unwrap(self, call: object) -> object:
+        """A call in the system's own form as a ToolCall. Anything else as it is."""
+        if self.dialect.unwrap is None or not isinstance(call, Mapping):
+            return call
+        call_id = self.session.journal.new_call_id()
+        known: dict[str, Any] = {
+            "tool_call_id": call_id,
+            "trace_id": call_id,
+            "timestamp": datetime.now(UTC),
+            "args": {},
+        }
+        given: dict[str, Any] = known | self.dialect.unwrap(dict(cast("Mapping[str, Any]", call)))
+        try:
+            return convert(given, ToolCall)
+        except CONVERSION_ERRORS as error:
+            raise UsageError(f"a call of {self.dialect.name} cannot be read: {error}") from None
 
     def run(self, calls: tuple[ToolCall, ...], fresh: bool) -> Done | Parked:
         """Runs the calls of one message. Refused ones do not keep the others from running."""
