@@ -250,7 +250,16 @@ def test_refused_calls_of_a_batch_do_not_keep_others_from_running(tmp_path: Path
 def build_answered(result: Any, code: Any) -> Answered:
     failed = msgspec.structs.replace(result, data=None, error=ErrorInfo(code=code, message="m"))
     surface: Any = None
-    return Answered(tool=DialectTool(name="x"), args=None, given={}, call_id="c", result=failed, surface=surface)
+    return Answered(
+        tool=DialectTool(name="x"),
+        args=None,
+        given={},
+        call_id="c",
+        result=failed,
+        data=None,
+        content="m",
+        surface=surface,
+    )
 
 
 def test_a_batch_that_waits_is_answered_in_the_dialect(tmp_path: Path) -> None:

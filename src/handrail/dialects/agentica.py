@@ -103,7 +103,7 @@ def _read_todos(_: Any, __: Any, surface: Surface) -> Canonical:
 
 
 def _show_read(one: Answered) -> Shown:
-    text = "\n".join(number_lines(one, lambda number, _, line: f"{number:>6}\t{line}"))
+    text = "\n".join(number_lines(one, "\t", 6))
     if one.has_more or one.first_line > 1:
         text += f"\n\n[Showing lines {one.first_line}-{one.last_line} of {one.result.meta.total} total lines]"
     return Shown(text=text)

@@ -154,7 +154,7 @@ def _show_read(one: Answered) -> Shown:
     if one.args.pages is not None:
         text = content = _pick_pages(content, one.args.pages)
     else:
-        text = "\n".join(number_lines(one, lambda number, _, line: f"{number:>6}\t{line}"))
+        text = "\n".join(number_lines(one, "\t", 6))
     file = {"filePath": path, "content": content, "numLines": meta.returned, "startLine": one.first_line}
     file |= {"totalLines": meta.total}
     if one.has_more:

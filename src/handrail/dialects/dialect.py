@@ -124,7 +124,7 @@ class DialectTool(Struct, frozen=True, kw_only=True):
         return (self.to[0], collected) if self.code.call is None else self.code.call(args, collected, surface)
 
 
-class Answered(Struct, frozen=True, kw_only=True):
+class Answered(Struct, frozen=True, kw_only=True, gc=False):
     """A call of the dialect with its canonical result. Tables name its attributes."""
 
     tool: DialectTool
@@ -133,17 +133,11 @@ class Answered(Struct, frozen=True, kw_only=True):
     given: Json
     call_id: str
     result: ToolResult[Any]
+    data: Any
+    content: str
     surface: Surface
     first: ToolResult[Any] | None = None
     """The result of the call before, if there were two."""
-
-    @property
-    def data(self) -> Any:
-        return self.result.data
-
-    @property
-    def content(self) -> str:
-        return self.result.content
 
     @property
     def message(self) -> str:

@@ -51,7 +51,7 @@ def _grep(args: Any, given: dict[str, Any], _: Surface) -> Canonical:
 def _show_read(one: Answered) -> Shown:
     if one.is_picture:
         return Shown(title=f"Read {one.path.rpartition('/')[2]}")
-    lines = number_lines(one, lambda number, width, line: f"{number:>{width}}\t{line}")
+    lines = number_lines(one, "\t")
     if one.has_more:
         lines += ["", f"[Showing lines {one.first_line}-{one.last_line} of {one.result.meta.total} total lines]"]
     return Shown(text="\n".join(lines))

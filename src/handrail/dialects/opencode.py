@@ -11,7 +11,6 @@ from handrail.dialects.render import (
     list_patched_files,
     number_lines,
     quote_answers,
-    split_lines,
     to_json,
 )
 from handrail.dialects.table import parse_tools
@@ -97,13 +96,13 @@ def _show_read(one: Answered) -> Shown:
         return _show_folder(one)
     if one.is_picture:
         return Shown({"preview": one.content, "truncated": False, "loaded": []})
-    rows, first, last, total = split_lines(one.content), one.first_line, one.last_line, one.result.meta.total
+    first, last, total, more = one.first_line, one.last_line, one.result.meta.total, one.has_more
     note = f"(End of file - total {total} lines)"
-    if one.has_more:
+    if more:
         note = f"(Showing lines {first}-{last} of {total}. Use offset={last + 1} to continue.)"
-    numbered = number_lines(one, lambda number, _, line: f"{number}: {line}")
-    display = {"text": "\n".join(rows), "lineStart": first, "lineEnd": last, "totalLines": total}
-    return _show_page(one, "file", "content", numbered, rows, note, display | {"truncated": one.has_more})
+    text = one.content.removesuffix("\n")
+    display = {"text": text, "lineStart": first, "lineEnd": last, "totalLines": total, "truncated": more}
+    return _show_page(one.path, "file", "content", number_lines(one, ": ", 0), note, text.split("\n", 20)[:20], display)
 
 
 def _show_folder(one: Answered) -> Shown:
@@ -113,15 +112,16 @@ def _show_folder(one: Answered) -> Shown:
     more = first - 1 + len(shown) < len(entries) or one.truncated
     note = f"(Showing {len(shown)} of {len(entries)} entries.)" if more else f"({len(entries)} entries)"
     display = {"entries": shown, "offset": first, "totalEntries": len(entries), "truncated": more}
-    return _show_page(one, "directory", "entries", shown, shown, note, display)
+    return _show_page(one.path, "directory", "entries", shown, note, shown[:20], display)
 
 
 def _show_page(
-    one: Answered, kind: str, tag: str, numbered: list[str], rows: list[str], note: str, display: dict[str, Any]
+    path: str, kind: str, tag: str, rows: list[str], note: str, preview: list[str], display: dict[str, Any]
 ) -> Shown:
-    lines = (f"<path>{one.path}</path>", f"<type>{kind}</type>", f"<{tag}>", *numbered, "", note, f"</{tag}>")
-    data: dict[str, Any] = {"preview": "\n".join(rows[:20]), "truncated": display["truncated"], "loaded": []}
-    return Shown(data | {"display": {"type": kind, "path": one.path, **display}}, text="\n".join(lines))
+    body = "\n".join((*rows, "", note))
+    text = f"<path>{path}</path>\n<type>{kind}</type>\n<{tag}>\n{body}\n</{tag}>"
+    data: dict[str, Any] = {"preview": "\n".join(preview), "truncated": display["truncated"], "loaded": []}
+    return Shown(data | {"display": {"type": kind, "path": path, **display}}, text=text)
 
 
 def _show_patch(one: Answered) -> Shown:

@@ -73,11 +73,12 @@ def split_lines(text: str) -> list[str]:
     return lines[:-1] if lines[-1] == "" else lines
 
 
-def number_lines(one: Answered, form: Callable[[int, int, str], str]) -> list[str]:
-    """The lines of a read page. `form` gets the number, the width of the last number, the text."""
-    lines = split_lines(one.content)
-    width = len(str(one.first_line + len(lines) - 1))
-    return [form(number, width, line) for number, line in enumerate(lines, one.first_line)]
+def number_lines(one: Answered, separator: str, width: int | None = None) -> list[str]:
+    """The lines of a read page with their numbers. `width` of a number: that of the last one if not given."""
+    lines, first = split_lines(one.content), one.first_line
+    columns = len(str(first + len(lines) - 1)) if width is None else width
+    numbers = map(str, range(first, first + len(lines)))
+    return [f"{number.rjust(columns)}{separator}{line}" for number, line in zip(numbers, lines, strict=True)]
 
 
 def list_notes(result: ToolResult[Any]) -> list[str]:
@@ -136,4 +137,6 @@ def list_extras(result: ToolResult[Any]) -> dict[str, Any]:
     extras: dict[str, Any] = to_builtins(result.meta)
     if result.warnings:
         extras["warnings"] = list(result.warnings)
-    return extras | drop_none(rule=get_details(result.error).get("rule"))
+    if result.error is not None and (rule := get_details(result.error).get("rule")) is not None:
+        extras["rule"] = rule
+    return extras

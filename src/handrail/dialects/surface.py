@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import Any, cast
 
 from msgspec import Struct, to_builtins
@@ -252,8 +253,8 @@ class SessionSurface:
 
     def _remember(self, prepared: _Prepared) -> _Prepared:
         self._prepared[prepared.given.tool_call_id] = prepared
-        if len(self._prepared) > _MAX_REMEMBERED:
-            del self._prepared[next(iter(self._prepared))]
+        if len(self._prepared) > _MAX_REMEMBERED:  # half of them at once: the first key of a dict takes long to find
+            self._prepared = dict(list(self._prepared.items())[_MAX_REMEMBERED // 2 :])
         return prepared
 
     def _translate(self, call: ToolCall) -> _Prepared:
@@ -345,6 +346,8 @@ class SessionSurface:
             given=prepared.given.args,
             call_id=prepared.given.tool_call_id,
             result=result,
+            data=result.data,
+            content=result.content,
             surface=self,
             first=first,
         )
@@ -367,6 +370,10 @@ class SessionSurface:
         return replace(error, message=_WORD.sub(lambda found: names.get(found[0], found[0]), error.message))
 
     # The workspace, for translations
+
+    @cached_property
+    def _root(self) -> str:
+        return self.session.workspace.main.path
 
     def find_kind(self, path: str) -> str:
         """`missing`, `empty`, `file` or `folder`. A path that cannot be opened is a file."""
@@ -391,13 +398,11 @@ class SessionSurface:
     def to_absolute(self, path: str) -> str:
         if path.startswith("/"):
             return path
-        root = self.session.workspace.main.path
-        return root if path == "." else f"{root}/{path}"
+        return self._root if path == "." else f"{self._root}/{path}"
 
     def to_relative(self, path: str) -> str:
         """A path below the workspace as the canonical tools name it."""
-        root = self.session.workspace.main.path
-        return "." if path == root else path.removeprefix(f"{root}/")
+        return "." if path == self._root else path.removeprefix(f"{self._root}/")
 
     def list_todo(self) -> tuple[TodoItem, ...]:
         """The last todo list of the session."""
