@@ -1,4 +1,4 @@
-"""A small read in each dialect against the canonical call: both take turns, so that the difference holds at any hour."""
+"""A small read in each dialect against the canonical call. They take turns, so their difference holds at any hour."""
 
 import tempfile
 from collections.abc import Callable, Iterator

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator
 
 
 @pytest.fixture
@@ -134,3 +135,29 @@ def test_call_without_arguments_is_refused_plainly(run, arguments: tuple[str, ..
     done = run("call", *arguments)
     assert done.code != 0
     assert "Nothing was run." in done.err
+
+
+def test_schema_has_the_messages_of_event_adapters_with_samples_that_fit(run, tmp_path: Path) -> None:
+    schemas = run("schema").json["dialects"]
+    assert list(schemas) == ["events.deepchat", "events.devminds", "events.onething"]
+    assert run("schema", "--out", str(tmp_path / "out")).code == 0
+    for name, schema in schemas.items():
+        assert json.loads((tmp_path / "out" / "dialects" / f"{name}.schema.json").read_text()) == schema
+        samples = json.loads((tmp_path / "out" / "samples" / "dialects" / f"{name}.json").read_text())
+        assert samples
+        for message in samples:
+            Draft202012Validator(schema).validate(message)
+
+
+def test_display_is_one_notification_of_mcp(apart) -> None:
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+    call = {"name": "display", "arguments": {"content": "File 3 of 10", "title": "Copying", "level": "warning"}}
+    requests = [
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call},
+    ]
+    done = apart("mcp", "--dialect", "clude", stdin=b"".join(json.dumps(one).encode() + b"\n" for one in requests))
+    messages = [json.loads(line) for line in done.out.splitlines()]
+    shown = [one["params"] for one in messages if one.get("method") == "notifications/message"]
+    assert [(one["level"], one["data"]["text"]) for one in shown] == [("warning", "Copying: File 3 of 10")]

@@ -186,6 +186,14 @@ def test_a_denial_is_told_in_the_words_of_the_system(tmp_path: Path) -> None:
         assert outcome.results[0].content.startswith("patch rejected by user")
 
 
+def test_display_is_one_log_record_of_the_library(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    with open_rail(tmp_path, "clude") as rail:
+        assert rail.call("display", {"content": "File 3 of 10", "title": "Copying", "level": "warning"}).ok
+    records = [(record.name, record.levelname, record.getMessage()) for record in caplog.records]
+    assert records == [("handrail.display", "WARNING", "Copying: File 3 of 10")]
+
+
 def test_clude_renders_decisions(tmp_path: Path) -> None:
     with open_rail(tmp_path, "clude", mode="ask") as rail:
         asked = rail.call("delete_file", {"path": "a.py"})

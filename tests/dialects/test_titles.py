@@ -34,7 +34,7 @@ def test_a_running_call_has_a_title_in_one_line(name: str, args: Any, title: str
     [
         ("claude-code", "Grep", {"pattern": "App"}, "Searching: App"),
         ("onething", "glob", {"pattern": "*.py"}, "Searching: *.py"),
-        ("codex", "exec_command", {"cmd": "true"}, "Running: true"),
+        ("clude", "grep", {"pattern": "App"}, "Searching: App"),
     ],
 )
 def test_a_slow_call_announces_itself_once_before_it_ends(

@@ -28,7 +28,6 @@ from handrail.protocol.results import ToolResult
 _OPERATIONS = {"exec": "shell"}
 _FILE_OPERATIONS = ("read", "write", "append")
 _SHOWN = ("path", "cwd", "command", "pattern", "name", "action")
-_REFUSALS = ("POLICY_DENIED", "PERMISSION_DENIED", "OUTSIDE_WORKSPACE")
 
 
 class DevMindsEvents:
@@ -94,11 +93,7 @@ class DevMindsEvents:
                 question = {"question": event.question, "options": list(event.options)}
                 return [_build_delta("progress", **_name_call(event), metadata=question)]
             case ToolCallEnd() | ToolCallError():
-                error, output = event.result.error, ("agent.run.output", self._render_output(event.result))
-                if error is None or error.code not in _REFUSALS:
-                    return [output]
-                warning = {"code": error.code, "message": error.message}
-                return [_build_delta("progress", **_name_call(event), warning=warning), output]
+                return [("agent.run.output", self._render_output(event.result))]
             case _:
                 return []
 
@@ -152,4 +147,4 @@ def _summarize_arguments(args: dict[str, Any]) -> dict[str, Any]:
 def _summarize_value(value: Any) -> Any:
     if isinstance(value, str):
         return f"{len(value)} characters"
-    return f"{len(cast('list[Any]', value))} items" if isinstance(value, list | dict) else value
+    return f"{len(cast('list[Any]', value))} item(s)" if isinstance(value, list | dict) else value
