@@ -85,8 +85,8 @@ TaskOutput = process action="poll": Returns the new output of a background task.
   block* bool                                           # Whether to wait for its end.
   timeout* number >=0                                   # Most milliseconds to wait.
 TaskStop = process action="kill": Stops a background task.
-  shell_id str -> sessionId                             # Its older name.
   task_id str -> sessionId                              # The task.
+  shell_id str                                          # Its older name.
 Monitor = exec background=true: Runs a command in the background.
   description* str                                      # What is watched.
   timeout_ms number=300000 >=1 <=3600000                # Ignored: limits.idle ends it.
@@ -328,10 +328,10 @@ def _poll(args: Any, given: dict[str, Any], surface: Surface) -> Canonical:
     return "process", given
 
 
-def _stop(_: Any, given: dict[str, Any], __: Surface) -> Canonical:
-    if "sessionId" in given:
-        return "process", given
-    raise ToolError("INVALID_ARGUMENT", "task_id is required")
+def _stop(args: Any, given: dict[str, Any], _: Surface) -> Canonical:
+    if (task_id := args.task_id or args.shell_id) is None:
+        raise ToolError("INVALID_ARGUMENT", "task_id is required")
+    return "process", given | {"sessionId": task_id}
 
 
 def _show_command(one: Answered) -> Shown:

@@ -75,8 +75,9 @@ skill = skill_control action="activate": Loads a skill: written instructions for
   name* str -> name                                     # The skill.
   title: Loaded skill: {args.name}
   data: name=args.name
-lsp = lsp_definition lsp_references lsp_hover lsp_symbols +File: Asks a language server about a place in a file.
+lsp = lsp_definition lsp_references lsp_hover lsp_symbols: Asks a language server about a place in a file.
   operation* Operation                                  # What to ask.
+  filePath* str -> path                                 # The path of the file.
   line* int >=1 -> line-1                               # The line, from 1.
   character* int >=1 -> character-1                     # The character, from 1.
   query str                                             # Words for workspaceSymbol.
