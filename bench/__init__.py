@@ -6,6 +6,7 @@ A benchmark is a module or package in this one with a function `rows() -> Iterat
 BENCHMARKS = (
     "startup",
     "small_read",
+    "dialects",
     "large_file",
     "edit",
     "search",

@@ -33,7 +33,7 @@ from handrail.protocol.wire import encode
 from handrail.runtime.batch import run_batch
 from handrail.runtime.execute import digest_environment
 from handrail.runtime.grants import set_client_roots
-from handrail.runtime.registry import build_tool_set
+from handrail.runtime.registry import HELPED, build_tool_set
 from handrail.runtime.results import build_pending_result
 from handrail.runtime.session import Resolver, Session, SessionOptions, fork_session, load_project_tools, open_session
 from handrail.settings import LoadedSettings, Settings, load, resolve_state_folder
@@ -141,7 +141,7 @@ class Handrail(TypedTools):
                 variables=variables,
                 sources=owned_sources,
                 ends_background=not session,  # a session without a name cannot be opened again
-                helpers=_load_dialects().list_helpers(spoken) if spoken is not None else (),
+                helpers=_list_helpers(loaded.settings) if spoken is None else _load_dialects().list_helpers(spoken),
                 splits_streams=spoken is not None and spoken.splits_streams,
             )
             self._session = open_session(options)
@@ -209,9 +209,14 @@ class Handrail(TypedTools):
         )
         return self._run_single(clean_call(call), fresh, self._surface)
 
-    def batch(self, calls: Iterable[ToolCall]) -> Done | Parked:
-        """Runs the calls of one message: all of them, or none while a person has to answer."""
-        batch = tuple(clean_call(check_call(call)) for call in calls)
+    def batch(self, calls: "Iterable[ToolCall | Mapping[str, Any]]") -> Done | Parked:
+        """Runs the calls of one message: all of them, or none while a person has to answer.
+
+        If the dialect has a form of its own for a call, an object in that form will do.
+        """
+        surface = self._surface
+        unwrapped = calls if surface is None else map(surface.unwrap, calls)
+        batch = tuple(clean_call(check_call(call)) for call in unwrapped)
         for call in batch:
             check_call_id(call.tool_call_id)
             if not isinstance(call.timestamp, datetime) or call.timestamp.tzinfo is None:  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -513,6 +518,11 @@ class Handrail(TypedTools):
     def mode(self) -> Mode:
         return self._session.rules.mode
 
+    def split_streams(self, split: bool) -> None:
+        """Whether results of later commands have `stdout` and `stderr` apart, without their order."""
+        self._check_open()
+        self._session.splits_streams = split
+
     def set_mode(self, mode: Mode) -> None:
         """Changes the mode for all later calls."""
         _refuse_unknown("mode", mode, MODES)
@@ -751,6 +761,11 @@ def _load_undo():  # the type is that of the module
     from handrail.runtime import undo  # noqa: PLC0415  most sessions undo nothing
 
     return undo
+
+
+def _list_helpers(settings: Settings) -> tuple[str, ...]:
+    """The tools for dialects that the settings name. A replay does so."""
+    return tuple(name for name in HELPED if name in settings.tools.enable)
 
 
 def _load_dialects():  # the type is that of the module

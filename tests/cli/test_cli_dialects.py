@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator
 
 
 @pytest.fixture
@@ -118,3 +119,45 @@ def test_display_prints_one_line_on_stderr(run) -> None:
     done = run("call", "--dialect", "clude", "display", args)
     assert done.code == 0
     assert done.err.splitlines() == ["warning: Copying: File 3 of 10"]
+
+
+def test_call_takes_a_whole_call_as_clude_writes_it(run) -> None:
+    call = {"tool": "display", "args": {"content": "File 3 of 10", "level": "progress"}}
+    done = run("call", "--dialect", "clude", json.dumps(call))
+    assert (done.code, done.err.splitlines()) == (0, ["progress: File 3 of 10"])
+    contract = {"tool_call_id": "t7", "name": "read_file", "args": {"path": "none"}, "timestamp": 1_771_000_000_000}
+    done = run("call", "--dialect", "clude", "--json", json.dumps(contract))
+    assert (done.json["tool_call_id"], done.json["error"]["code"]) == ("t7", "E_NOT_FOUND")
+
+
+@pytest.mark.parametrize("arguments", [("read",), ("--dialect", "codex", "{}"), ("--dialect", "clude", '{"args": {}}')])
+def test_call_without_arguments_is_refused_plainly(run, arguments: tuple[str, ...]) -> None:
+    done = run("call", *arguments)
+    assert done.code != 0
+    assert "Nothing was run." in done.err
+
+
+def test_schema_has_the_messages_of_event_adapters_with_samples_that_fit(run, tmp_path: Path) -> None:
+    schemas = run("schema").json["dialects"]
+    assert list(schemas) == ["events.deepchat", "events.devminds", "events.onething"]
+    assert run("schema", "--out", str(tmp_path / "out")).code == 0
+    for name, schema in schemas.items():
+        assert json.loads((tmp_path / "out" / "dialects" / f"{name}.schema.json").read_text()) == schema
+        samples = json.loads((tmp_path / "out" / "samples" / "dialects" / f"{name}.json").read_text())
+        assert samples
+        for message in samples:
+            Draft202012Validator(schema).validate(message)
+
+
+def test_display_is_one_notification_of_mcp(apart) -> None:
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+    call = {"name": "display", "arguments": {"content": "File 3 of 10", "title": "Copying", "level": "warning"}}
+    requests = [
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call},
+    ]
+    done = apart("mcp", "--dialect", "clude", stdin=b"".join(json.dumps(one).encode() + b"\n" for one in requests))
+    messages = [json.loads(line) for line in done.out.splitlines()]
+    shown = [one["params"] for one in messages if one.get("method") == "notifications/message"]
+    assert [(one["level"], one["data"]["text"]) for one in shown] == [("warning", "Copying: File 3 of 10")]

@@ -11,9 +11,10 @@ from calls import CALLS
 from spoken import build_workspace, open_rail, play, read_transcript
 
 from handrail import Handrail
-from handrail.dialects.dialect import DIALECTS, DialectTool, load_dialect
+from handrail.dialects import clude
+from handrail.dialects.dialect import DIALECTS, Answered, DialectTool, Shown, load_dialect
 from handrail.protocol.calls import Done, Parked
-from handrail.protocol.errors import UsageError
+from handrail.protocol.errors import CODES, ErrorInfo, UsageError
 from handrail.protocol.events import ToolCallStart
 from handrail.protocol.events import Warning as WarningEvent
 from handrail.protocol.tool_spec import BASE_NAMES
@@ -185,6 +186,14 @@ def test_a_denial_is_told_in_the_words_of_the_system(tmp_path: Path) -> None:
         assert outcome.results[0].content.startswith("patch rejected by user")
 
 
+def test_display_is_one_log_record_of_the_library(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    with open_rail(tmp_path, "clude") as rail:
+        assert rail.call("display", {"content": "File 3 of 10", "title": "Copying", "level": "warning"}).ok
+    records = [(record.name, record.levelname, record.getMessage()) for record in caplog.records]
+    assert records == [("handrail.display", "WARNING", "Copying: File 3 of 10")]
+
+
 def test_clude_renders_decisions(tmp_path: Path) -> None:
     with open_rail(tmp_path, "clude", mode="ask") as rail:
         asked = rail.call("delete_file", {"path": "a.py"})
@@ -195,12 +204,70 @@ def test_clude_renders_decisions(tmp_path: Path) -> None:
         assert denied.data["error"]["details"]["decision"]["decision"] == "DENY"
 
 
+def test_clude_takes_a_whole_call_of_its_contract_and_the_short_form_of_small_models(tmp_path: Path) -> None:
+    contract = {
+        "tool_call_id": "t1",
+        "name": "read_file",
+        "version": "1.0.0",
+        "args": {"path": "a.py", "limit": 1},
+        "requested_permissions": ["fs.read"],
+        "trace_id": "trace-1",
+        "timestamp": 1_771_000_000_000,
+    }
+    short = {"tool": "display", "args": {"content": "File 3 of 10", "level": "progress"}}
+    with open_rail(tmp_path, "clude") as rail:
+        outcome = rail.batch([contract, short])
+        assert isinstance(outcome, Done)
+        read, shown = (result.data for result in outcome.results)
+        assert (read["tool_call_id"], read["ok"], read["payload"]["text"]) == ("t1", True, "x = 1\n")
+        payload = {name: shown["payload"][name] for name in ("displayed", "length", "level", "truncated")}
+        assert payload == {"displayed": True, "length": 12, "level": "progress", "truncated": False}
+        (first, _) = list_started(rail)
+        assert (first.trace_id, first.requested_permissions, first.version) == ("trace-1", ("fs.read",), "1.0.0")
+        (wrong,) = rail.batch([contract | {"tool_call_id": "t2", "version": "9.0.0"}]).results
+        assert wrong.data["error"]["code"] == "E_UNSUPPORTED"
+
+
+@pytest.mark.parametrize("call", [{"args": {}}, {"name": "read_file", "timestamp": "soon"}, "read_file"])
+def test_clude_refuses_what_is_no_call(tmp_path: Path, call: Any) -> None:
+    with open_rail(tmp_path, "clude") as rail, pytest.raises(UsageError):
+        rail.batch([call])
+
+
+def test_a_whole_call_is_only_for_a_dialect_that_has_a_form_of_it(tmp_path: Path) -> None:
+    with open_rail(tmp_path, "codex") as rail, pytest.raises(UsageError, match="made of ToolCall"):
+        rail.batch([{"tool": "exec_command", "args": {"cmd": "true"}}])
+
+
+def test_clude_has_a_code_for_every_error(tmp_path: Path) -> None:
+    with open_rail(tmp_path, "clude") as rail:
+        result = rail.call("read_file", {"path": "none"})
+        for code in CODES:
+            told = clude.DIALECT.render(build_answered(result, code), Shown())
+            assert told.shape["error"]["code"].startswith("E_"), code
+
+
 def test_refused_calls_of_a_batch_do_not_keep_others_from_running(tmp_path: Path) -> None:
     with open_rail(tmp_path, "claude-code") as rail:
         calls = [build_call(rail, "Read", {"file_path": "a.py"}), build_call(rail, "cat", {})]
         outcome = rail.batch(calls)
         assert isinstance(outcome, Done)
         assert [result.ok for result in outcome.results] == [True, False]
+
+
+def build_answered(result: Any, code: Any) -> Answered:
+    failed = msgspec.structs.replace(result, data=None, error=ErrorInfo(code=code, message="m"))
+    surface: Any = None
+    return Answered(
+        tool=DialectTool(name="x"),
+        args=None,
+        given={},
+        call_id="c",
+        result=failed,
+        data=None,
+        content="m",
+        surface=surface,
+    )
 
 
 def test_a_batch_that_waits_is_answered_in_the_dialect(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from handrail.agent.loop import Agent
 from handrail.dialects.adapters import ADAPTERS
 from handrail.dialects.event_schemas import EVENT_SCHEMAS
 from handrail.models.scripted import ScriptedModel, ScriptedReply
-from handrail.protocol.events import End, Event, User, decode_event
+from handrail.protocol.events import End, Event, ToolCallUpdate, User, decode_event
 from handrail.protocol.schema import read_wire_samples
 from handrail.protocol.wire import encode
 from handrail.settings import Settings
@@ -118,7 +118,7 @@ def test_the_pieces_that_devminds_is_told_are_its_output(events: list[Event]) ->
     [content] = [one["payload"]["content"] for one in messages if one["payload"].get("operation") == "message"]
     assert content == "".join(pieces) == "I change it. Done."
     assert messages[-1]["type"] == "agent.run.finished"
-    assert all(set(one) == {"ts", "taskId", "type", "payload"} for one in messages)
+    assert all(set(one) == {"ts", "taskId", "agentId", "type", "payload"} for one in messages)
 
 
 def test_devminds_is_told_what_each_operation_came_to(events: list[Event]) -> None:
@@ -172,6 +172,37 @@ def test_devminds_is_told_of_warnings_durations_and_limits(events: list[Event]) 
     assert all(set(one) == {"code", "message"} for one in warnings)
     outputs = [one["payload"] for one in messages if one["type"] == "agent.run.output"]
     assert all({"durationMs", "limits"} <= set(one) for one in outputs if one["operation"] != "message")
+
+
+def test_devminds_is_told_of_operations_by_its_own_names_and_without_contents(tmp_path: Path) -> None:
+    (tmp_path / "w").mkdir()
+    with Handrail(tmp_path / "w", state_dir=tmp_path / "s", mode="auto") as rail:
+        rail.call("write", {"path": "a.md", "content": "secret"})
+        rail.call("exec", {"command": "true"})
+        events = [event for event in rail.events() if isinstance(event, Event)]
+    starts = [one["payload"] for one in told("devminds", events) if one["payload"].get("phase") == "start"]
+    write, shell = starts
+    assert (write["operation"], write["name"], write["path"]) == ("write", "workspace.fs", "a.md")
+    assert write["args"] == {"path": "a.md", "content": "6 characters"}
+    assert (shell["operation"], shell["name"], shell["cmd"]) == ("shell", "workspace.shell", "true")
+
+
+def test_devminds_is_warned_of_a_refusal_before_its_output(tmp_path: Path) -> None:
+    (tmp_path / "w").mkdir()
+    with Handrail(tmp_path / "w", state_dir=tmp_path / "s") as rail:
+        rail.call("read", {"path": "../x"})
+        events = [event for event in rail.events() if isinstance(event, Event)]
+    _, warning, output = told("devminds", events)
+    assert warning["payload"]["warning"]["code"] == "OUTSIDE_WORKSPACE"
+    assert (output["type"], output["payload"]["ok"]) == ("agent.run.output", False)
+
+
+def test_onething_is_told_of_growing_output_while_a_command_runs() -> None:
+    [update] = [sample for sample in samples() if isinstance(sample, ToolCallUpdate)]
+    update = replace(update, tool_call_name="exec", output="a\n", metadata=None)
+    messages = told("onething", [update, replace(update, output="b\n")])
+    metadata = [one["payload"]["updates"]["metadata"] for one in messages]
+    assert [(one["output"], one["exitCode"]) for one in metadata] == [("a\n", -1), ("a\nb\n", -1)]
 
 
 def test_onething_is_told_of_a_call_by_its_title(events: list[Event]) -> None:

@@ -5,8 +5,10 @@ from typing import Any, Protocol
 
 from handrail.dialects.deepchat_events import DeepChatEvents
 from handrail.dialects.devminds_events import DevMindsEvents
-from handrail.dialects.one_thing_events import OneThingEvents
-from handrail.protocol.events import Event
+from handrail.dialects.onething_events import OneThingEvents
+from handrail.protocol.events import Event, decode_event
+from handrail.protocol.schema import read_wire_samples
+from handrail.protocol.wire import encode
 
 
 class EventAdapter(Protocol):
@@ -23,3 +25,10 @@ ADAPTERS: dict[str, Callable[[], EventAdapter]] = {
     "onething": OneThingEvents,
 }
 """By the name of the dialect. Each session needs a new adapter."""
+
+
+def render_samples(name: str) -> list[dict[str, Any]]:
+    """The messages for a sample of each kind of event."""
+    adapter = ADAPTERS[name]()
+    events = [decode_event(encode(own)) for kind, own in read_wire_samples().items() if kind.startswith("event.")]
+    return [message for event in events for message in adapter.render(event)]

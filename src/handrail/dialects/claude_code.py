@@ -1,366 +1,497 @@
 """The dialect of Claude Code."""
 
+import json
+import re
+from collections.abc import Iterator
 from typing import Any
 
-from msgspec import to_builtins
-
-from handrail.dialects.claude_code_files import (
-    edit,
-    edit_notebook,
-    grep,
-    read,
-    show_edit,
-    show_glob,
-    show_grep,
-    show_notebook,
-    show_read,
-    show_write,
-)
-from handrail.dialects.claude_code_tasks import (
-    create_task,
-    find_task,
-    list_tasks,
-    show_created,
-    show_task,
-    show_tasks,
-    show_todos,
-    show_updated,
-    update_task,
-    write_todos,
-)
-from handrail.dialects.dialect import Answered, Canonical, Dialect, DialectAnswer, DialectTool, Surface, declare
-from handrail.dialects.parameters import may, need, rows
-from handrail.dialects.render import ask_questions, drop_none, list_answers, list_extras, list_notes
+from handrail.dialects.dialect import Answered, Canonical, Code, Dialect, DialectAnswer, Shown, Surface
+from handrail.dialects.render import drop_none, list_answers, list_extras, list_notes, number_lines, quote_answers
+from handrail.dialects.table import parse_tools
+from handrail.dialects.translation import OPERATIONS, ask_questions, edit_or_create, filter_type, look_up, search_type
 from handrail.protocol.errors import ToolError
 
+_MAX_FILES = 100
+_MAX_HITS = 100_000
+_MAX_NOTEBOOK_BYTES = 8 * 1024 * 1024
+_RANGE = re.compile(r"[1-9]\d{0,5}(-[1-9]\d{0,5})?")
+_PAGE = re.compile(r"(?m)^--- page (\d+) of \d+ ---\n")
+_STATUS = {"pending": "pending", "in_progress": "active", "completed": "done"}
+_TOOLS = """
+File:
+  file_path* str -> path                                # The absolute path of the file.
+Option:
+  label* str
+  description* str
+  preview str
+Question:
+  question* str
+  header* str len<=12
+  options* Option[] len>=2 len<=4
+  multiSelect bool=false
+Todo:
+  content* str len>=1 -> text
+  status* pending|in_progress:active|completed:done -> status
+  activeForm* str
+Read = read +File: Reads a file. Lines are numbered; pictures, notebooks and PDF files can be read too.
+  offset number -> offset                               # The first line, from 1.
+  limit number=2000 >=1 -> limit[1..10000]              # The number of lines.
+  pages str                                             # Pages of a PDF file, such as "1-5".
+Write = write +File: Writes a file. It replaces an existing one.
+  content* str -> content                               # The content of the file.
+  text: File {change}d successfully at: {path}
+  data: type=change filePath=path content=written structuredPatch=new_hunks originalFile=null
+Edit = edit write@Write +File: Replaces an exact text in a file. It must be unique, unless replace_all is set.
+  old_string* str -> oldText                            # The text to replace.
+  new_string* str -> newText                            # The text to replace it with.
+  replace_all bool=false -> replaceAll                  # Replace all occurrences.
+  text: The file {path} has been updated successfully.
+  data: filePath=path oldString=args.old_string newString=args.new_string originalFile=null structuredPatch=hunks
+  data: userModified=false replaceAll=args.replace_all
+NotebookEdit = write: Replaces, inserts or deletes a cell of a Jupyter notebook.
+  notebook_path* str -> path                            # The absolute path of the notebook.
+  new_source* str                                       # The new source of the cell.
+  cell_id str                                           # The cell; insert puts the new one after it, or at the start.
+  cell_type code|markdown                               # The type of the cell; required for insert.
+  edit_mode replace|insert|delete=replace               # What to do.
+  data: new_source=args.new_source edit_mode=args.edit_mode language="python" notebook_path=path diff=data.diff
+Glob = find: Finds files by a glob, such as **/*.ts. The newest come first.
+  pattern* str len>=1 -> pattern                        # The glob.
+  path str -> path                                      # The folder to search in.
+Grep = search_text: Searches file contents by a regular expression (ripgrep).
+  pattern* str len>=1 -> pattern                        # The regular expression.
+  path str -> path                                      # File or folder to search in.
+  glob str len>=1 -> filePattern                        # Glob of the files to search.
+  output_mode content|files_with_matches:files|count=files_with_matches -> mode  # What to return.
+  -B number >=0                                         # Lines before each match; for content.
+  -A number >=0                                         # Lines after each match; for content.
+  -C number >=0                                         # The same as context.
+  context number >=0 -> contextLines                    # Lines before and after each match; for content.
+  -n bool                                               # Show line numbers; for content. On by default.
+  -i bool -> !caseSensitive                             # Ignore case.
+  -o bool -> matchedOnly                                # Show only the matched parts; for content, without multiline.
+  type str                                              # File type to search: js, py, rust, go, java …
+  head_limit number=250 >=0 -> maxResults               # Show the first N lines or entries; 0: all.
+  offset number=0 >=0                                   # Skip the first N lines or entries.
+  multiline bool=false -> multiline                     # Let a match reach over line ends.
+Bash = exec: Runs a shell command in the workspace, in a sandbox.
+  command* str len>=1 -> command                        # The command to run.
+  timeout number=120000 -> timeoutMs[100..600000]       # Milliseconds after which it is stopped, at most 600000.
+  description str                                       # What the command does, in a few words.
+  run_in_background bool=false -> background            # Return at once. TaskOutput reads the output.
+  dangerouslyDisableSandbox bool=false                  # A request only: policy decides.
+TaskOutput = process action="poll": Returns the new output of a background task.
+  task_id* str -> sessionId                             # The task.
+  block* bool                                           # Whether to wait for its end.
+  timeout* number >=0                                   # Most milliseconds to wait.
+TaskStop = process action="kill": Stops a background task.
+  task_id str -> sessionId                              # The task.
+  shell_id str                                          # Its older name.
+Monitor = exec background=true: Runs a command in the background.
+  description* str                                      # What is watched.
+  timeout_ms number=300000 >=1 <=3600000                # Ignored: limits.idle ends it.
+  command str -> command                                # The command.
+  ws object                                             # Not available.
+TodoWrite = todo: Replaces the list of steps.
+  todos* Todo[] -> items                         # The list.
+  data: oldTodos=old_todos newTodos=args.todos
+  text: Todos have been modified successfully. Continue to use the todo list to track your progress.
+TaskCreate = todo: Adds a task to the list of steps.
+  subject* str len>=1                                   # A short title.
+  description* str                                      # What is to be done.
+  activeForm str                                        # The title while it is being done.
+  metadata object                                       # Anything else.
+TaskGet = todo: Returns a task.
+  taskId* str                                           # The task.
+TaskUpdate = todo: Changes a task.
+  taskId* str                                           # The task.
+  subject str len>=1                                    # The new title.
+  description str                                       # The new description.
+  activeForm str                                        # The new title while it is being done.
+  status pending|in_progress|completed|deleted          # The new state.
+  addBlocks str[]                                       # Tasks that wait for it.
+  addBlockedBy str[]                                    # Tasks that it waits for.
+  owner str                                             # Who does it.
+  metadata object                                       # Anything else.
+TaskList = todo: Lists all tasks.
+AskUserQuestion = question: Asks the person one to four questions and waits for the answers.
+  questions* Question[] len>=1 len<=4                   # The questions.
+Skill = skill_control action="activate": Activates a skill: written instructions for a kind of task.
+  skill* str -> name                                    # The skill.
+  args str                                              # Arguments for it.
+  data: success=true commandName=args.skill args=args.args
+LSP = lsp_definition lsp_references lsp_hover lsp_symbols: Asks a language server about a place in a file.
+  operation* Operation                                  # What to ask.
+  filePath* str -> path                                 # The absolute path of the file.
+  line* int >=1 -> line-1                               # The line, from 1.
+  character* int >=1 -> character-1                     # The character, from 1.
+  query str                                             # Words for workspaceSymbol.
+EnterPlanMode = !: a person changes the mode: handrail --mode plan
+ExitPlanMode = !: a person changes the mode; say that your plan is ready
+"""
 
-def _run(args: Any, _: Surface) -> Canonical:
-    if args.run_in_background:
-        return "exec", {"command": args.command, "background": True}
-    timeout = int(max(100, min(args.timeout, 600_000)))
-    return "exec", {"command": args.command, "timeoutMs": timeout}
+
+# Files
 
 
-def _show_command(one: Answered) -> tuple[str, dict[str, Any]]:
+def _read(args: Any, given: dict[str, Any], _: Surface) -> Canonical:
+    if args.pages is not None and not _RANGE.fullmatch(args.pages):
+        raise ToolError("INVALID_ARGUMENT", f'pages must be such as "3" or "1-5", got {args.pages[:20]}')
+    if args.pages is not None or args.file_path.endswith(".ipynb"):
+        return "read", {"path": args.file_path, "offset": 1, "limit": 10_000}
+    return "read", {"offset": 1, **given}
+
+
+def _show_read(one: Answered) -> Shown:
+    path, meta, content = one.path, one.result.meta, one.content
+    if one.is_picture:
+        picture = one.result.attachments[0]
+        file = {"base64": picture.content, "type": picture.mime, "originalSize": one.data.size}
+        return Shown({"type": "image", "file": file})
+    if path.endswith(".ipynb") and (cells := _parse_cells(content)) is not None:
+        parts = (f'<cell id="{cell["cell_id"]}">{cell["source"]}</cell id="{cell["cell_id"]}">' for cell in cells)
+        return Shown({"type": "notebook", "file": {"filePath": path, "cells": cells}}, text="\n".join(parts))
+    if one.args.pages is not None:
+        text = content = _pick_pages(content, one.args.pages)
+    else:
+        text = "\n".join(number_lines(one, "\t", 6))
+    file = {"filePath": path, "content": content, "numLines": meta.returned, "startLine": one.first_line}
+    file |= {"totalLines": meta.total}
+    if one.has_more:
+        lines = f"{one.first_line}-{one.last_line} of {meta.total or 'more'}"
+        text += f"\n\n[Showing lines {lines}; next offset {meta.next_offset}]"
+        file |= {"truncatedByTokenCap": True}
+    return Shown({"type": "text", "file": file}, text=text or "(The file is empty.)")
+
+
+def _pick_pages(content: str, pages: str) -> str:
+    first, _, last = pages.partition("-")
+    parts = _PAGE.split(content)[1:]
+    wanted = range(int(first), int(last or first) + 1)
+    return "".join(text for number, text in zip(parts[::2], parts[1::2], strict=True) if int(number) in wanted)
+
+
+def _parse_cells(text: str) -> list[dict[str, Any]] | None:
+    try:
+        cells = json.loads(text)["cells"]
+        return [
+            {
+                "cell_id": cell.get("id", f"cell-{number}"),
+                "cellType": cell["cell_type"],
+                "source": "".join(cell["source"]),
+                "outputs": cell.get("outputs", []),
+            }
+            for number, cell in enumerate(cells)
+        ]
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def _edit_notebook(args: Any, given: dict[str, Any], surface: Surface) -> Canonical:
+    """The whole new notebook: its JSON with one cell replaced, inserted or deleted."""
+    data = surface.read_small_file(args.notebook_path, _MAX_NOTEBOOK_BYTES)
+    try:
+        notebook: dict[str, Any] = json.loads(data)
+        cells: list[dict[str, Any]] = notebook["cells"]
+        ids = [cell.get("id", f"cell-{number}") for number, cell in enumerate(cells)]
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise ToolError("INVALID_ARGUMENT", f"{args.notebook_path} is no notebook. Nothing was changed.") from None
+    if args.cell_id is not None and args.cell_id not in ids:
+        raise ToolError("NO_MATCH", f"There is no cell {args.cell_id[:40]}; there are {', '.join(ids[:50])}.")
+    if args.edit_mode == "insert":
+        if args.cell_type is None:
+            raise ToolError("INVALID_ARGUMENT", "cell_type is required for insert")
+        place = ids.index(args.cell_id) + 1 if args.cell_id is not None else 0
+        cells.insert(place, _build_cell(args.cell_type, args.new_source, notebook, len(cells)))
+    else:
+        place = ids.index(args.cell_id) if args.cell_id is not None else 0
+        if not cells:
+            raise ToolError("NO_MATCH", "The notebook has no cells.")
+        if args.edit_mode == "delete":
+            del cells[place]
+        else:
+            kind = args.cell_type or cells[place]["cell_type"]
+            kept = {name: value for name, value in cells[place].items() if name not in {"outputs", "execution_count"}}
+            cells[place] = kept | _build_cell(kind, args.new_source, {}, 0)
+    return "write", {**given, "content": json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"}
+
+
+def _build_cell(kind: str, source: str, notebook: dict[str, Any], number: int) -> dict[str, Any]:
+    cell: dict[str, Any] = {"cell_type": kind, "metadata": {}, "source": source.splitlines(keepends=True)}
+    if notebook.get("nbformat", 0) >= 4 and notebook.get("nbformat_minor", 0) >= 5:
+        cell["id"] = f"new-{number}"
+    return cell | ({"outputs": [], "execution_count": None} if kind == "code" else {})
+
+
+def _show_notebook(one: Answered) -> Shown:
+    args = one.args
+    text = f"{args.edit_mode.capitalize()} of cell {args.cell_id or '0'} in {one.path} is done."
+    return Shown(drop_none(cell_id=args.cell_id, cell_type=args.cell_type or "code"), text=text)
+
+
+# Searches
+
+
+def _show_glob(one: Answered) -> Shown:
+    files = [one.surface.to_absolute(path) for path in one.surface.sort_newest(one.data.files)]
+    cut = one.truncated or len(files) > _MAX_FILES
+    shown = files[:_MAX_FILES]
+    text = "\n".join(shown) or "No files found"
+    if cut:
+        text += "\n(Results are truncated. Consider using a more specific path or pattern.)"
+    twin = {"durationMs": round(one.result.duration_ms), "numFiles": len(shown), "filenames": shown, "truncated": cut}
+    return Shown(twin | drop_none(totalMatches=one.result.meta.total), text=text)
+
+
+def _grep(args: Any, given: dict[str, Any], _: Surface) -> Canonical:
+    lists_lines = args.output_mode == "content"
+    most = int(args.head_limit + args.offset) if args.head_limit and lists_lines else _MAX_HITS
+    context = min(max(_find_context(args)), 20) if lists_lines and not args.o else 0
+    return "search_text", search_type(args, given | {"maxResults": min(most, _MAX_HITS), "contextLines": context})
+
+
+def _find_context(args: Any) -> tuple[int, int]:
+    """Lines before and after a match. `context` goes before `-C`, and the more exact options before both."""
+    around = args.context if args.context is not None else args.C
+    before, after = (around if one is None else one for one in (args.B, args.A))
+    return int(before or 0), int(after or 0)
+
+
+def _show_grep(one: Answered) -> Shown:
+    args, data, mode = one.args, one.data, one.args.output_mode
+    counted = filter_type(one, data.files)
+    paths = list(dict.fromkeys(found.path for found in counted or (*data.matches, *data.matched)))
+    if mode == "content":
+        rows = list(_list_rows(one))
+    elif mode == "count":
+        rows = [f"{file.path}:{file.matches}" for file in counted]
+    else:
+        rows = paths = one.surface.sort_newest(tuple(paths))
+    first, most = int(args.offset), int(args.head_limit)
+    shown = rows[first:][: most or None]
+    text = "\n".join(shown)
+    twin: dict[str, Any] = {"mode": mode, "numFiles": len(paths), "filenames": []}
+    if mode == "files_with_matches":
+        twin |= {"numFiles": len(shown), "filenames": shown, "totalFiles": len(paths)}
+        text = f"Found {len(shown)} file{'' if len(shown) == 1 else 's'}\n{text}" if shown else "No files found"
+    elif mode == "count":
+        twin |= {"content": text, "numMatches": sum(file.matches for file in counted)}
+    else:
+        twin |= {"content": text, "numLines": len(shown), "totalLines": len(rows)}
+    text = text or "No matches found"
+    if first or len(rows) > len(shown):
+        twin |= drop_none(appliedLimit=most or None, appliedOffset=first or None)
+        text += f"\n\n[Showing results with pagination = limit: {most}, offset: {first}]"
+    return Shown(twin, text=text)
+
+
+def _list_rows(one: Answered) -> Iterator[str]:
+    """Rows as grep prints them: `path:12:text` for a match, `path-13-text` for a line around it."""
+    args, data = one.args, one.data
+    numbered = args.n is not False
+    if args.o:
+        yield from (f"{match.path}:{f'{match.line}:' if numbered else ''}{match.text}" for match in data.matched)
+        return
+    before, after = _find_context(args)
+    matched = {(match.path, match.line) for match in data.matches}
+    last: tuple[str, int] | None = None
+    for match in data.matches:
+        lines = [(match.line - len(match.before) + at, text) for at, text in enumerate(match.before)]
+        lines = [*lines[max(0, len(lines) - before) :], (match.line, match.text)]
+        lines += [(match.line + 1 + at, text) for at, text in enumerate(match.after[:after])]
+        for number, text in lines:
+            if last is not None and last[0] == match.path and number <= last[1]:
+                continue
+            if last is not None and (before or after) and (last[0] != match.path or number > last[1] + 1):
+                yield "--"
+            last = (match.path, number)
+            sign = ":" if (match.path, number) in matched else "-"
+            yield f"{match.path}{sign}{f'{number}{sign}' if numbered else ''}{text}"
+
+
+# Commands
+
+
+def _run(args: Any, given: dict[str, Any], _: Surface) -> Canonical:
+    return "exec", {"command": args.command, "background": True} if args.run_in_background else given
+
+
+def _watch(args: Any, given: dict[str, Any], _: Surface) -> Canonical:
+    if args.ws is not None or args.command is None:
+        raise ToolError("UNAVAILABLE", "ws: Monitor watches commands only; give command. Nothing was run.")
+    return "exec", given
+
+
+def _poll(args: Any, given: dict[str, Any], surface: Surface) -> Canonical:
+    if args.block:
+        surface.wait_for_end(args.task_id, min(args.timeout, 600_000))
+    return "process", given
+
+
+def _stop(args: Any, given: dict[str, Any], _: Surface) -> Canonical:
+    if (task_id := args.task_id or args.shell_id) is None:
+        raise ToolError("INVALID_ARGUMENT", "task_id is required")
+    return "process", given | {"sessionId": task_id}
+
+
+def _show_command(one: Answered) -> Shown:
     data = one.data
     if data.session_id is not None:
         twin = {"stdout": "", "stderr": "", "interrupted": False, "backgroundTaskId": data.session_id}
-        return f"Command running in background with ID: {data.session_id}", twin
-    stdout = data.output if data.stdout is None else data.stdout
-    stderr = data.stderr or ""
+        return Shown(twin, text=f"Command running in background with ID: {data.session_id}")
+    stdout, stderr = data.output if data.stdout is None else data.stdout, data.stderr or ""
     twin: dict[str, Any] = {"stdout": stdout, "stderr": stderr, "interrupted": data.exit_code is None}
     twin |= drop_none(returnCodeInterpretation=data.meaning, persistedOutputPath=one.result.meta.output)
     printed = "\n".join(filter(None, (stdout.rstrip("\n"), stderr.rstrip("\n"))))
     if data.exit_code:
-        return f"Exit code {data.exit_code}\n{printed}".rstrip("\n"), twin | {"is_error": True}
-    return printed or "(no output)", twin
+        return Shown(twin | {"is_error": True}, text=f"Exit code {data.exit_code}\n{printed}".rstrip("\n"))
+    return Shown(twin, text=printed or "(no output)")
 
 
-def _poll(args: Any, surface: Surface) -> Canonical:
-    if args.block is not False:
-        surface.wait_for_end(args.task_id, min(args.timeout, 600_000))
-    return "process", {"action": "poll", "sessionId": args.task_id}
+def _show_poll(one: Answered) -> Shown:
+    process, status = one.data.process, "running" if one.data.process.state == "running" else "completed"
+    task = {"task_id": process.id, "task_type": "local_bash", "status": status, "description": process.command}
+    task |= {"output": one.data.output or ""} | drop_none(exitCode=process.exit_code)
+    return Shown({"retrieval_status": "success", "task": task})
 
 
-def _show_poll(one: Answered) -> tuple[str, dict[str, Any]]:
-    process, output = one.data.process, one.data.output or ""
-    task = drop_none(
-        task_id=process.id,
-        task_type="local_bash",
-        status="running" if process.state == "running" else "completed",
-        description=process.command,
-        output=output,
-        exitCode=process.exit_code,
-    )
-    return one.content, {"retrieval_status": "success", "task": task}
-
-
-def _stop(args: Any, _: Surface) -> Canonical:
-    task = args.task_id or args.shell_id
-    if task is None:
-        raise ToolError("INVALID_ARGUMENT", "task_id is required")
-    return "process", {"action": "kill", "sessionId": task}
-
-
-def _show_stop(one: Answered) -> tuple[str, dict[str, Any]]:
+def _show_stop(one: Answered) -> Shown:
     process = one.data.process
     message = f"Successfully stopped task: {process.id} ({process.command})"
     twin = {"message": message, "task_id": process.id, "task_type": "local_bash", "command": process.command}
-    return message, twin
+    return Shown(twin, text=message)
 
 
-def _watch(args: Any, _: Surface) -> Canonical:
-    if args.ws is not None or args.command is None:
-        raise ToolError("UNAVAILABLE", "ws: Monitor watches commands only; give command. Nothing was run.")
-    return "exec", {"command": args.command, "background": True}
+# Tasks. The canonical list has texts with states; the rest is remembered here.
 
 
-def _show_reply(one: Answered) -> tuple[str, dict[str, Any]]:
-    questions = one.args.questions
-    replies = [", ".join(reply) for reply in list_answers(one, questions)]
-    answers = {asked.question: reply for asked, reply in zip(questions, replies, strict=True)}
-    said = ", ".join(f'"{question}"="{reply}"' for question, reply in answers.items())
-    return f"User has answered your questions: {said}", {"questions": to_builtins(questions), "answers": answers}
+def _load_tasks(surface: Surface) -> dict[str, dict[str, Any]]:
+    tasks = surface.memory.get("tasks")
+    if tasks is None:
+        states = {canonical: own for own, canonical in _STATUS.items()}
+        items = enumerate(surface.list_todo(), 1)
+        tasks = {str(n): {"id": str(n), "subject": item.text, "status": states[item.status]} for n, item in items}
+        surface.memory |= {"tasks": tasks, "next_task": len(tasks) + 1}
+    return tasks
 
 
-def _look_up(args: Any, _: Surface) -> Canonical:
-    tools = {"goToDefinition": "lsp_definition", "findReferences": "lsp_references", "hover": "lsp_hover"}
-    name = tools.get(args.operation, "lsp_symbols")
-    return name, {"path": args.filePath, "line": args.line - 1, "character": args.character - 1}
+def _store_tasks(_: Any, __: Any, surface: Surface) -> Canonical:
+    tasks = _load_tasks(surface).values()
+    return "todo", {"items": [{"text": one["subject"], "status": _STATUS[one["status"]]} for one in tasks]}
 
 
-def _render(one: Answered, shown: Any) -> DialectAnswer:
-    error = one.result.error
-    extras = list_extras(one.result)
-    if error is None:
-        text, twin = shown or (one.content, {"content": one.content})
-        text = "\n".join((text, *(f"[{note}]" for note in list_notes(one.result) if note not in text)))
+def _get_task(surface: Surface, task_id: str) -> dict[str, Any]:
+    task = _load_tasks(surface).get(task_id)
+    if task is None:
+        raise ToolError("NOT_FOUND", f"Task not found: {task_id[:40]}")
+    return task
+
+
+def _create_task(args: Any, given: Any, surface: Surface) -> Canonical:
+    tasks = _load_tasks(surface)
+    task_id = str(surface.memory["next_task"])
+    surface.memory["next_task"] += 1
+    task = {"id": task_id, "subject": args.subject, "description": args.description, "status": "pending"}
+    tasks[task_id] = surface.memory["task"] = task | drop_none(activeForm=args.activeForm, metadata=args.metadata)
+    return _store_tasks(args, given, surface)
+
+
+def _update_task(args: Any, given: Any, surface: Surface) -> Canonical:
+    task = _get_task(surface, args.taskId)
+    names = ("subject", "description", "activeForm", "status", "owner", "metadata")
+    changes = drop_none(**{name: getattr(args, name) for name in names})
+    links = {"blocks": args.addBlocks, "blockedBy": args.addBlockedBy}
+    changes |= {name: [*task.get(name, []), *ids] for name, ids in links.items() if ids}
+    surface.memory["update"] = (task.get("status"), changes)
+    if changes.get("status") == "deleted":
+        del _load_tasks(surface)[args.taskId]
     else:
-        text, twin = (one.content if error.code == "TIMEOUT" else error.message), {"error": error.code}
-    is_error = error is not None or bool(twin.pop("is_error", False))
+        task.update(changes)
+    return _store_tasks(args, given, surface)
+
+
+def _find_task(args: Any, given: Any, surface: Surface) -> Canonical:
+    _get_task(surface, args.taskId)
+    return _store_tasks(args, given, surface)
+
+
+def _write_todos(args: Any, given: dict[str, Any], surface: Surface) -> Canonical:
+    surface.memory.pop("tasks", None)
+    surface.memory |= {"old_todos": surface.memory.get("todos", ()), "todos": args.todos}
+    return "todo", given
+
+
+def _show_created(one: Answered) -> Shown:
+    task = one.surface.memory["task"]
+    twin = {"task": {"id": task["id"], "subject": task["subject"]}}
+    return Shown(twin, text=f"Task #{task['id']} created successfully: {task['subject']}")
+
+
+def _show_updated(one: Answered) -> Shown:
+    before, changes = one.surface.memory["update"]
+    twin: dict[str, Any] = {"success": True, "taskId": one.args.taskId, "updatedFields": list(changes)}
+    if "status" in changes:
+        twin["statusChange"] = {"from": before, "to": changes["status"]}
+    return Shown(twin, text=f"Updated task #{one.args.taskId} {', '.join(changes)}".rstrip())
+
+
+def _show_tasks(one: Answered) -> Shown:
+    tasks = list(_load_tasks(one.surface).values())
+    text = "\n".join(f"#{task['id']} [{task['status']}] {task['subject']}" for task in tasks) or "No tasks found"
+    return Shown({"tasks": tasks}, text=text)
+
+
+def _show_task(one: Answered) -> Shown:
+    task = _get_task(one.surface, one.args.taskId)
+    return Shown({"task": task}, text=f"Task #{task['id']}: {task['subject']}\nStatus: {task['status']}")
+
+
+def _show_reply(one: Answered) -> Shown:
+    replies = zip(one.args.questions, list_answers(one), strict=True)
+    answers = {asked.question: ", ".join(reply) for asked, reply in replies}
+    return Shown({"questions": one.args.questions, "answers": answers}, text=quote_answers(one))
+
+
+def _render(one: Answered, shown: Shown) -> DialectAnswer:
+    text = one.content if shown.text is None else shown.text
+    twin: dict[str, Any] = dict(shown.data or {"content": one.content})
+    is_error = twin.pop("is_error", bool(one.code))
+    if one.code:
+        text, twin = (one.content if one.code == "TIMEOUT" else one.message), {"error": one.code}
+    else:
+        text = "\n".join((text, *(f"[{note}]" for note in list_notes(one.result) if note not in text)))
     told: dict[str, Any] = {"type": "tool_result", "tool_use_id": one.call_id, "content": text}
-    if is_error:
-        told["is_error"] = True
-    return DialectAnswer(text, {**told, "tool_use_result": {**twin, "meta": extras}})
-
-
-_PATH = need(str, "The absolute path of the file.")
-_OPTION = rows(label=need(str), description=need(str), preview=may(str))
-_QUESTION = rows(
-    question=need(str),
-    header=need(str, max_length=12),
-    options=need(_OPTION, min_length=2, max_length=4),
-    multiSelect=may(bool, False),
-)
-_STATES = "pending | in_progress | completed"
-_OPERATIONS = (
-    "goToDefinition | findReferences | hover | documentSymbol | workspaceSymbol | goToImplementation"
-    " | prepareCallHierarchy | incomingCalls | outgoingCalls"
-)
+    told |= {"is_error": True} if is_error else {}
+    return DialectAnswer(text, told | {"tool_use_result": {**twin, "meta": list_extras(one.result)}})
 
 
 DIALECT = Dialect(
     name="claude-code",
     follows="agent SDK 0.3.287",
     splits_streams=True,
-    parameters={
-        "oldText": "old_string",
-        "newText": "new_string",
-        "replaceAll": "replace_all",
-        "filePattern": "glob",
-        "maxResults": "head_limit",
-        "contextLines": "context",
-        "timeoutMs": "timeout",
-        "sessionId": "task_id",
-    },
     unknown="No such tool available: {name}",
     invalid=lambda name, texts: f"{name} failed due to the following issue(s): {'. '.join(texts)}",
-    tools=(
-        declare(
-            "Read",
-            "Reads a file. Lines are numbered; pictures, notebooks and PDF files can be read too.",
-            "read",
-            {
-                "file_path": _PATH,
-                "offset": may(float, None, "The first line, from 1."),
-                "limit": may(float, 2_000, "The number of lines.", ge=1),
-                "pages": may(str, None, 'Pages of a PDF file, such as "1-5".'),
-            },
-            read,
-            show_read,
-        ),
-        declare(
-            "Write",
-            "Writes a file. It replaces an existing one.",
-            "write",
-            {"file_path": _PATH, "content": need(str, "The content of the file.")},
-            lambda args, _: ("write", {"path": args.file_path, "content": args.content}),
-            show_write,
-        ),
-        declare(
-            "Edit",
-            "Replaces an exact text in a file. It must be unique, unless replace_all is set.",
-            "edit write",
-            {
-                "file_path": _PATH,
-                "old_string": need(str, "The text to replace."),
-                "new_string": need(str, "The text to replace it with."),
-                "replace_all": may(bool, False, "Replace all occurrences."),
-            },
-            edit,
-            show_edit,
-        ),
-        declare(
-            "NotebookEdit",
-            "Replaces, inserts or deletes a cell of a Jupyter notebook.",
-            "write",
-            {
-                "notebook_path": need(str, "The absolute path of the notebook."),
-                "new_source": need(str, "The new source of the cell."),
-                "cell_id": may(str, None, "The cell; insert puts the new one after it, or at the start."),
-                "cell_type": may("code | markdown", None, "The type of the cell; required for insert."),
-                "edit_mode": may("replace | insert | delete", "replace", "What to do."),
-            },
-            edit_notebook,
-            show_notebook,
-        ),
-        declare(
-            "Glob",
-            "Finds files by a glob, such as **/*.ts. The newest come first.",
-            "find",
-            {"pattern": need(str, "The glob.", min_length=1), "path": may(str, None, "The folder to search in.")},
-            lambda args, _: ("find", drop_none(pattern=args.pattern, path=args.path)),
-            show_glob,
-        ),
-        declare(
-            "Grep",
-            "Searches file contents by a regular expression (ripgrep).",
-            "search_text",
-            {
-                "pattern": need(str, "The regular expression.", min_length=1),
-                "path": may(str, None, "File or folder to search in."),
-                "glob": may(str, None, "Glob of the files to search.", min_length=1),
-                "output_mode": may("content | files_with_matches | count", "files_with_matches", "What to return."),
-                "-B": may(float, None, "Lines before each match; for content.", ge=0),
-                "-A": may(float, None, "Lines after each match; for content.", ge=0),
-                "-C": may(float, None, "The same as context.", ge=0),
-                "context": may(float, None, "Lines before and after each match; for content.", ge=0),
-                "-n": may(bool, None, "Show line numbers; for content. On by default."),
-                "-i": may(bool, None, "Ignore case."),
-                "-o": may(bool, None, "Show only the matched parts; for content, without multiline."),
-                "type": may(str, None, "File type to search: js, py, rust, go, java …"),
-                "head_limit": may(float, 250, "Show the first N lines or entries; 0: all.", ge=0),
-                "offset": may(float, 0, "Skip the first N lines or entries.", ge=0),
-                "multiline": may(bool, False, "Let a match reach over line ends."),
-            },
-            grep,
-            show_grep,
-        ),
-        declare(
-            "Bash",
-            "Runs a shell command in the workspace, in a sandbox.",
-            "exec",
-            {
-                "command": need(str, "The command to run.", min_length=1),
-                "timeout": may(float, 120_000, "Milliseconds after which it is stopped, at most 600000."),
-                "description": may(str, None, "What the command does, in a few words."),
-                "run_in_background": may(bool, False, "Return at once. TaskOutput reads the output."),
-                "dangerouslyDisableSandbox": may(bool, False, "A request only: policy decides."),
-            },
-            _run,
-            _show_command,
-        ),
-        declare(
-            "TaskOutput",
-            "Returns the new output of a background task.",
-            "process",
-            {
-                "task_id": need(str, "The task."),
-                "block": need(bool, "Whether to wait for its end."),
-                "timeout": need(float, "Most milliseconds to wait.", ge=0),
-            },
-            _poll,
-            _show_poll,
-        ),
-        declare(
-            "TaskStop",
-            "Stops a background task.",
-            "process",
-            {"task_id": may(str, None, "The task."), "shell_id": may(str, None, "Its older name.")},
-            _stop,
-            _show_stop,
-        ),
-        declare(
-            "Monitor",
-            "Runs a command in the background.",
-            "exec",
-            {
-                "description": need(str, "What is watched."),
-                "timeout_ms": may(float, 300_000, "Ignored: limits.idle ends it.", ge=1, le=3_600_000),
-                "command": may(str, None, "The command."),
-                "ws": may(dict[str, Any], None, "Not available."),
-            },
-            _watch,
-            _show_command,
-        ),
-        declare(
-            "TodoWrite",
-            "Replaces the list of steps.",
-            "todo",
-            {
-                "todos": need(
-                    rows(content=need(str, min_length=1), status=need(_STATES), activeForm=need(str)), "The list."
-                )
-            },
-            write_todos,
-            show_todos,
-        ),
-        declare(
-            "TaskCreate",
-            "Adds a task to the list of steps.",
-            "todo",
-            {
-                "subject": need(str, "A short title.", min_length=1),
-                "description": need(str, "What is to be done."),
-                "activeForm": may(str, None, "The title while it is being done."),
-                "metadata": may(dict[str, Any], None, "Anything else."),
-            },
-            create_task,
-            show_created,
-        ),
-        declare("TaskGet", "Returns a task.", "todo", {"taskId": need(str, "The task.")}, find_task, show_task),
-        declare(
-            "TaskUpdate",
-            "Changes a task.",
-            "todo",
-            {
-                "taskId": need(str, "The task."),
-                "subject": may(str, None, "The new title.", min_length=1),
-                "description": may(str, None, "The new description."),
-                "activeForm": may(str, None, "The new title while it is being done."),
-                "status": may(f"{_STATES} | deleted", None, "The new state."),
-                "addBlocks": may(tuple[str, ...], None, "Tasks that wait for it."),
-                "addBlockedBy": may(tuple[str, ...], None, "Tasks that it waits for."),
-                "owner": may(str, None, "Who does it."),
-                "metadata": may(dict[str, Any], None, "Anything else."),
-            },
-            update_task,
-            show_updated,
-        ),
-        declare("TaskList", "Lists all tasks.", "todo", {}, list_tasks, show_tasks),
-        declare(
-            "AskUserQuestion",
-            "Asks the person one to four questions and waits for the answers.",
-            "question",
-            {"questions": need(_QUESTION, "The questions.", min_length=1, max_length=4)},
-            lambda args, _: ("question", ask_questions(args.questions)),
-            _show_reply,
-        ),
-        declare(
-            "Skill",
-            "Activates a skill: written instructions for a kind of task.",
-            "skill_control",
-            {"skill": need(str, "The skill."), "args": may(str, None, "Arguments for it.")},
-            lambda args, _: ("skill_control", {"name": args.skill, "action": "activate"}),
-            lambda one: (one.content, {"success": True, "commandName": one.args.skill, "args": one.args.args}),
-        ),
-        declare(
-            "LSP",
-            "Asks a language server about a place in a file.",
-            "lsp_definition lsp_references lsp_hover lsp_symbols",
-            {
-                "operation": need(_OPERATIONS, "What to ask."),
-                "filePath": _PATH,
-                "line": need(int, "The line, from 1.", ge=1),
-                "character": need(int, "The character, from 1.", ge=1),
-                "query": may(str, None, "Words for workspaceSymbol."),
-            },
-            _look_up,
-        ),
-        DialectTool(name="EnterPlanMode", about="", to=(), lacks="a person changes the mode: handrail --mode plan"),
-        DialectTool(
-            name="ExitPlanMode", about="", to=(), lacks="a person changes the mode; say that your plan is ready"
-        ),
+    tools=parse_tools(
+        _TOOLS,
+        {
+            "Read": Code(_read, _show_read),
+            "Edit": Code(edit_or_create),
+            "NotebookEdit": Code(_edit_notebook, _show_notebook),
+            "Glob": Code(show=_show_glob),
+            "Grep": Code(_grep, _show_grep),
+            "Bash": Code(_run, _show_command),
+            "TaskOutput": Code(_poll, _show_poll),
+            "TaskStop": Code(_stop, _show_stop),
+            "Monitor": Code(_watch, _show_command),
+            "TodoWrite": Code(_write_todos),
+            "TaskCreate": Code(_create_task, _show_created),
+            "TaskGet": Code(_find_task, _show_task),
+            "TaskUpdate": Code(_update_task, _show_updated),
+            "TaskList": Code(_store_tasks, _show_tasks),
+            "AskUserQuestion": Code(ask_questions, _show_reply),
+            "LSP": Code(look_up),
+        },
+        Operation=OPERATIONS,
     ),
     render=_render,
 )

@@ -2,58 +2,53 @@
 
 from typing import Any
 
-from msgspec import to_builtins
-
-from handrail.dialects.dialect import Answered, Dialect, DialectAnswer, DialectTool
-from handrail.dialects.parameters import may, need, rows
+from handrail.dialects.dialect import Answered, Canonical, Code, Dialect, DialectAnswer, DialectTool, Shown, Surface
 from handrail.dialects.render import list_extras
+from handrail.dialects.table import parse_tools
+from handrail.dialects.translation import build_question
 
 _SHARED = ("read", "write", "edit", "find", "grep", "ls", "exec", "process", "skill_list", "skill_control")
-_OPTION = rows(label=need(str, "The reply, at most 30 characters.", max_length=30), description=may(str))
+_TOOLS = """
+Option:
+  label* str len<=30        # The reply, at most 30 characters.
+  description str
+deepchat_question = question: Ask the person one question and wait. It must be the only call of its message.
+  question* str len>=1 len<=500           # The question.
+  options* Option[] len>=1 len<=10        # Replies to choose from.
+  multiple bool=false                     # Whether several options may be chosen.
+  custom bool=false                       # Whether a reply in own words is welcome too.
+"""
 
 
-def _render(one: Answered, _: Any) -> DialectAnswer:
-    result = one.result
-    if result.error is not None:
-        error = {"code": result.error.code, "message": result.error.message, "recoverable": result.error.retryable}
-        told: dict[str, Any] = {"ok": False, "error": error, "meta": list_extras(result)}
-        if result.data is not None:
-            told["data"] = to_builtins(result.data)
-        return DialectAnswer(result.error.message, {"content": result.content, "rawData": {"toolResult": told}})
-    meta = list_extras(result) | {"truncated": result.meta.truncated}
-    if result.artifacts.files_changed:
-        meta["affectedPaths"] = list(result.artifacts.files_changed)
-    if process := getattr(result.data, "session_id", None):
-        meta["sessionId"] = process
-    told = {"ok": True, "summary": result.summary, "data": to_builtins(result.data), "meta": meta}
-    return DialectAnswer(result.content, {"content": result.content, "rawData": {"toolResult": told}})
+def _ask(args: Any, _: Any, __: Surface) -> Canonical:
+    return "question", build_question(args.question, args.options, multiple=args.multiple, custom=args.custom)
 
 
-def _ask(args: Any, _: Any) -> tuple[str, dict[str, Any]]:
-    options = [option.label for option in args.options]
-    described = [f"{option.label}: {option.description}" for option in args.options if option.description]
-    question = "\n".join((args.question, *described))
-    return "question", {"question": question, "options": options, "multiple": args.multiple, "custom": args.custom}
+def _render(one: Answered, _: Shown) -> DialectAnswer:
+    result, error = one.result, one.result.error
+    meta, told = list_extras(result), dict[str, Any](ok=error is None)
+    if error is not None:
+        message = "User denied the request." if error.code == "PERMISSION_DENIED" else error.message
+        told["error"] = {"code": error.code, "message": message, "recoverable": error.retryable}
+    else:
+        told["summary"] = result.summary
+        process = getattr(result.data, "session_id", None) or getattr(getattr(result.data, "process", None), "id", None)
+        if process is not None:
+            meta["sessionId"] = process
+        if result.artifacts.files_changed:
+            meta["affectedPaths"] = list(result.artifacts.files_changed)
+    if error is None or result.data is not None:
+        told["data"] = result.data
+    text = one.content if error is None else error.message
+    return DialectAnswer(text, {"content": one.content, "rawData": {"toolResult": told | {"meta": meta}}})
 
 
 DIALECT = Dialect(
     name="deepchat",
     follows="Agent Tooling V2",
-    keeps_canonical=True,
     tools=(
-        *(DialectTool(name=name, about="", to=(name,)) for name in _SHARED),
-        DialectTool(
-            name="deepchat_question",
-            about="Ask the person one question and wait for the reply. It must be the only call of its message.",
-            params={
-                "question": need(str, "The question.", min_length=1, max_length=500),
-                "options": need(_OPTION, "Replies to choose from.", min_length=1, max_length=10),
-                "multiple": may(bool, False, "Whether several options may be chosen."),
-                "custom": may(bool, False, "Whether a reply in own words is welcome too."),
-            },
-            to=("question",),
-            call=_ask,
-        ),
+        *(DialectTool(name=name, to=(name,)) for name in _SHARED),
+        *parse_tools(_TOOLS, {"deepchat_question": Code(_ask)}),
     ),
     render=_render,
 )

@@ -25,7 +25,9 @@ from handrail.protocol.events import (
 )
 from handrail.protocol.results import ToolResult
 
-_PATHS = ("path", "cwd")
+_OPERATIONS = {"exec": "shell"}
+_FILE_OPERATIONS = ("read", "write", "append")
+_SHOWN = ("path", "cwd", "command", "pattern", "name", "action")
 
 
 class DevMindsEvents:
@@ -39,7 +41,9 @@ class DevMindsEvents:
     def render(self, event: Event) -> tuple[dict[str, Any], ...]:
         """One message, two at the end of a run, or none for an event that DevMinds lacks."""
         return tuple(
-            to_builtins({"ts": event.time, "taskId": event.session_id, "type": kind, "payload": payload})
+            to_builtins(
+                {"ts": event.time, "taskId": event.session_id, "agentId": "handrail", "type": kind, "payload": payload}
+            )
             for kind, payload in self._render_payloads(event)
         )
 
@@ -70,9 +74,12 @@ class DevMindsEvents:
     def _render_call(self, event: Event) -> list[tuple[str, dict[str, Any]]]:  # noqa: PLR0911  one a kind
         match event:
             case ToolCallStart():
-                if path := _find_path(event.args):
+                given: Any = event.args
+                summary = _summarize_arguments(cast("dict[str, Any]", given) if isinstance(given, dict) else {})
+                path, command = summary.get("path", summary.get("cwd")), summary.get("command")
+                if path is not None:
                     self._paths[event.tool_call_id] = path
-                return [_build_delta("start", **_name_call(event), path=path)]
+                return [_build_delta("start", **_name_call(event), path=path, cmd=command, args=summary)]
             case ToolCallRunning():
                 return [_build_delta("progress", **_name_call(event))]
             case ToolCallUpdate():
@@ -95,7 +102,7 @@ class DevMindsEvents:
         path = self._paths.pop(result.tool_call_id, None) or (changed[0] if changed else None)
         data: Any = to_builtins(result.data)
         output: dict[str, Any] = {
-            "operation": result.name,
+            "operation": _OPERATIONS.get(result.name, result.name),
             "toolCallId": result.tool_call_id,
             "ok": result.ok,
             "path": path,
@@ -127,9 +134,17 @@ def _build_delta(phase: str, **payload: Any) -> tuple[str, dict[str, Any]]:
 
 
 def _name_call(event: ToolEvent) -> dict[str, Any]:
-    return {"operation": event.tool_call_name, "toolCallId": event.tool_call_id}
+    name = event.tool_call_name
+    tool = "workspace.shell" if name == "exec" else "workspace.fs" if name in _FILE_OPERATIONS else name
+    return {"operation": _OPERATIONS.get(name, name), "name": tool, "toolCallId": event.tool_call_id}
 
 
-def _find_path(args: Any) -> str | None:
-    given: dict[str, Any] = cast("dict[str, Any]", args) if isinstance(args, dict) else {}
-    return next((given[name] for name in _PATHS if isinstance(given.get(name), str)), None)
+def _summarize_arguments(args: dict[str, Any]) -> dict[str, Any]:
+    """The arguments without contents: of a text that is no place and no command only the length."""
+    return {name: value if name in _SHOWN else _summarize_value(value) for name, value in args.items()}
+
+
+def _summarize_value(value: Any) -> Any:
+    if isinstance(value, str):
+        return f"{len(value)} characters"
+    return f"{len(cast('list[Any]', value))} item(s)" if isinstance(value, list | dict) else value

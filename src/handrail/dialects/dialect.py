@@ -1,4 +1,4 @@
-"""The form of a dialect: a table of foreign tools."""
+"""The form of a dialect: the tools of another system."""
 
 from collections.abc import Callable, Mapping
 from importlib import import_module
@@ -7,43 +7,28 @@ from typing import Any, NamedTuple, Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
-from handrail.dialects.parameters import Parameter, build_struct
 from handrail.protocol.errors import UsageError
 from handrail.protocol.records import ProcessRecord, TodoItem
 from handrail.protocol.results import ToolResult
 from handrail.protocol.text import render_value
-from handrail.protocol.tool_spec import ToolSpec
-from handrail.protocol.wire import Json, Wire
+from handrail.protocol.wire import Json
 from handrail.runtime.registry import HELPED
 from handrail.settings import LoadedSettings, Settings
 
-OPTIONAL = (
-    "apply_patch",
-    "multi_edit",
-    "delete",
-    "display",
-    "question",
-    "todo",
-    "memory",
-    "skill_list",
-    "skill_control",
-)
-"""Canonical tools that exist and are off by default."""
 DIALECTS = {
-    "deepchat": "deepchat",
-    "devminds": "devminds",
-    "clude": "clude",
-    "agentica": "agentica",
-    "onething": "one_thing",
-    "claude-code": "claude_code",
-    "codex": "codex",
-    "opencode": "opencode",
+    name: name.replace("-", "_")
+    for name in ("deepchat", "devminds", "clude", "agentica", "onething", "claude-code", "codex", "opencode")
 }
 """The module of each dialect."""
-
+_OPTIONAL = frozenset(
+    ("apply_patch", "multi_edit", "delete", "display", "question", "todo", "memory", "skill_list", "skill_control")
+)
+"""Canonical tools that exist and are off by default."""
 
 Canonical = tuple[str, dict[str, Any]]
 """The name and the arguments of a canonical call."""
+Collect = Callable[[Any], dict[str, Any]]
+"""Makes canonical arguments of typed ones."""
 
 
 class Surface(Protocol):
@@ -69,26 +54,56 @@ class Surface(Protocol):
     def wait_for_end(self, process_id: str, milliseconds: float) -> None: ...
 
 
-class _AnyData(Wire, frozen=True):
-    """The answer in the form of the dialect."""
+class Parameter(NamedTuple):
+    """A parameter of a foreign tool."""
+
+    name: str
+    kind: Any
+    default: Any
+    """NODEFAULT: it is required."""
+    move: tuple[str, Callable[[Any], Any] | None] | None = None
+    """The canonical parameter, and what makes the value canonical."""
+    within: "Mapping[str, Parameter]" = {}  # noqa: RUF012  a tuple, never changed
+    """Those of the record that it is, or a list of."""
+
+
+class Shown(NamedTuple):
+    """What the answer says about a success. Its dialect puts it into form."""
+
+    data: Any = {}  # noqa: RUF012  as above
+    title: str | None = None
+    text: str | None = None
+    """None: the text of the canonical result."""
+
+
+Show = Callable[["Answered"], Shown]
+
+
+class Code(NamedTuple):
+    """What a table cannot say about a tool."""
+
+    call: Callable[[Any, dict[str, Any], Surface], Canonical] | None = None
+    """Makes the canonical call of arguments and collected arguments. None: a call of the first tool."""
+    show: Show | None = None
+    then: "Callable[[Answered], Canonical | None] | None" = None
+    """Another call that the answer needs, after the first succeeded."""
 
 
 class DialectTool(Struct, frozen=True, kw_only=True):
-    """A tool of another system, as a row of its dialect's table."""
+    """A tool of another system."""
 
     name: str
-    about: str
+    about: str = ""
     """The description for the model."""
     params: Mapping[str, Parameter] | None = None
     """None: those of the canonical tool."""
-    to: tuple[str, ...]
+    to: tuple[str, ...] = ()
     """The canonical tools that it becomes. Without any, calls answer UNAVAILABLE."""
-    call: "Translate | None" = None
-    """Translates the arguments. None: they are canonical."""
-    show: "Show | None" = None
-    """What the answer says about a success, in the form of its dialect."""
-    then: "Callable[[Answered], Canonical | None] | None" = None
-    """Another call that the answer needs, after the first succeeded."""
+    answered_as: Mapping[str, str] = {}
+    """By the canonical tool, the tool of the dialect whose answer is given."""
+    collect: Collect | None = None
+    """Makes canonical arguments. None: they are canonical."""
+    code: "Code" = Code()
     free_text: str | None = None
     """The parameter that a call without JSON is."""
     on_request: bool = False
@@ -101,9 +116,16 @@ class DialectTool(Struct, frozen=True, kw_only=True):
         """The name in a form that every provider accepts."""
         return self.name.replace(".", "_")
 
+    def translate(self, args: Any, given: Json, surface: Surface) -> Canonical:
+        """The canonical call. `given`: the arguments before they got their types."""
+        if self.collect is None:
+            return self.to[0], given  # pyright: ignore[reportReturnType]  checked as a canonical call
+        collected = self.collect(args)
+        return (self.to[0], collected) if self.code.call is None else self.code.call(args, collected, surface)
 
-class Answered(Struct, frozen=True, kw_only=True):
-    """A call of the dialect with its canonical result."""
+
+class Answered(Struct, frozen=True, kw_only=True, gc=False):
+    """A call of the dialect with its canonical result. Tables name its attributes."""
 
     tool: DialectTool
     args: Any
@@ -111,17 +133,11 @@ class Answered(Struct, frozen=True, kw_only=True):
     given: Json
     call_id: str
     result: ToolResult[Any]
+    data: Any
+    content: str
     surface: Surface
     first: ToolResult[Any] | None = None
     """The result of the call before, if there were two."""
-
-    @property
-    def data(self) -> Any:
-        return self.result.data
-
-    @property
-    def ok(self) -> bool:
-        return self.result.error is None
 
     @property
     def message(self) -> str:
@@ -129,24 +145,38 @@ class Answered(Struct, frozen=True, kw_only=True):
         return "" if self.result.error is None else self.result.error.message
 
     @property
-    def content(self) -> str:
-        return self.result.content
+    def code(self) -> str:
+        """The code of the error, empty after a success."""
+        return "" if self.result.error is None else self.result.error.code
 
+    @property
+    def path(self) -> str:
+        return self.surface.to_absolute(self.data.path)
 
-Translate = Callable[[Any, Surface], Canonical]
-Show = Callable[[Answered], Any]
+    @property
+    def first_line(self) -> int:
+        return self.data.first_line or 1
 
+    @property
+    def last_line(self) -> int:
+        return self.first_line + (self.result.meta.returned or 0) - 1
 
-def declare(
-    name: str,
-    about: str,
-    to: str,
-    params: Mapping[str, Parameter] | None,
-    call: Translate | None = None,
-    show: Show | None = None,
-) -> DialectTool:
-    """A row of the table. `to`: the canonical tools, with blanks between."""
-    return DialectTool(name=name, about=about, to=tuple(to.split()), params=params, call=call, show=show)
+    @property
+    def has_more(self) -> bool:
+        """Whether there are lines after the last one that was read."""
+        return self.result.meta.next_offset is not None
+
+    @property
+    def truncated(self) -> bool:
+        return self.result.meta.truncated
+
+    @property
+    def is_picture(self) -> bool:
+        return bool(self.result.attachments)
+
+    @property
+    def limit(self) -> int:
+        return int(self.args.limit)
 
 
 class DialectAnswer(NamedTuple):
@@ -165,20 +195,18 @@ class Dialect(Struct, frozen=True, kw_only=True):
     follows: str
     """The release or document that the tables follow."""
     tools: tuple[DialectTool, ...]
-    render: Callable[[Answered, Any], DialectAnswer]
-    """Makes the answer. Gets what `show` of the tool returned, or None after an error."""
-    parameters: Mapping[str, str] = {}
-    """Its names for canonical parameters, in messages."""
+    render: Callable[[Answered, Shown], DialectAnswer]
+    """Makes the answer of a success, or of an error."""
     invalid: Callable[[str, tuple[str, ...]], str] | None = None
     """Words an error of arguments."""
     unknown: str = "Unknown Agent tool: {name}"
+    unwrap: Callable[[dict[str, Any]], dict[str, Any]] | None = None
+    """Makes the fields of a ToolCall of a call in the system's own form."""
     repairs_case: bool = False
     is_restricted: bool = False
     """Whether it works in the restricted profile."""
     splits_streams: bool = False
     """Whether its commands have two output streams."""
-    keeps_canonical: bool = False
-    """Whether its names are the canonical ones."""
 
     @property
     def canonical_tools(self) -> tuple[str, ...]:
@@ -204,22 +232,9 @@ def adapt_settings(dialect: Dialect, loaded: LoadedSettings) -> Settings:
     Tools that the person disabled stay off. If the managed file lists tools, others stay off too.
     """
     settings, managed = loaded.settings, loaded.managed.get("tools.enable")
-    built_on = {name for tool in dialect.tools for name in tool.to if not tool.on_request}
-    wanted = [name for name in OPTIONAL if name in built_on and name not in settings.tools.enable]
+    built_on = dict.fromkeys(name for tool in dialect.tools for name in tool.to if not tool.on_request)
+    wanted = [name for name in built_on if name in _OPTIONAL and name not in settings.tools.enable]
     allowed = wanted if not isinstance(managed, list | tuple) else [name for name in wanted if name in managed]
     tools = replace(settings.tools, enable=(*settings.tools.enable, *allowed))
     profile = "restricted" if dialect.is_restricted else settings.profile
     return replace(settings, tools=tools, profile=profile)
-
-
-def build_spec(dialect: Dialect, tool: DialectTool) -> ToolSpec:
-    """The spec that arguments are checked against."""
-    invalid = dialect.invalid
-    return ToolSpec(
-        name=tool.export_name,
-        title=tool.name,
-        description=tool.about,
-        arguments=build_struct(tool.export_name, tool.params or {}),
-        data=_AnyData,
-        format_error=None if invalid is None else lambda texts: invalid(tool.name, texts),
-    )

@@ -69,7 +69,7 @@ _STEP_METADATA = _build_object(
 
 
 def _build_record(kind: str, payload: dict[str, Any]) -> dict[str, Any]:
-    return _build_object({"ts": _TEXT, "taskId": _TEXT, "type": {"const": kind}, "payload": payload})
+    return _build_object({"ts": _TEXT, "taskId": _TEXT, "agentId": _TEXT, "type": {"const": kind}, "payload": payload})
 
 
 EVENT_SCHEMAS: dict[str, dict[str, Any]] = {

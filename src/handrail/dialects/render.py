@@ -1,74 +1,70 @@
-"""Texts that several dialects render alike."""
+"""Texts that several dialects share."""
 
+import json
 import re
 from collections.abc import Callable, Iterable, Sequence
+from itertools import groupby
 from typing import Any, cast
 
 from msgspec import to_builtins
 
 from handrail.dialects.dialect import Answered
-from handrail.protocol.errors import ErrorInfo, ToolError
+from handrail.protocol.errors import ErrorInfo
 from handrail.protocol.results import ToolResult
-from handrail.workspace.glob import build_matcher
 
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
-_FILE_TYPES = {
-    "c": "*.{c,h}",
-    "cpp": "*.{cpp,cc,cxx,hpp,hh,hxx,h,inl}",
-    "cs": "*.cs",
-    "css": "*.{css,scss}",
-    "csv": "*.csv",
-    "docker": "*Dockerfile*",
-    "go": "*.go",
-    "graphql": "*.{graphql,graphqls}",
-    "html": "*.{htm,html,ejs}",
-    "java": "*.{java,jsp,jspx,properties}",
-    "js": "*.{js,jsx,vue,cjs,mjs}",
-    "json": "*.{json,sarif}",
-    "kotlin": "*.{kt,kts}",
-    "lua": "*.lua",
-    "make": "{[Mm]akefile,GNUmakefile,*.mk,*.mak}",
-    "markdown": "*.{md,markdown,mdown,mdx,mkd,mkdn}",
-    "md": "*.{md,markdown,mdown,mdx,mkd,mkdn}",
-    "perl": "*.{pl,pm,t}",
-    "php": "*.{php,php3,php4,php5,phtml}",
-    "py": "*.{py,pyi}",
-    "python": "*.{py,pyi}",
-    "ruby": "*.{rb,gemspec,rake}",
-    "rust": "*.rs",
-    "scala": "*.{scala,sbt}",
-    "sh": "*.{sh,bash,zsh,ksh,bashrc,zshrc}",
-    "sql": "*.{sql,psql}",
-    "svelte": "*.svelte",
-    "swift": "*.swift",
-    "toml": "*.toml",
-    "ts": "*.{ts,tsx,cts,mts}",
-    "txt": "*.txt",
-    "typescript": "*.{ts,tsx,cts,mts}",
-    "xml": "*.{xml,xsd,xsl,xslt,dtd,svg}",
-    "yaml": "*.{yaml,yml}",
-    "zig": "*.zig",
+FACTS: dict[str, Callable[[Answered], Any]] = {
+    "name": lambda one: one.path.rpartition("/")[2],
+    "existed": lambda one: not one.data.created,
+    "made": lambda one: "Created" if one.data.created else "Updated",
+    "change": lambda one: "create" if one.data.created else "update",
+    "written": lambda one: getattr(one.args, "content", "") or getattr(one.args, "new_string", ""),
+    "written_lines": lambda one: FACTS["written"](one).count("\n") + 1,
+    "returned": lambda one: one.result.meta.returned or 0,
+    "added": lambda one: count_changes(one.data.diff)[0],
+    "removed": lambda one: count_changes(one.data.diff)[1],
+    "filediff": lambda one: {"file": one.path, "patch": one.data.diff, **_count_lines(one.data.diff)},
+    "hunks": lambda one: list_hunks(one.data.diff),
+    "new_hunks": lambda one: [] if one.data.created else list_hunks(one.data.diff),
+    "replaced": lambda one: one.result.meta.occurrences,
+    "places": lambda one: len(one.args.edits),
+    "json": lambda one: to_json(one.data),
+    "old_todos": lambda one: one.surface.memory["old_todos"],
+    "note_id": lambda one: one.data.notes[0].id,
 }
-"""Globs of file types, named as ripgrep names them."""
+"""What tables say about a call besides attributes of `Answered`."""
+
+
+def to_json(value: Any, indent: int | None = None) -> str:
+    return json.dumps(to_builtins(value), indent=indent, ensure_ascii=False)
+
+
+def list_answers(one: Answered) -> list[list[str]]:
+    """The answers to each question. A reply to several questions is split at its numbered lines."""
+    data, questions = one.data, one.args.questions
+    replies = [*data.chosen, *([data.text] if data.text else [])]
+    if len(questions) == 1:
+        return [replies]
+    parts = re.split(r"(?m)^\s*\d+[.):]\s*", "\n".join(replies))[1:]
+    return [[part.strip()] for part in parts] if len(parts) == len(questions) else [replies for _ in questions]
+
+
+def quote_answers(one: Answered) -> str:
+    pairs = zip(one.args.questions, list_answers(one), strict=True)
+    said = ", ".join(f'"{asked.question}"="{", ".join(reply)}"' for asked, reply in pairs)
+    return f"User has answered your questions: {said}"
 
 
 def drop_none(**given: Any) -> dict[str, Any]:
     return {name: value for name, value in given.items() if value is not None}
 
 
-def find_type_glob(name: str) -> str:
-    glob = _FILE_TYPES.get(name)
-    if glob is None:
-        raise ToolError(
-            "INVALID_ARGUMENT", f"type: there is no file type {name[:40]}; there are {', '.join(_FILE_TYPES)}"
-        )
-    return glob
-
-
-def build_path_filter(globs: Iterable[str]) -> Callable[[str], bool]:
-    """Whether a path or its name matches one of the globs."""
-    matchers = [build_matcher(glob) for glob in globs]
-    return lambda path: any(matches(path.encode()) for matches in matchers)
+def group_matches(one: Answered, matches: Iterable[Any], form: Callable[[Any], list[str]]) -> list[str]:
+    """The rows of matches below the path of their file. An empty line is before each path."""
+    lines: list[str] = []
+    for path, group in groupby(matches, key=lambda match: match.path):
+        lines += ["", f"{one.surface.to_absolute(path)}:", *(row for match in group for row in form(match))]
+    return lines
 
 
 def split_lines(text: str) -> list[str]:
@@ -77,16 +73,12 @@ def split_lines(text: str) -> list[str]:
     return lines[:-1] if lines[-1] == "" else lines
 
 
-def number_lines(one: Answered, form: Callable[[int, int, str], str]) -> list[str]:
-    """The lines of a read page. `form` gets the number, the width of the last number, the text."""
-    lines = split_lines(one.content)
-    first = one.data.first_line or 1
-    width = len(str(first + len(lines) - 1))
-    return [form(number, width, line) for number, line in enumerate(lines, first)]
-
-
-def find_last_line(one: Answered) -> int:
-    return (one.data.first_line or 1) + (one.result.meta.returned or 0) - 1
+def number_lines(one: Answered, separator: str, width: int | None = None) -> list[str]:
+    """The lines of a read page with their numbers. `width` of a number: that of the last one if not given."""
+    lines, first = split_lines(one.content), one.first_line
+    columns = len(str(first + len(lines) - 1)) if width is None else width
+    numbers = map(str, range(first, first + len(lines)))
+    return [f"{number.rjust(columns)}{separator}{line}" for number, line in zip(numbers, lines, strict=True)]
 
 
 def list_notes(result: ToolResult[Any]) -> list[str]:
@@ -122,6 +114,11 @@ def count_changes(diff: str) -> tuple[int, int]:
     return sum(line[0] == "+" for line in lines), sum(line[0] == "-" for line in lines)
 
 
+def _count_lines(diff: str) -> dict[str, int]:
+    added, removed = count_changes(diff)
+    return {"additions": added, "deletions": removed}
+
+
 def list_patched_files(one: Answered) -> str:
     """The rows of a patch's files: A, M or D, and the path."""
     letters = {"created": "A", "deleted": "D"}
@@ -129,39 +126,9 @@ def list_patched_files(one: Answered) -> str:
     return "Success. Updated the following files:\n" + "".join(f"{row}\n" for row in rows)
 
 
-def ask_questions(questions: Sequence[Any]) -> dict[str, Any]:
-    """The arguments of `question`. Several questions become one, which the person answers in own words."""
-    if len(questions) == 1:
-        asked = questions[0]
-        multiple = bool(getattr(asked, "multiSelect", False) or getattr(asked, "multiple", False))
-        options = [option.label for option in asked.options]
-        return {"question": _add_descriptions(asked), "options": options, "multiple": multiple, "custom": True}
-    numbered = (f"{number}. {_add_options(asked)}" for number, asked in enumerate(questions, 1))
-    return {"question": "\n\n".join(numbered), "options": [], "custom": True}
-
-
-def _add_descriptions(asked: Any) -> str:
-    described = [f"{option.label}: {option.description}" for option in asked.options if option.description]
-    return "\n".join((asked.question, *described))
-
-
-def _add_options(asked: Any) -> str:
-    return "\n".join((asked.question, *(f"   - {option.label}: {option.description}" for option in asked.options)))
-
-
-def list_answers(one: Answered, questions: Sequence[Any]) -> list[list[str]]:
-    """The answers to each question. A reply to several questions is split at its numbered lines."""
-    data: dict[str, Any] = to_builtins(one.data)
-    replies = [*data.get("chosen", ()), *([data["text"]] if data.get("text") else [])]
-    if len(questions) == 1:
-        return [replies]
-    parts = re.split(r"(?m)^\s*\d+[.):]\s*", "\n".join(replies))[1:]
-    return [[part.strip()] for part in parts] if len(parts) == len(questions) else [replies for _ in questions]
-
-
-def get_details(error: ErrorInfo) -> dict[str, Any]:
+def get_details(error: ErrorInfo | None) -> dict[str, Any]:
     """The details of an error if they are an object."""
-    details: Any = error.details
+    details: Any = None if error is None else error.details
     return cast("dict[str, Any]", details) if isinstance(details, dict) else {}
 
 
@@ -170,7 +137,6 @@ def list_extras(result: ToolResult[Any]) -> dict[str, Any]:
     extras: dict[str, Any] = to_builtins(result.meta)
     if result.warnings:
         extras["warnings"] = list(result.warnings)
-    rule = None if result.error is None else get_details(result.error).get("rule")
-    if rule is not None:
+    if result.error is not None and (rule := get_details(result.error).get("rule")) is not None:
         extras["rule"] = rule
     return extras

@@ -1,12 +1,12 @@
 """The tools of a dialect in one session."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any, cast
 
-from msgspec import Struct
+from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 
 from handrail.dialects.dialect import (
@@ -14,18 +14,20 @@ from handrail.dialects.dialect import (
     Canonical,
     Dialect,
     DialectTool,
+    Shown,
     adapt_settings,
-    build_spec,
     list_helpers,
     load_dialect,
 )
+from handrail.dialects.table import build_struct, list_renamed
+from handrail.protocol.arguments import CONVERSION_ERRORS
 from handrail.protocol.calls import Done, Parked, ToolCall
-from handrail.protocol.errors import ErrorInfo, ToolError
+from handrail.protocol.errors import ErrorInfo, ToolError, UsageError
 from handrail.protocol.events import Warning as WarningEvent
 from handrail.protocol.records import ProcessRecord, TodoItem
 from handrail.protocol.results import ToolResult
 from handrail.protocol.tool_spec import BASE_NAMES, ToolSpec
-from handrail.protocol.wire import escape_surrogates
+from handrail.protocol.wire import Wire, convert, escape_surrogates
 from handrail.runtime.batch import refuse_batch
 from handrail.runtime.registry import ToolSet, build_tool_set, find_nearest_name, parse_arguments
 from handrail.runtime.session import Session
@@ -35,8 +37,14 @@ from handrail.store.conversation_state import read_last_todo
 RunBatch = Callable[[tuple[ToolCall, ...], bool], Done | Parked]
 _EPOCH = datetime.fromtimestamp(0, UTC)
 _MAX_REMEMBERED = 1_000
-_REST_TOOL = DialectTool(name="", about="", params={}, to=())
+_WORD = re.compile(r"\b[a-z]+[A-Z]\w+\b|\bcwd\b")
+"""Names of canonical parameters in messages. Other names are plain words."""
+_REST_TOOL = DialectTool(name="")
 """Stands for a call of a custom or foreign tool, or one from before this process."""
+
+
+class _AnyData(Wire, frozen=True):
+    """The answer in the form of the dialect."""
 
 
 class _Prepared:
@@ -90,6 +98,8 @@ class SessionSurface:
         self._repairs_case = repairs_case or dialect.repairs_case
         self._tools = {name: tool for tool in dialect.tools for name in (tool.name, tool.export_name)}
         self._specs: dict[str, ToolSpec] = {}
+        self._names: dict[str, dict[str, str]] = {}
+        """By tool, its names of canonical parameters."""
         self._prepared: dict[str, _Prepared] = {}
         self._offered: tuple[str, ...] = ()
         self._ready: frozenset[str] = frozenset()
@@ -130,23 +140,37 @@ class SessionSurface:
         return tool is not None and tool.spec.category != "builtin" and name not in self._tools
 
     def _get_spec(self, tool: DialectTool) -> ToolSpec:
+        """The spec that arguments are checked against."""
         spec = self._specs.get(tool.name)
         if spec is None:
             same = self.session.offer.get(tool.to[0]) if tool.params is None else None
-            spec = self._specs[tool.name] = same.spec if same is not None else build_spec(self.dialect, tool)
+            spec = self._specs[tool.name] = same.spec if same is not None else self._build_spec(tool)
         return spec
+
+    def _build_spec(self, tool: DialectTool) -> ToolSpec:
+        invalid = self.dialect.invalid
+        return ToolSpec(
+            name=tool.export_name,
+            title=tool.name,
+            description=tool.about,
+            arguments=build_struct(tool.export_name, tool.params or {}),
+            data=_AnyData,
+            format_error=None if invalid is None else lambda texts: invalid(tool.name, texts),
+        )
 
     def _complete_spec(self, tool: DialectTool) -> ToolSpec:
         """The spec with what its canonical tools are."""
+        spec = self._get_spec(tool)
         if tool.params is None:
-            return self._get_spec(tool)
+            return spec
         built_on = [found.spec for name in tool.to if (found := self.session.offer.get(name)) is not None]
-        spec, first = self._get_spec(tool), built_on[0]
+        first = built_on[0]
         return replace(
             spec,
             title=first.title,
             permissions=tuple(dict.fromkeys(one for own in built_on for one in own.permissions)),
             side_effects=tuple(dict.fromkeys(one for own in built_on for one in own.side_effects)),
+            auto_execute=all(own.auto_execute for own in built_on),
             idempotent=first.idempotent,
             layer=first.layer,
             stage=first.stage,
@@ -154,6 +178,23 @@ class SessionSurface:
         )
 
     # Calls
+
+    def unwrap(self, call: object) -> object:
+        """A call in the system's own form as a ToolCall. Anything else as it is."""
+        if self.dialect.unwrap is None or not isinstance(call, Mapping):
+            return call
+        call_id = self.session.journal.new_call_id()
+        known: dict[str, Any] = {
+            "tool_call_id": call_id,
+            "trace_id": call_id,
+            "timestamp": datetime.now(UTC),
+            "args": {},
+        }
+        given: dict[str, Any] = known | self.dialect.unwrap(dict(cast("Mapping[str, Any]", call)))
+        try:
+            return convert(given, ToolCall)
+        except CONVERSION_ERRORS as error:
+            raise UsageError(f"a call of {self.dialect.name} cannot be read: {error}") from None
 
     def run(self, calls: tuple[ToolCall, ...], fresh: bool) -> Done | Parked:
         """Runs the calls of one message. Refused ones do not keep the others from running."""
@@ -187,8 +228,8 @@ class SessionSurface:
         prepared = self._prepared.get(result.tool_call_id)
         if prepared is None:
             return result
-        _, shape = self.dialect.render(self._build_answered(prepared, result), None)
-        return replace(result, name=prepared.tool.name or prepared.given.name, data=shape)
+        _, shape = self.dialect.render(self._build_answered(prepared, result), Shown())
+        return replace(result, name=prepared.tool.name or prepared.given.name, data=to_builtins(shape))
 
     def _prepare(self, call: ToolCall, fresh: bool) -> _Prepared:
         before = None if fresh else self._prepared.get(call.tool_call_id)
@@ -212,8 +253,8 @@ class SessionSurface:
 
     def _remember(self, prepared: _Prepared) -> _Prepared:
         self._prepared[prepared.given.tool_call_id] = prepared
-        if len(self._prepared) > _MAX_REMEMBERED:
-            del self._prepared[next(iter(self._prepared))]
+        if len(self._prepared) > _MAX_REMEMBERED:  # half of them at once: the first key of a dict takes long to find
+            self._prepared = dict(list(self._prepared.items())[_MAX_REMEMBERED // 2 :])
         return prepared
 
     def _translate(self, call: ToolCall) -> _Prepared:
@@ -229,7 +270,7 @@ class SessionSurface:
         if tool.free_text is not None and isinstance(given, str):
             given = {tool.free_text: given}
         prepared.args = parse_arguments(self._get_spec(tool), given)
-        name, args = tool.call(prepared.args, self) if tool.call is not None else (tool.to[0], given)
+        name, args = tool.translate(prepared.args, given, self)
         prepared.call = replace(call, name=name, args=args)
         return prepared
 
@@ -276,21 +317,22 @@ class SessionSurface:
             prepared = _Prepared(_REST_TOOL, call)
         tool = prepared.tool
         first = None
-        if result.error is None and tool.then is not None and prepared.args is not None:
-            following = tool.then(self._build_answered(prepared, result))
+        if result.error is None and tool.code.then is not None and prepared.args is not None:
+            following = tool.code.then(self._build_answered(prepared, result))
             if following is not None:
                 first, result = result, self._run_following(prepared, following)
         if result.error is not None:
-            result = replace(result, error=self._reword_error(result.error, prepared.given.name))
+            result = replace(result, error=self._reword_error(result.error, prepared))
         answered = self._build_answered(prepared, result, first)
-        is_shown = result.error is None and tool.show is not None and prepared.args is not None
-        text, shape = self.dialect.render(answered, tool.show(answered) if is_shown and tool.show else None)
+        show = self._tools.get(tool.answered_as.get(result.name, tool.name), tool).code.show
+        is_shown = result.error is None and prepared.args is not None
+        text, shape = self.dialect.render(answered, show(answered) if is_shown and show else Shown())
         return replace(
             result,
             tool_call_id=prepared.given.tool_call_id,
             name=tool.name or prepared.given.name,
             content=text,
-            data=shape,
+            data=to_builtins(shape),
             meta=result.meta if result.meta.next_offset is None else replace(result.meta, next_offset=None),
             warnings=(),
         )
@@ -304,6 +346,8 @@ class SessionSurface:
             given=prepared.given.args,
             call_id=prepared.given.tool_call_id,
             result=result,
+            data=result.data,
+            content=result.content,
             surface=self,
             first=first,
         )
@@ -316,21 +360,20 @@ class SessionSurface:
             return outcome.results[0]
         raise AssertionError("a reading call never waits")
 
-    def _reword_error(self, error: ErrorInfo, name: str) -> ErrorInfo:
+    def _reword_error(self, error: ErrorInfo, prepared: _Prepared) -> ErrorInfo:
+        """The error with the dialect's names of parameters instead of the canonical ones."""
         if error.code == "UNKNOWN_TOOL":
-            return replace(error, message=self.dialect.unknown.format(name=name))
-        return replace(error, message=self.reword(error.message))
-
-    def reword(self, text: str) -> str:
-        """A message with the dialect's names of parameters instead of the canonical ones."""
-        names = self.dialect.parameters
-        return text if not names else self._parameter.sub(lambda found: names[found[0]], text)
-
-    @cached_property
-    def _parameter(self) -> re.Pattern[str]:
-        return re.compile(rf"\b(?:{'|'.join(self.dialect.parameters)})\b")
+            return replace(error, message=self.dialect.unknown.format(name=prepared.given.name))
+        names = self._names.get(prepared.tool.name)
+        if names is None:
+            names = self._names[prepared.tool.name] = list_renamed(prepared.tool.params or {})
+        return replace(error, message=_WORD.sub(lambda found: names.get(found[0], found[0]), error.message))
 
     # The workspace, for translations
+
+    @cached_property
+    def _root(self) -> str:
+        return self.session.workspace.main.path
 
     def find_kind(self, path: str) -> str:
         """`missing`, `empty`, `file` or `folder`. A path that cannot be opened is a file."""
@@ -355,13 +398,11 @@ class SessionSurface:
     def to_absolute(self, path: str) -> str:
         if path.startswith("/"):
             return path
-        root = self.session.workspace.main.path
-        return root if path == "." else f"{root}/{path}"
+        return self._root if path == "." else f"{self._root}/{path}"
 
     def to_relative(self, path: str) -> str:
         """A path below the workspace as the canonical tools name it."""
-        root = self.session.workspace.main.path
-        return "." if path == root else path.removeprefix(f"{root}/")
+        return "." if path == self._root else path.removeprefix(f"{self._root}/")
 
     def list_todo(self) -> tuple[TodoItem, ...]:
         """The last todo list of the session."""

@@ -176,7 +176,7 @@ def _isolate_settings(settings: LoadedSettings, recording: Recording) -> LoadedS
     old = confined.settings
     named = {one.call.name for one in recording.calls if _has_offered_tool(one)} - {BY_PERSON}
     tools = replace(old.tools, enable=tuple(sorted({*old.tools.enable, *named})))
-    return replace(confined, settings=replace(old, tools=tools))
+    return replace(confined, settings=replace(old, tools=tools, dialect=None))
 
 
 def _has_offered_tool(one: RecordedCall) -> bool:
@@ -308,6 +308,7 @@ class _Player:
             return {}
         if calls[0].mode is not None and calls[0].mode != self._rail.mode:
             self._rail.set_mode(calls[0].mode)
+        self._rail.split_streams(any(_has_streams(one.result) for one in calls))
         known = {one.call.tool_call_id: one for one in calls}
         outcome = self._rail.batch([_relocate_call(one.call, self._mapping.then, self._mapping.now) for one in calls])
         while isinstance(outcome, Parked):
@@ -346,6 +347,12 @@ class _Player:
         return CallComparison(
             tool_call_id=one.call.tool_call_id, name=one.call.name, title=title, verdict="left-out", reason=reason
         )
+
+
+def _has_streams(result: ToolResult[Any] | None) -> bool:
+    """Whether it is of a command with two output streams, as some dialects have them."""
+    data: Any = None if result is None else msgspec.to_builtins(result.data)
+    return isinstance(data, dict) and "stdout" in data
 
 
 def _choose_answer(one: RecordedCall, request: PermissionRequest) -> Answer:

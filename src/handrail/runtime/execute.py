@@ -2,6 +2,7 @@
 
 import contextlib
 import errno
+import time
 from collections.abc import Callable, Generator
 from functools import partial
 from typing import Any
@@ -13,6 +14,7 @@ from handrail.protocol import events
 from handrail.protocol.errors import EXHAUSTED, StoreError, ToolError, list_frames
 from handrail.protocol.events import ToolCallRunning, ToolCallUpdate
 from handrail.protocol.permissions import PermissionRequest
+from handrail.protocol.titles import describe_running_call
 from handrail.protocol.tool_spec import SideEffect
 from handrail.protocol.wire import escape_surrogates, sanitize_json
 from handrail.runtime import results
@@ -32,6 +34,8 @@ _MAX_LOCKED_FILES = 100
 """Above this, the roots of the files are locked instead: a process has only so many descriptors."""
 _RECORDED_AT_END: frozenset[SideEffect] = frozenset(("conversation",))
 """Side effects that are only stored with the result."""
+SLOW_SECONDS = 1.0
+"""A built-in tool that takes longer announces itself."""
 _NOT_STARTED = "The call was interrupted before it ran. Nothing was done."
 
 
@@ -158,7 +162,26 @@ def _run_tool(session: Session, pending: PendingCall) -> None:
         raise _build_cancelled_error(session)
     if tool.spec.side_effects:
         session.recorder.turn = session.turn or resolve_turn(session, pending)
-    pending.output = tool.run(build_context(session, pending), pending.arguments)
+    context = build_context(session, pending)
+    if tool.spec.category == "builtin" and tool.spec.stage != "read":  # a read takes no time
+        context = replace(context, cancelled=_announce_if_slow(context, pending))
+    pending.output = tool.run(context, pending.arguments)
+
+
+def _announce_if_slow(context: Context, pending: PendingCall) -> Callable[[], bool]:
+    """The check for cancellation, which long work makes again and again. It sends the title of a slow call once."""
+    is_cancelled, due = context.cancelled, time.monotonic() + SLOW_SECONDS
+    announced = False
+
+    def check() -> bool:
+        nonlocal announced
+        if not announced and time.monotonic() > due:
+            announced = True
+            with contextlib.suppress(StoreError):  # the result says all of it
+                context.metadata(title=describe_running_call(pending.name, pending.call.args))
+        return is_cancelled()
+
+    return check
 
 
 def _note_edited_command(_: Session, pending: PendingCall) -> None:

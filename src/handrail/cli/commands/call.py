@@ -39,6 +39,7 @@ _EXITS = {
     "TIMEOUT": LIMIT,
     "SANDBOX_UNAVAILABLE": INFRASTRUCTURE,
 }
+_CALL_FIELDS = ("name", "args", "tool_call_id", "version", "trace_id", "requested_permissions")
 CALL_EXITS = {
     FAILED: "the result is an error",
     WAITING: "needs permission; your files are untouched",
@@ -47,8 +48,10 @@ CALL_EXITS = {
 
 
 def add_arguments(parser: "ArgumentParser") -> None:
-    parser.add_argument("tool", metavar="NAME", help="the tool")
-    parser.add_argument("arguments", metavar="JSON", help="its arguments, one JSON object; - reads it from stdin")
+    parser.add_argument("tool", metavar="NAME", help="the tool, or a whole call as --dialect writes it")
+    parser.add_argument(
+        "arguments", metavar="JSON", nargs="?", help="its arguments, one JSON object; - reads it from stdin"
+    )
     parser.add_argument("--exit-code", action="store_true", help="exit with the code of the command (only for exec)")
     add_dialect_option(parser)
     add_call_options(parser)
@@ -67,9 +70,26 @@ def add_call_options(parser: "ArgumentParser") -> None:
 def run(options: SimpleNamespace) -> int:
     if options.exit_code and options.tool != "exec":
         raise CommandFailed("--exit-code works only with exec. Nothing was run.")
+    if options.arguments is None:
+        call = _read_call(options)
+        return run_tool(options, call.pop("name"), call.pop("args"), details=call)
     if options.exit_code:
         return run_command(options, lambda: read_json_argument(options.arguments))
     return run_tool(options, options.tool, read_json_argument(options.arguments))
+
+
+def _read_call(options: SimpleNamespace) -> dict[str, Any]:
+    """A whole call in the form of the dialect: its name, arguments and details."""
+    from handrail.dialects.dialect import load_dialect  # noqa: PLC0415  few calls come whole
+
+    unwrap = load_dialect(options.dialect).unwrap if options.dialect else None
+    given: Any = read_json_argument(options.tool) if unwrap is not None and options.tool[:1] in {"{", "-"} else None
+    if unwrap is None or not isinstance(given, dict):
+        raise CommandFailed("JSON is missing: the arguments of the tool. Nothing was run.", then="handrail help call")
+    call: dict[str, Any] = {"args": {}, **unwrap(cast("dict[str, Any]", given))}
+    if not isinstance(call.get("name"), str):
+        raise CommandFailed(f"the call names no tool of {options.dialect}. Nothing was run.")
+    return {name: call[name] for name in _CALL_FIELDS if name in call}
 
 
 def run_command(options: SimpleNamespace, build_arguments: Callable[[], Any]) -> int:
@@ -83,10 +103,18 @@ def run_command(options: SimpleNamespace, build_arguments: Callable[[], Any]) ->
         raise CommandFailed(str(error), NOT_RUN, then=getattr(error, "then", "")) from None
 
 
-def run_tool(options: SimpleNamespace, tool: str, arguments: object, *, exit_code: bool = False) -> int:
+def run_tool(
+    options: SimpleNamespace,
+    tool: str,
+    arguments: object,
+    *,
+    exit_code: bool = False,
+    details: dict[str, Any] | None = None,
+) -> int:
     """Makes a call, asks at a terminal, and prints the result. Returns the exit code.
 
-    `exit_code`: that of the command of exec, whose output is then all that stdout gets.
+    `exit_code`: that of the command of exec, whose output is then all that stdout gets. `details`: of the call, such as
+    its id.
     """
     if not options.session:
         raise CommandFailed("--session is empty. Nothing was run.")
@@ -106,7 +134,7 @@ def run_tool(options: SimpleNamespace, tool: str, arguments: object, *, exit_cod
         if tool == "display":
             rail.subscribe(_print_display, kinds={Display})
         with print_slow_notice(options, _describe_call(tool, arguments)):
-            result = rail.call(tool, arguments)
+            result = rail.call(tool, arguments, **(details or {}))
         asks = get_exit_code(result) == WAITING and not unattended and _load_permission().can_ask(options)
         if asks:
             result = _load_permission().ask_until_answered(rail, result, options)

@@ -19,7 +19,7 @@ from handrail.process.result import CapturedOutput, CommandResult
 from handrail.process.run import run_launch
 from handrail.protocol.decisions import CommandFact
 from handrail.protocol.errors import StoreError, ToolError
-from handrail.protocol.text import clip_text, to_one_line
+from handrail.protocol.titles import describe_running_call
 from handrail.sandbox.launch import Launch
 from handrail.sandbox.overlay.overlay import NOT_MOUNTED, Overlay
 from handrail.sandbox.profile import ResourceLimits, SandboxProfile
@@ -36,7 +36,6 @@ from handrail.workspace.sensitive_paths import MaskedPaths, list_read_only_paths
 
 MAX_BLOCKED_ATTEMPTS = 1_000
 """Blocked attempts of one command that become events. The result counts the others."""
-_MAX_TITLE_CHARS = 100
 _MAX_BLOCKED_HOSTS = 5
 """Blocked hosts that a result names. The events name them all."""
 _MAX_REACHED_HOSTS = 20
@@ -313,7 +312,7 @@ def build_updates(context: CommandContext) -> Updates:
     command = context.facts.command
 
     def send(update: Update) -> None:
-        title = None if command is None else f"Running: {clip_text(to_one_line(command.text), _MAX_TITLE_CHARS)}"
+        title = None if command is None else describe_running_call("exec", {"command": command.text})
         with contextlib.suppress(StoreError):  # the result will have all of it
             more = {"skipped": update.skipped} if update.skipped else {}
             context.metadata(title=title, output=update.text, **more)

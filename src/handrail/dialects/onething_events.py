@@ -1,6 +1,6 @@
 """Renders events as the stream of one-thing: STEP_UPDATED for each change of a call."""
 
-from typing import Any, cast
+from typing import Any
 
 from msgspec import to_builtins
 
@@ -17,10 +17,9 @@ from handrail.protocol.events import (
     get_event_kind,
 )
 from handrail.protocol.results import ToolResult
-from handrail.protocol.text import to_one_line
+from handrail.protocol.titles import describe_running_call
 
-_MAX_TITLE_CHARS = 100
-
+_MAX_OUTPUT_CHARS = 30_000
 _STATUS = {
     "tool_call.start": "pending",
     "tool_call.running": "running",
@@ -35,74 +34,54 @@ _STATUS = {
 
 
 class OneThingEvents:
-    """Remembers the message of each call, because only its first event names it."""
+    """Remembers the message and the output of each call: only its first event names the one, and no event has all of
+    the other."""
 
     def __init__(self) -> None:
         self._messages: dict[str, str | None] = {}
+        self._outputs: dict[str, str] = {}
 
     def render(self, event: Event) -> tuple[dict[str, Any], ...]:
         """One message about a call, and none about other events."""
         if not isinstance(event, ToolEvent) or isinstance(event, ChangeEvent):
             return ()
+        call_id, name = event.tool_call_id, event.tool_call_name
         if isinstance(event, ToolCallStart):
-            self._messages[event.tool_call_id] = event.message_id
-        message_id = self._messages.get(event.tool_call_id)
+            self._messages[call_id] = event.message_id
+        message_id = self._messages.get(call_id)
+        title, more = self._render_news(event, message_id)
         if isinstance(event, ToolCallEnd | ToolCallError):
-            self._messages.pop(event.tool_call_id, None)
-        title, more = _render_news(event, message_id)
-        payload = {
-            "sessionId": event.session_id,
-            "messageId": message_id,
-            "stepId": event.tool_call_id,
-            "updates": {
-                "title": title,
-                "metadata": {"status": _STATUS[get_event_kind(event)], "tool": event.tool_call_name, **more},
-            },
-        }
+            self._messages.pop(call_id, None)
+            self._outputs.pop(call_id, None)
+        metadata = {"status": _STATUS[get_event_kind(event)], "tool": name, **more}
+        updates = {"title": title, "metadata": metadata}
+        payload = {"sessionId": event.session_id, "messageId": message_id, "stepId": call_id, "updates": updates}
         return ({"type": "STEP_UPDATED", "payload": payload},)
 
-
-def _render_news(event: ToolEvent, message_id: str | None) -> tuple[str, dict[str, Any]]:
-    """The title and the new metadata."""
-    match event:
-        case ToolCallStart():
-            return _announce(event)
-        case ToolCallUpdate():
-            return event.title or event.tool_call_name, {"output": event.output, **(event.metadata or {})}
-        case ToolCallEnd() | ToolCallError():
-            return event.result.title, _render_result(event.result)
-        case PermissionEvent():
-            request = _render_request(event, message_id)
-            return request["title"], {"permission_request": request}
-        case ToolCallQuestionRequired():
-            asked = {"options": list(event.options), "multiple": event.multiple, "custom": event.custom}
-            return event.question, asked
-        case _:
-            return event.tool_call_name, {}
-
-
-_VERBS = {
-    "read": ("Reading", "path"),
-    "write": ("Writing", "path"),
-    "edit": ("Editing", "path"),
-    "find": ("Searching:", "pattern"),
-    "grep": ("Searching:", "pattern"),
-    "exec": ("Running:", "command"),
-}
-"""How a call announces itself: the verb, and the argument behind it."""
-
-
-def _announce(event: ToolCallStart) -> tuple[str, dict[str, Any]]:
-    args: Any = event.args
-    given: dict[str, Any] = cast("dict[str, Any]", args) if isinstance(args, dict) else {}
-    verb, name = _VERBS.get(event.tool_call_name, ("", ""))
-    subject = given.get(name)
-    if not isinstance(subject, str):
-        return event.tool_call_name, {"input": args}
-    is_file = name == "path"
-    title = f"{verb} {to_one_line(subject.rpartition('/')[2] if is_file else subject)[:_MAX_TITLE_CHARS]}"
-    running = {"exitCode": -1} if event.tool_call_name == "exec" else {}
-    return title, {"input": args, **({"filePath": subject} if is_file else {}), **running}
+    def _render_news(self, event: ToolEvent, message_id: str | None) -> tuple[str, dict[str, Any]]:
+        """The title and the new metadata."""
+        call_id, name = event.tool_call_id, event.tool_call_name
+        running = {"exitCode": -1} if name == "exec" else {}
+        match event:
+            case ToolCallStart():
+                given: Any = event.args
+                path = given.get("path") if isinstance(given, dict) else None  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+                file = {"filePath": path} if isinstance(path, str) else {}
+                return describe_running_call(name, given) or name, {"input": given, **file, **running}
+            case ToolCallUpdate():
+                output = (self._outputs.get(call_id, "") + (event.output or ""))[-_MAX_OUTPUT_CHARS:]
+                self._outputs[call_id] = output
+                return event.title or name, {"output": output, **running, **(event.metadata or {})}
+            case ToolCallEnd() | ToolCallError():
+                return event.result.title, _render_result(event.result)
+            case PermissionEvent():
+                request = _render_request(event, message_id)
+                return request["title"], {"permission_request": request}
+            case ToolCallQuestionRequired():
+                asked = {"options": list(event.options), "multiple": event.multiple, "custom": event.custom}
+                return event.question, asked
+            case _:
+                return name, running
 
 
 def _render_request(event: PermissionEvent, message_id: str | None) -> dict[str, Any]:

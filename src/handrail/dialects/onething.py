@@ -1,0 +1,153 @@
+"""The dialect of one-thing."""
+
+from typing import Any
+
+from handrail.dialects.dialect import Answered, Canonical, Code, Dialect, DialectAnswer, Shown, Surface
+from handrail.dialects.render import drop_none, group_matches, list_extras, number_lines
+from handrail.dialects.table import parse_tools
+from handrail.dialects.translation import edit_or_create, filter_type, search_type
+
+_MAX_RESULTS = 100
+_TOOLS = """
+File:
+  file_path* str -> path                                    # The absolute path of the file.
+bash = exec: Runs a shell command in the workspace, in a sandbox.
+  command* str len>=1 -> command                            # The command.
+  working_directory str -> cwd                              # The folder to run it in.
+  timeout number=120000 >=1 -> timeoutMs[100..600000]       # Milliseconds after which it is stopped.
+read = read +File: Reads a file. Lines are numbered.
+  offset number=1 >=1 -> offset                             # The first line, from 1.
+  limit number=2000 >=1 -> limit[1..10000]                  # The number of lines.
+  title: Read {name} ({returned} lines)
+  data: filePath=path lineCount=returned offset=first_line limit truncated=has_more isBinary=is_picture
+  data: fileSize=data.size
+write = write +File: Writes a file. It replaces an existing one.
+  content* str -> content                                   # The whole content.
+  title: {made} {name}
+  data: filePath=path bytesWritten=data.size lineCount=written_lines created=data.created
+edit = edit write@write +File: Replaces an exact text in a file. It must be unique, unless replace_all is set.
+  old_string* str -> oldText                                # The text to replace; empty creates the file.
+  new_string* str -> newText                                # The text to replace it with.
+  replace_all bool=false -> replaceAll                      # Replace all occurrences.
+  title: Edited {name}
+  data: filePath=path diff=data.diff additions=added deletions=removed
+glob = find: Finds files by a glob. The newest come first.
+  pattern* str len>=1 -> pattern                            # The glob.
+  path str -> path                                          # The folder to search in.
+grep = grep maxResults=1000: Searches file contents by a regular expression. The newest files come first.
+  pattern* str len>=1 -> pattern                            # The regular expression.
+  path str -> path                                          # File or folder to search in.
+  glob str len>=1 -> filePattern                            # Glob of the files to search.
+  type str                                                  # File type to search: js, py, rust, go, java …
+  case_insensitive bool=false -> !caseSensitive             # Ignore case.
+  context_lines number >=0 -> contextLines[0..20]           # Lines before and after each match.
+"""
+
+
+def _grep(args: Any, given: dict[str, Any], _: Surface) -> Canonical:
+    return "grep", search_type(args, given)
+
+
+def _show_read(one: Answered) -> Shown:
+    if one.is_picture:
+        return Shown(title=f"Read {one.path.rpartition('/')[2]}")
+    lines = number_lines(one, "\t")
+    if one.has_more:
+        lines += ["", f"[Showing lines {one.first_line}-{one.last_line} of {one.result.meta.total} total lines]"]
+    return Shown(text="\n".join(lines))
+
+
+def _show_command(one: Answered) -> Shown:
+    data, command = one.data, one.args.command
+    failed = data.exit_code != 0
+    title = f"Failed (exit {data.exit_code}): {command[:50]}..." if failed else f"Executed: {command[:50]}"
+    notes = [f"Exit code: {data.exit_code}"] if failed else []
+    if one.result.meta.output is not None:
+        notes.append(f"Output was truncated; all of it: {one.result.meta.output}")
+    if one.code:
+        notes.append(one.message)
+    output = data.output or "(no output)"
+    if notes:
+        output = "\n".join((output.rstrip("\n"), "", "<bash_metadata>", *notes, "</bash_metadata>"))
+    folder = one.surface.to_absolute(one.args.working_directory or ".")
+    metadata = {"command": command, "workingDirectory": folder, "exitCode": data.exit_code, "output": data.output}
+    return Shown(metadata, title, output)
+
+
+def _show_glob(one: Answered) -> Shown:
+    found = one.surface.sort_newest(one.data.files)
+    files = found[:_MAX_RESULTS]
+    output = "\n".join(map(one.surface.to_absolute, files)) or "No files found"
+    return Shown(_describe_search(one, "count", len(files), len(found)), f"Found {len(files)} file(s)", output)
+
+
+def _show_grep(one: Answered) -> Shown:
+    matches = filter_type(one, one.data.matches)
+    order = {path: place for place, path in enumerate(one.surface.sort_newest(tuple({m.path for m in matches})))}
+    matches.sort(key=lambda match: (order[match.path], match.line))
+    shown = matches[:_MAX_RESULTS]
+    head = f"Found {len(shown)} matches" if shown else "No matches found"
+    output = "\n".join((head, *group_matches(one, shown, _list_rows)))
+    return Shown(_describe_search(one, "matches", len(shown), len(matches)), f"Found {len(shown)} match(es)", output)
+
+
+def _list_rows(match: Any) -> list[str]:
+    """The row of a match, between those around it."""
+    first = match.line - len(match.before)
+    before = [f"  {first + at}- {text}" for at, text in enumerate(match.before)]
+    after = [f"  {match.line + 1 + at}- {text}" for at, text in enumerate(match.after)]
+    return [*before, f"  {match.line}: {match.text}", *after]
+
+
+def _describe_search(one: Answered, key: str, shown: int, found: int) -> dict[str, Any]:
+    metadata = {"pattern": one.args.pattern, "searchPath": one.path, key: shown, "order": "newest"}
+    return metadata | {"truncated": one.truncated or found > shown}
+
+
+def _render(one: Answered, shown: Shown) -> DialectAnswer:
+    result, code = one.result, one.code
+    if code == "TIMEOUT" and one.args is not None and one.data is not None:
+        shown, code = _show_command(one), ""
+    elif code == "BINARY_FILE" and one.args is not None:
+        path = one.surface.to_absolute(one.args.file_path)
+        metadata = {"filePath": path, "lineCount": 0, "offset": 1, "limit": one.limit, "truncated": False}
+        shown, code = Shown(metadata | {"isBinary": True}, f"Read {path.rpartition('/')[2]}", one.message), ""
+    if code:
+        rejected = "The user rejected permission to use this specific tool call. " * (code == "PERMISSION_DENIED")
+        text = rejected + one.message
+        return DialectAnswer(text, {"success": False, "error": text, "metadata": list_extras(result)})
+    output = one.content if shown.text is None else shown.text
+    told = {
+        "title": shown.title or result.title,
+        "output": output,
+        "metadata": {**shown.data, "handrail": list_extras(result)},
+        "attachments": [
+            drop_none(type=file.type, path=one.surface.to_absolute(file.path), content=file.content)
+            for file in result.attachments
+        ],
+    }
+    text = "\n".join((output, *(f"[{warning}]" for warning in result.warnings)))
+    return DialectAnswer(text, {"success": True, "data": told})
+
+
+def _invalid(name: str, texts: tuple[str, ...]) -> str:
+    return "\n".join((f"Invalid {name} parameters:", *(f"- {text.partition(' ')[0]}: {text}" for text in texts)))
+
+
+DIALECT = Dialect(
+    name="onething",
+    follows="current tool system (2025-12-27)",
+    unknown='Tool "{name}" not found',
+    invalid=_invalid,
+    tools=parse_tools(
+        _TOOLS,
+        {
+            "bash": Code(show=_show_command),
+            "read": Code(show=_show_read),
+            "edit": Code(edit_or_create),
+            "glob": Code(show=_show_glob),
+            "grep": Code(_grep, _show_grep),
+        },
+    ),
+    render=_render,
+)

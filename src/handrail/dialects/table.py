@@ -1,0 +1,236 @@
+"""The notation of a table of foreign tools.
+
+    Folder:
+      workdir str=. -> cwd                              # The folder to run it in.
+    bash = exec background=false +Folder: Runs a command.
+      command* str len>=1 -> command                    # The command.
+      timeout number=120000 -> timeoutMs[100..600000]   # Milliseconds after which it is stopped.
+      text: Exit code {data.exit_code}
+      data: command=args.command exit=data.exit_code truncated
+
+A tool has the canonical tools that it becomes, constant arguments, and a description. `write@Write`: a call that became
+write is answered as one of Write. `+Record` adds the parameters of a record. `@request`: it is offered only if the
+settings enable its canonical tools. `@text=PARAMETER`: the parameter that a call without JSON is. `!`: it cannot be
+offered, and the description says why.
+
+A parameter has a kind, `=default`, limits, the canonical parameter behind `->`, and a description. `*`: required.
+Targets: `!name` negates, `name+1` adds, `name[1..9]` clamps, `name[]` makes a list.
+
+Kinds: str, int, number, bool, object, choices such as `yes|no:canonical`, records of the table, lists such as `str[]`.
+
+The answer has a `title`, a `text` and `data`, or one fact as its `whole` data. A fact is a name of `FACTS`, an
+attribute of `Answered` such as `data.size`, or JSON.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping
+from keyword import iskeyword
+from operator import attrgetter
+from typing import Annotated, Any, Literal, NamedTuple
+
+from msgspec import NODEFAULT, Meta, Struct, defstruct
+
+from handrail.dialects.dialect import Answered, Code, Collect, DialectTool, Parameter, Show, Shown
+from handrail.dialects.render import FACTS
+
+_Fix = Callable[[Any], Any]
+_PARAMETER = re.compile(
+    r"(?P<name>[-\w]+)(?P<required>\*)? (?P<kind>[^ =]+)(?:=(?P<default>\S+))?"
+    r"(?P<limits>(?: (?:len)?[<>]=?\d+)*)(?: -> (?P<target>\S+))?(?: +# (?P<about>.+))?"
+)
+_TARGET = re.compile(r"(!)?(\w+)(?:([+-]\d)|\[(\d+)\.\.(\d+)\]|(\[\]))?")
+_LIMITS = {">=": "ge", "<=": "le", ">": "gt", "len>=": "min_length", "len<=": "max_length"}
+_KINDS: dict[str, Any] = {"str": str, "int": int, "number": float, "bool": bool, "object": dict[str, Any]}
+_ANSWER = ("title: ", "text: ", "data: ", "whole: ")
+
+
+class _Record(NamedTuple):
+    """An object in the arguments."""
+
+    params: Mapping[str, Parameter]
+    kind: type[Struct]
+    collect: Collect
+
+
+def parse_tools(text: str, code: Mapping[str, Code] | None = None, **types: Any) -> tuple[DialectTool, ...]:
+    """The tools of a table. `code` has what the table cannot say, by the name of the tool.
+
+    `types` are other kinds of parameters: a type, or a text with choices.
+    """
+    known, tools = types, list[DialectTool]()
+    for block in re.split(r"\n(?=\S)", text.strip()):
+        head, *lines = (line.strip() for line in block.splitlines())
+        name, _, rest = head.partition(" = ")
+        answer = [line for line in lines if line.startswith(_ANSWER)]
+        params = {
+            param.name: param for line in lines if line not in answer for param in [_parse_parameter(line, known)]
+        }
+        if rest:
+            tools.append(_parse_tool(name, rest, params, answer, known, (code or {}).get(name, Code())))
+        else:
+            record = name.rstrip(":")
+            known[record] = _Record(params, build_struct(record, params), _build_collector(params, {}))
+    return tuple(tools)
+
+
+def _parse_tool(
+    name: str, rest: str, params: dict[str, Parameter], answer: list[str], known: Mapping[str, Any], own: Code
+) -> DialectTool:
+    words, _, about = rest.partition(": ")
+    if words == "!":
+        return DialectTool(name=name, lacks=about, params=params)
+    pairs = [word.partition("=") for word in words.split()]
+    constants = {key: json.loads(value) for key, _, value in pairs if value and key[0] != "@"}
+    flags = {key: value for key, _, value in pairs if key[0] == "@"}
+    becomes = {
+        key.partition("@")[0]: key.partition("@")[2] or name
+        for key, _, value in pairs
+        if not value and key[0].isalpha()
+    }
+    shared = [record.params for key, _, _ in pairs if key[0] == "+" for record in [known[key[1:]]]]
+    params = {key: param for given in (*shared, params) for key, param in given.items()}
+    return DialectTool(
+        name=name,
+        about=about,
+        params=params,
+        to=tuple(becomes),
+        answered_as=becomes,
+        collect=_build_collector(params, constants),
+        code=Code(own.call, _build_show(own.show, answer), own.then),
+        free_text=flags.get("@text"),
+        on_request="@request" in flags,
+    )
+
+
+def _parse_parameter(line: str, known: Mapping[str, Any]) -> Parameter:
+    row = _PARAMETER.fullmatch(line)
+    if row is None:
+        raise AssertionError(f"no row of a table: {line}")
+    kind, fix = _resolve_kind(row["kind"], known)
+    found = re.findall(r"(\D+)(\d+)", row["limits"].replace(" ", ""))
+    limits: dict[str, Any] = {_LIMITS[sign]: int(number) for sign, number in found}
+    about = {"description": row["about"]} if row["about"] else {}
+    default = None if row["default"] is None else _parse_default(row["default"])
+    if row["required"]:
+        kind, default = _annotate(kind, limits | about), NODEFAULT
+    else:
+        limited = _annotate(kind, limits)
+        kind = _annotate(limited if default is not None else limited | None, about)
+    move = None if row["target"] is None else _parse_target(row["target"], fix)
+    record = known.get(row["kind"].removesuffix("[]"))
+    return Parameter(row["name"], kind, default, move, record.params if isinstance(record, _Record) else {})
+
+
+def _annotate(kind: Any, limits: dict[str, Any]) -> Any:
+    return Annotated[kind, Meta(**limits)] if limits else kind
+
+
+def _parse_default(text: str) -> Any:
+    """A default, which is JSON or a plain text."""
+    if text == "[]":
+        return ()
+    return json.loads(text) if text[0] in '"0123456789' or text in {"true", "false"} else text
+
+
+def _resolve_kind(text: str, known: Mapping[str, Any]) -> tuple[Any, _Fix | None]:
+    """The type, with what makes its values canonical."""
+    if text.endswith("[]"):
+        item, fix = _resolve_kind(text[:-2], known)
+        return tuple[item, ...], list if fix is None else lambda items: [fix(one) for one in items]
+    found = known.get(text, text)
+    if isinstance(found, _Record):
+        return found.kind, found.collect
+    if not isinstance(found, str):
+        return found, None
+    if "|" in found:
+        names = {own: canonical or own for own, _, canonical in (one.partition(":") for one in found.split("|"))}
+        return Literal[tuple(names)], names.get
+    return _KINDS[found], int if found == "number" else None
+
+
+def _parse_target(text: str, fix: _Fix | None) -> tuple[str, _Fix | None]:
+    row = _TARGET.fullmatch(text)
+    if row is None:
+        raise AssertionError(f"no target of a parameter: {text}")
+    negated, name, added, least, most, wraps = row.groups()
+    if negated:
+        return name, lambda value: not value
+    if wraps:
+        return name, lambda value: [value]
+    if added:
+        return name, lambda value: int(value) + int(added)
+    if least:
+        lowest, highest = int(least), int(most)
+        return name, lambda value: int(max(lowest, min(value, highest)))
+    return name, fix
+
+
+def _build_collector(params: Mapping[str, Parameter], constants: dict[str, Any]) -> Collect:
+    """Makes canonical arguments of typed ones."""
+    moves = [(_to_attribute(param.name), *param.move) for param in params.values() if param.move is not None]
+
+    def collect(args: Any) -> dict[str, Any]:
+        given = constants.copy()
+        for attribute, target, fix in moves:
+            value = getattr(args, attribute)
+            if value is not None:
+                given[target] = value if fix is None else fix(value)
+        return given
+
+    return collect
+
+
+def build_struct(name: str, params: Mapping[str, Parameter]) -> type[Struct]:
+    """The typed arguments. `-i` becomes the attribute `i`, `from` becomes `from_`."""
+    names = {_to_attribute(param): param for param in params}
+    fields = [
+        (own, param.kind) if param.default is NODEFAULT else (own, param.kind, param.default)
+        for own, param in zip(names, params.values(), strict=True)
+    ]
+    return defstruct(name, fields, frozen=True, kw_only=True, forbid_unknown_fields=True, rename=names)
+
+
+def list_renamed(params: Mapping[str, Parameter]) -> dict[str, str]:
+    """The names of parameters by the canonical ones, also in records."""
+    names = {param.move[0]: param.name for param in params.values() if param.move is not None}
+    return {name: own for param in params.values() for name, own in list_renamed(param.within).items()} | names
+
+
+def _to_attribute(param: str) -> str:
+    name = param.lstrip("-").replace("-", "_")
+    return f"{name}_" if iskeyword(name) else name
+
+
+def _build_show(own: Show | None, rows: Iterable[str]) -> Show | None:
+    """The answer of the table, with what `own` says instead."""
+    answer: dict[str, str] = {}
+    for key, _, value in (row.partition(": ") for row in rows):
+        answer[key] = f"{answer.get(key, '')} {value}".strip()
+    if not answer:
+        return own
+    title, text = (_parse_template(answer[key]) if key in answer else None for key in ("title", "text"))
+    words = [word.partition("=") for word in answer.get("data", "").split()]
+    fields = [(name, _find_fact(source or name)) for name, _, source in words]
+    whole = _find_fact(answer["whole"]) if "whole" in answer else None
+
+    def show(one: Answered) -> Shown:
+        shown = Shown() if own is None else own(one)
+        data = {name: read(one) for name, read in fields} | shown.data if whole is None else whole(one)
+        return Shown(data, shown.title or (title and title(one)), shown.text or (text and text(one)))
+
+    return show
+
+
+def _parse_template(text: str) -> Callable[[Answered], str]:
+    """A text with facts in braces."""
+    form, names = re.sub(r"\{.+?\}", "{}", text), re.findall(r"\{(.+?)\}", text)
+    facts = [_find_fact(name) for name in names]
+    return lambda one: form.format(*(fact(one) for fact in facts))
+
+
+def _find_fact(source: str) -> Callable[[Answered], Any]:
+    if source in {"true", "false", "null"} or not source[0].isalpha():
+        constant = json.loads(source)
+        return lambda _: constant
+    return FACTS.get(source) or attrgetter(source)
