@@ -123,3 +123,14 @@ def test_the_next_step_is_said(here) -> None:
 def test_wrong_usage_changes_nothing(here, workspace: Path, words: tuple[str, ...]) -> None:
     assert here(*words).code == 2
     assert (workspace / "a.txt").read_text() == "three\n"
+
+
+def test_a_broken_settings_file_does_not_block_undo(here, tmp_path: Path, workspace: Path) -> None:
+    (tmp_path / "broken.toml").write_text("mode = [broken")
+    broken = {"HANDRAIL_CONFIG": str(tmp_path / "broken.toml")}
+    for words in (["log"], ["log", "--changes"], ["diff"], ["undo"], ["redo"], ["undo", "--preview"]):
+        done = here(*words, **broken)
+        assert done.code == 0, words
+        assert ("warning: The settings file" in done.err) == (words != ["log"]), words
+    assert (workspace / "a.txt").read_text() == "three\n"
+    assert here("read", "a.txt", **broken).code == 2

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from typing import Any, Literal
 
 from handrail.api import Handrail
-from handrail.cli.context import load_settings, resolve_workspace
+from handrail.cli.context import load_settings_for_undo, resolve_workspace
 from handrail.cli.exits import FAILED, OK
 from handrail.cli.format import format_time, list_change_gaps, print_refusal, render_undo_gaps
 from handrail.cli.output import can_show, print_diff, print_error, print_json, print_note, print_out, render_table, warn
@@ -109,7 +109,7 @@ COMMANDS = {
 
 
 def open_cli_session(options: SimpleNamespace) -> Handrail:
-    return Handrail(resolve_workspace(options), session="cli", settings=load_settings(options).settings)
+    return Handrail(resolve_workspace(options), session="cli", settings=load_settings_for_undo(options))
 
 
 def print_changes(options: SimpleNamespace) -> int:
@@ -152,7 +152,7 @@ def _print_result(
     if options.json:
         print_json(encode({"schema": f"handrail.{command}/1", "result": result, "notCovered": gaps}))
     elif result.error is None:
-        print_out(result.content)
+        print_diff(result.content)
         for text in result.warnings:
             warn(f"warning: {text}")
         for text in gaps:
