@@ -102,7 +102,7 @@ def test_config_says_which_servers_a_project_brings_and_whether_they_count(here,
     own.write_text("[mcp.servers.plain]\nwritable = true\n[mcp.servers.plane]\nwritable = true\n")
     listed = here("config", "--json").json["servers"]
     assert listed["plain"] == f"{words}; changes the workspace; from .mcp.json"
-    assert listed["plane"] == "adds to the one of .mcp.json; changes the workspace; no such command here"
+    assert listed["plane"] == "adds to the server of .mcp.json; changes the workspace; this command does not exist here"
     own.unlink()
     assert here("config", "--json").json["servers"] == {"plain": f"{words}; from .mcp.json"}
 

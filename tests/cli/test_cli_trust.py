@@ -70,7 +70,7 @@ def test_a_change_of_the_file_ends_the_trust_and_that_is_told(run, project) -> N
     project(f"{LOOSE}\n")
     done = run(*WRITE)
     assert done.code == 3
-    assert "handrail.toml is no longer what you trusted: look at it before you trust it again" in done.err
+    assert "handrail.toml changed since you trusted it: check it before you trust it again" in done.err
 
 
 def test_trust_is_listed_and_taken_back(here, project, workspace: Path) -> None:
@@ -121,7 +121,7 @@ def test_where_there_is_no_file_there_is_nothing_to_trust(here, workspace: Path,
     done = here("trust")
     assert (done.code, done.out) == (
         0,
-        f"There is no handrail.toml and no .mcp.json in {workspace}; there is nothing to trust.\n",
+        f"Nothing to trust: {workspace} has no handrail.toml and no .mcp.json.\n",
     )
     assert here("trust", "--json").json == {
         "schema": "handrail.trust/1",
@@ -157,7 +157,7 @@ def test_a_spoilt_record_is_exit_4_and_nothing_is_trusted(here, project, state: 
     for words in (["trust"], ["trust", "--list"], ["trust", "--revoke"]):
         done = here(*words)
         assert done.code == 4
-        assert "cannot be used: it is not what handrail wrote" in done.err
+        assert "cannot be used: handrail did not write it" in done.err
     assert here("config", "--json").json["settings"]["mode"]["value"] == "ask"
 
 

@@ -95,8 +95,8 @@ def test_the_forms_of_what_is_said(fields: dict[str, object], told_so: str) -> N
 NOT_TRIED = [
     (("none", "needs the network (git push)"), {"hosts": ("example.org:443",)}, "what it sends cannot be undone."),
     (("none", "no overlay here: none works"), {"tier": 2}, "its result says what undo covers."),
-    (("none", "an earlier call of this batch changes files first"), {}, "undo takes back what it changes."),
-    (("none", "it goes on after its call"), {"background": True}, "it is not covered by undo."),
+    (("none", "an earlier call of this batch changes files first"), {}, "undo reverts its changes."),
+    (("none", "it runs in the background"), {"background": True}, "it is not covered by undo."),
 ]
 
 
@@ -109,7 +109,7 @@ def test_what_was_not_tried_says_why_and_what_a_yes_does(preview: tuple[str, str
 
 
 def test_of_what_changes_nothing_nothing_is_said_about_undo() -> None:
-    why = "it only reads, so approval changes nothing"
+    why = "it is read-only, so approval does not help"
     request = a_request(tier=3, preview=Preview(kind="none", text=why, read_only=True))
     assert f"No preview: {why}. Nothing has run. If you approve, it runs for real." in text_of(request).split("\n")
 

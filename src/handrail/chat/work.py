@@ -166,7 +166,7 @@ class SessionWork(ABC):
         """Continues the last turn, if it waits."""
         session = self.session
         if session is None or not await session.is_unfinished():
-            self.say("Nothing waits here: the last turn has ended.")
+            self.say("Nothing waits: the last turn has ended.")
             return
         await self._run_turn(session.go_on)
 
@@ -191,7 +191,7 @@ class SessionWork(ABC):
         with suppress(Exception):
             running = [one for one in await session.rail.processes() if one.state == "running"]
             notes = [f"Still running: {one.id[:9]} {to_one_line(one.command)} (handrail processes)" for one in running]
-            self.write([truncate(note, 200) for note in (*notes, "The session is kept: handrail chat -c")])
+            self.write([truncate(note, 200) for note in (*notes, "To continue this session: handrail chat -c")])
         await session.close()
 
     async def run_entry(self, entry: Entry) -> None:

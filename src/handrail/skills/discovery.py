@@ -109,7 +109,7 @@ def _find_in_folder(workspace: Workspace, place: SkillFolder, warnings: list[str
         return []  # there is no such folder
     except ToolError as error:
         if error.code not in {"NOT_FOUND", "NOT_A_DIRECTORY"}:
-            warnings.append(f"{place.shown} cannot be looked into")
+            warnings.append(f"{place.shown} cannot be read")
         return []
 
 

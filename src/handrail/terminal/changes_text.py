@@ -212,7 +212,7 @@ def _describe_undo(request: PermissionRequest) -> str:
     if request.hosts:
         return "; what it sends cannot be undone"
     if request.tier == OVERLAY_TIER:
-        return "; undo takes back what it changes"
+        return "; undo reverts its changes"
     return "; its result says what undo covers"
 
 

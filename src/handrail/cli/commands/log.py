@@ -280,10 +280,10 @@ def _print_line(options: SimpleNamespace) -> int:
         numbers = ", ".join(map(str, origin.outside))
         print_out(f"changed outside handrail after change {numbers}, but not this line\n")
     for number in origin.brought_back:
-        print_out(f"another change of the file was taken back by {number}\n")
+        print_out(f"another change of the file was undone by {number}\n")
     if origin.entry is not None:
         number = origin.entry.number
-        print_note(f"to see the change: handrail diff {number}; to take it back: handrail undo {number}")
+        print_note(f"to see the change: handrail diff {number}; to undo: handrail undo {number}")
     return OK
 
 
@@ -338,7 +338,7 @@ def _build_line_rows(history: LineHistory) -> list[tuple[str, str]]:
     moved = "" if (then, origin.line) == (history.path, history.line) else f", {place}"
     rows = [("made by", f"change {change.number}, {format_time(change.time)}{moved}")]
     if story is None:
-        rows.append(("call", f"{change.tool}: not in any journal any more"))
+        rows.append(("call", f"{change.tool}: no longer in any journal"))
     else:
         rows += [
             ("call", _describe_call(story, change.summary)),
@@ -357,7 +357,7 @@ def _describe_origin(history: LineHistory) -> str:
         return f"line {history.line} was changed outside handrail since: after change {change.number} ({what})"
     if change is not None and origin.kind == "lost":
         when = format_time(change.time)
-        return f"change {change.number} ({when}) may have made it; what it changed is no longer kept"
+        return f"change {change.number} ({when}) may have made it; its content is no longer stored"
     if origin.outside or origin.line != history.line or origin.brought_back:
         return "older than handrail's first change of this file"
     return "no change that handrail made touched this line"
@@ -421,7 +421,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
     other = parser.add_mutually_exclusive_group()
     other.add_argument("--events", action="store_true", help="show every event instead of the transcript")
     other.add_argument("--sessions", action="store_true", help="list the sessions of the workspace instead")
-    other.add_argument("--changes", action="store_true", help="list the workspace's changes instead, the latest first")
+    other.add_argument("--changes", action="store_true", help="list the changes of the workspace instead, newest first")
     other.add_argument("--line", metavar="FILE:N", help="show which call wrote a line and who approved it")
     add_json_option(parser)
 

@@ -41,7 +41,7 @@ def _give(options: SimpleNamespace, workspace: str) -> int:
         if options.json:
             print_json(encode({"schema": _SCHEMA, "workspace": real, "trusted": False}))
         else:
-            print_out(f"There is no {PROJECT_FILE} and no {MCP_FILE} in {workspace}; there is nothing to trust.\n")
+            print_out(f"Nothing to trust: {workspace} has no {PROJECT_FILE} and no {MCP_FILE}.\n")
         return OK
     if (project and project.digest) != (trusted.project and trusted.project.digest):
         raise CommandFailed(f"{PROJECT_FILE} changed while it was read. Nothing was trusted.", then="handrail trust")
@@ -68,7 +68,7 @@ def _ask_person() -> bool:
     keys = KeyReader(descriptor, KeyTiming())
     with enter_raw_mode(descriptor, lambda: None, lambda: None):
         keys.wait_until_quiet(lambda: None)
-        warn("Trust these lines? y trusts them, any other key does not.")
+        warn("Trust these lines? y: yes, any other key: no.")
         keys.drop_early()
         while (key := keys.next()) is None:
             pass
