@@ -233,7 +233,7 @@ def test_very_many_folders_are_counted_and_not_read(find: Find, put: Put, worksp
         put(workspace / ".claude/skills", f"s{number:03}", TEXT.format(f"s{number:03}"))
     found = find()
     assert [found.skills[0].name, found.skills[-1].name, len(found.skills)] == ["s000", "s199", 200]
-    assert found.warnings == (".claude/skills holds 205 names; only the first 200 were looked at",)
+    assert found.warnings == (".claude/skills holds 205 names; only the first 200 were checked",)
 
 
 def test_files_are_listed_without_links_and_only_so_deep(find: Find, put: Put, workspace: Path) -> None:

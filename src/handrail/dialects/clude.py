@@ -278,7 +278,7 @@ DIALECT = Dialect(
             "exec",
             {
                 "command": need(str, "The command.", min_length=1),
-                "is_background": may(bool, False, "Return at once; the command goes on."),
+                "is_background": may(bool, False, "Return at once; the command continues."),
             },
             lambda args, _: ("exec", {"command": args.command, "background": args.is_background}),
             _show_command,

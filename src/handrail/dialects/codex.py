@@ -140,7 +140,7 @@ def _render(one: Answered, shown: Any) -> DialectAnswer:
 
 
 _OUTPUT = {
-    "yield_time_ms": may(float, 10_000, "Milliseconds to wait for output before the command goes on by itself."),
+    "yield_time_ms": may(float, 10_000, "Milliseconds to wait for output before the command runs on."),
     "max_output_tokens": may(float, 10_000, "Most tokens of output to return.", ge=0),
 }
 
@@ -158,7 +158,7 @@ DIALECT = Dialect(
                 "cmd": need(str, "Shell command to execute.", min_length=1),
                 "workdir": may(str, None, "Folder to run the command in; the workspace if not given."),
                 "shell": may(str, None, "Ignored: commands run in bash."),
-                "login": may(bool, False, "Ignored: the shell is no login shell."),
+                "login": may(bool, False, "Ignored: login shells are not supported."),
                 "tty": may(bool, False, "Not available."),
                 **_OUTPUT,
                 "sandbox_permissions": may(

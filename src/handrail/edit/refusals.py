@@ -103,8 +103,8 @@ def _build_undecodable_error(text: str, old: str, path: str, wording: Wording) -
     start = text.find(old)
     first, last = next(list_line_ranges(text, [(start, start + len(old))]))
     message = (
-        f"{_capitalize(wording.old)} holds U+FFFD, which replaces bytes of {path} that are no text "
-        f"({format_line_range(first, last)}). Remove them from oldText: the file keeps these bytes."
+        f"{_capitalize(wording.old)} holds U+FFFD, which replaces bytes of {path} that are not text "
+        f"({format_line_range(first, last)}). Leave these characters out: the file keeps its bytes."
     )
     return ToolError("NO_MATCH", message, details={"damaged": {"first": first, "last": last}})
 

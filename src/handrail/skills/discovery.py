@@ -125,7 +125,7 @@ def _list_skills(
     with own.open_folder(path) as opened:
         names, count = list_names(opened.descriptor, _MAX_SKILLS)
     if count > _MAX_SKILLS:
-        warnings.append(f"{place.shown} holds {count} names; only the first {_MAX_SKILLS} were looked at")
+        warnings.append(f"{place.shown} holds {count} names; only the first {_MAX_SKILLS} were checked")
     found = [_find_skill(workspace, place, name) for name in names if not name.startswith(".")]
     return [skill for skill in found if skill is not None]
 

@@ -131,4 +131,4 @@ def test_bytes_that_are_no_text_are_named_as_such() -> None:
     [file] = parse_patch("--- a/a\n+++ b/a\n@@ -1,2 +1,2 @@\n a\n-b \ufffd\n+c\n")
     with pytest.raises(ToolError) as refused:
         apply_hunks("a\nb \udcef\n", file.hunks, "a", "a\nb \ufffd\n")
-    assert "its old text holds U+FFFD, which replaces bytes of a that are no text" in refused.value.message
+    assert "its old text holds U+FFFD, which replaces bytes of a that are not text" in refused.value.message
