@@ -57,7 +57,7 @@ def test_a_preview_says_how_old_it_is(ago: dict[str, int], said: str) -> None:
     assert f"{TRIED} Preview from {said}.\n" in text_of(tried)
     assert f"Your files are untouched. Preview from {said}.\n" in text_of(tried, outdated=("src/a.py",))
     diff = a_request(command=None, preview=Preview(kind="diff", text="+x\n", time=made))
-    assert f"Preview from {said}. Your files are untouched. If you approve, it is made" in text_of(diff)
+    assert f"Preview from {said}. Your files are untouched. If you approve, handrail makes this change" in text_of(diff)
 
 
 def test_files_stand_below_each_other_where_the_screen_is_narrow() -> None:
@@ -194,6 +194,8 @@ def test_in_plain_form_it_is_said_in_words() -> None:
         "  changes src/api/types.py: 41 lines added, 12 lines removed",
         "  changes src/api/client.py: 6 lines added, 6 lines removed, layout only",
     ]
+    one = Change(path="a", action="modified", added=1)
+    assert render_changes(trial(changes=(one,), files=1, deleted=0), 79, plain=True)[1] == "  changes a: 1 line added"
 
 
 def test_a_few_words_say_how_much_it_is() -> None:

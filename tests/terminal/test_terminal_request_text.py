@@ -103,7 +103,7 @@ def test_of_a_file_the_difference_is_the_preview() -> None:
     preview = Preview(kind="diff", text="--- a\n+++ a\n-\x1b[31mold\n+new\tx\n", truncated=True)
     shown = text_of(tool_name="write", command=None, description="Write a", preview=preview)
     assert shown.startswith("Write a\n    needs approval: ")
-    assert "Your files are untouched. If you approve, handrail makes this change. Undo can revert it:\n--- a\n+++ a\n" in shown
+    assert "If you approve, handrail makes this change. Undo can revert it:\n--- a\n+++ a\n" in shown
     assert shown.endswith("-\\u001b[31mold\n+new    x\n… the preview is cut here")
 
 

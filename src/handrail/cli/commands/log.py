@@ -18,7 +18,16 @@ from handrail.cli.context import (
 from handrail.cli.exits import FAILED, OK, CommandFailed
 from handrail.cli.files import OutFolder
 from handrail.cli.format import build_event_row, format_time
-from handrail.cli.output import print_json, print_json_pieces, print_note, print_out, render_table, warn
+from handrail.cli.output import (
+    choose_out_paint,
+    print_json,
+    print_json_pieces,
+    print_note,
+    print_out,
+    print_painted,
+    render_table,
+    warn,
+)
 from handrail.cli.parser import Command, add_json_option, add_workspace_option
 from handrail.cli.transcript import CallRow, Entry, Passage, TranscriptBuilder, join_text, render_transcript
 from handrail.cli.usage import parse_number, parse_past_time
@@ -31,6 +40,7 @@ from handrail.protocol.text import render_value, to_one_line, truncate
 from handrail.protocol.wire import encode, escape_surrogates
 from handrail.state import build_export_path, get_export_kind, open_journal
 from handrail.terminal.call_lines import describe_unasked
+from handrail.terminal.style import paint_nothing
 
 _Listed = Entry | AnyEvent | BrokenEvent
 _SCHEMA = "handrail.log/1"
@@ -84,7 +94,8 @@ def _print_transcript(options: SimpleNamespace) -> int:
         body = {"schema": "handrail.transcript/1", "session": os.path.basename(folder), "lastSeq": last}
         print_json(encode(body | {"entries": shown, "broken": transcript.broken}))
         return OK
-    print_out(render_transcript(shown))
+    paint = choose_out_paint()
+    (print_out if paint is paint_nothing else print_painted)(render_transcript(shown, paint))
     _warn_of_broken(transcript.broken)
     _print_window_note(options, shown, len(found), last)
     return OK
