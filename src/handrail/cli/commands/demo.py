@@ -113,7 +113,7 @@ _SCRIPT = (
 _CHANGES = 2
 """Change sets of the script, if all is kept."""
 _SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"
-_INTRODUCTION = "handrail demo: only the model is scripted. The demo needs no key and does not touch your files."
+_INTRODUCTION = "handrail demo: only the model is scripted.\nThe demo needs no key and does not touch your files."
 _YOU_ANSWER = "You answer its requests: y approves, n rejects."
 _NEXT_COMMANDS = (
     "handrail demo --keep shop",
@@ -181,11 +181,11 @@ async def _play_turn(
 def _show_record(loaded: LoadedSettings, variables: dict[str, str], checks: "DemoChecks", undoable: list[int]) -> None:
     """Runs the commands that a person types after a turn. `undoable` are the numbers of its change sets."""
     if not undoable:
-        print_note("\nYou kept no change, so there is nothing to undo. handrail logged every call. You would type:")
+        print_note("\nYou kept no change, so there is nothing to undo.\nhandrail logged every call. You would type:")
         _type_command(checks, "log")
         _type_command(checks, "audit", "verify")
         return
-    print_note("\nhandrail logged every call and can undo every change. You would type:")
+    print_note("\nhandrail logged every call and can undo every change.\nYou would type:")
     _type_command(checks, "log", "--changes")
     _type_command(checks, "diff", str(undoable[0]))
     _type_command(checks, "undo", "--turn")

@@ -148,8 +148,10 @@ def _find_session_folder(options: SimpleNamespace) -> str:
     """The folder of the named session, or of the one with the latest event."""
     workspace = os.path.realpath(resolve_workspace(options))
     found = open_state_folder().list_sessions(workspace) if options.session is None else []
+    if options.session is not None:
+        return resolve_workspace_session(workspace, options.session)
     if not found:
-        return resolve_workspace_session(workspace, options.session or "cli")
+        raise CommandFailed(f"{workspace} has no session yet.", FAILED, then="handrail run PROMPT")
     _warn_of_unreadable(found[1:])
     if len(found) > 1 and not options.json:
         print_note(f"session: {found[0].id} (the last one; handrail log --sessions lists them)")

@@ -83,7 +83,8 @@ _HOSTS = (
     McpHost(
         name="vscode",
         title="VS Code",
-        off="The agent `handrail` has handrail's tools, and none of VS Code's that run commands or change files.",
+        off="The agent `handrail` has handrail's tools. In it, VS Code's own tools for commands and edits are "
+        "disabled.",
         left="The other agents of VS Code keep their own terminal and edit tools, which bypass handrail. No"
         " settings file disables these tools.",
         then="Open this folder in VS Code, start the server when it asks whether you trust it, and choose the agent"
@@ -92,7 +93,8 @@ _HOSTS = (
     McpHost(
         name="zed",
         title="Zed",
-        off="The profile `handrail` has handrail's eight tools, and none of Zed's that run commands or touch files.",
+        off="The profile `handrail` has handrail's eight tools. In it, Zed's own tools for commands and files "
+        "are disabled.",
         left="Zed's other profiles keep its own terminal and edit tools, which bypass handrail. This file is your"
         " own and applies to every project that you open.",
         then="Choose the profile handrail in the agent panel. As an agent of its own, with a model that handrail asks,"
