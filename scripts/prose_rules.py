@@ -29,7 +29,9 @@ FORBIDDEN = re.compile(
     |(?:is|are|was|were|be|been)\ (?:told|said|looked\ for|asked\ about)
     |as\ said|what\ there\ is|what\ is\ there|what\ it\ is\ that|(?:is|are)\ none|there\ is\ none|is\ had|can\ be\ had
     |(?:go|goes|gone|going|went)\ on\ with|no\ answer|which\ there\ is\ no|those\ that\ go\ on|go(?:es)?\ round\ us
-    |throw-away)\b""",
+    |throw-away|any\ more|anew|(?:take|takes|taken|took|taking)\ (?:it\ |them\ )?back|(?:go|goes|going)\ round
+    |(?:is|are)\ at\ work|(?:lies|lie)\ in|switched\ o(?:n|ff)|(?:is|are)\ there\ already|goes\ on|of\ ours|came\ of\ it
+    |(?<!there\ )(?:is|are|was|were)\ no\ (?!longer\b)\w+)\b""",
     re.VERBOSE | re.IGNORECASE,
 )
 REPLACED = (

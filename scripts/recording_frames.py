@@ -138,7 +138,7 @@ def _play(window: Window) -> list[Frame]:
     window.press(b"\r")
     window.sees("later (stays in")
     keep()
-    window.answers(b"y", "You kept")
+    window.answers(b"y", "undo 1")
     window.sees("Done ·")
     window.is_ready()
     keep()

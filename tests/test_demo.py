@@ -54,7 +54,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> str:
         "the model is scripted",
         "exit code 1",
         "✓ You allowed Edit cart.py once",
-        "⊘ read  .env: credentials are neither read nor written (fs.secret)",
+        "⊘ read  .env: credentials may be neither read nor written (fs.secret)",
         "$ python3 -B -m unittest -q && ./prices.sh",
         "    not asked: the preview changed nothing",
         "│ Change cart.py?",
@@ -75,7 +75,7 @@ def test_what_there_is_to_see_is_shown(played: str, words: str) -> None:
 
 
 def test_every_answer_is_said_to_be_the_scripts(played: str) -> None:
-    assert played.count("┌ Permission") == played.count("in the demo the script does") == 2
+    assert played.count("┌ Permission") == played.count("the script presses this key") == 2
 
 
 def test_a_weaker_sandbox_is_said_and_the_demo_still_holds(tmp_path: Path) -> None:
@@ -87,7 +87,7 @@ def test_a_weaker_sandbox_is_said_and_the_demo_still_holds(tmp_path: Path) -> No
 
 def test_it_ends_with_three_commands_to_try(played: str) -> None:
     end = played[played.index("That was the demo.") :].splitlines()
-    assert end[0] == "That was the demo. Its folder is gone. Try:"
+    assert end[0] == "That was the demo. Its folder was removed. Try:"
     assert [line.split()[:2] for line in end[1:]] == [["handrail", "demo"], ["handrail", "run"], ["handrail", "mcp"]]
 
 
@@ -103,10 +103,11 @@ def test_at_a_terminal_the_person_answers(at_a_terminal: Program) -> None:
     terminal.sees("Change cart.py?")
     at_a_terminal.press_until(b"y", "✓ You allowed Edit cart.py once")
     terminal.sees("Keep these 2 changes with 1 deletion?")
-    at_a_terminal.press_until(b"y", "✓ You kept python3")
+    at_a_terminal.press_until(b"y", "exit code 0; changed 2 files")
+    assert "You kept" not in terminal.shown
     assert at_a_terminal.ends() == 0
     assert "$ handrail undo --turn" in terminal.shown
-    assert "in the demo the script does" not in terminal.shown
+    assert "the script presses this key" not in terminal.shown
     assert "That was the demo." in terminal.shown
 
 
@@ -116,7 +117,7 @@ def test_at_a_terminal_a_no_is_a_no(at_a_terminal: Program) -> None:
     at_a_terminal.press_until(b"n", "Why not")
     at_a_terminal.press_until(b"\r", "⊘ You denied Edit cart.py")
     assert at_a_terminal.ends() == 0
-    assert "The model is scripted: it says the same whatever you answer." in terminal.shown
+    assert "The model is scripted, so your answers do not change its words." in terminal.shown
     assert "You kept no change, so there is nothing to undo." in terminal.shown
     assert "$ handrail audit verify" in terminal.shown
 

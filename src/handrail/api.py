@@ -220,7 +220,7 @@ class Handrail(TypedTools):
         for call in batch:
             check_call_id(call.tool_call_id)
             if not isinstance(call.timestamp, datetime) or call.timestamp.tzinfo is None:  # pyright: ignore[reportUnnecessaryIsInstance]
-                raise UsageError(f"the timestamp of call {call.tool_call_id} is no date and time with an offset")
+                raise UsageError(f"the timestamp of call {call.tool_call_id} is not a date and time with an offset")
         if len({call.tool_call_id for call in batch}) != len(batch):
             raise UsageError("two calls of one batch have the same tool_call_id")
         run = self._run_batch if self._surface is None else self._surface.run
@@ -338,7 +338,7 @@ class Handrail(TypedTools):
         call_id = question if isinstance(question, str) else question.tool_call_id
         outcome = self._enter(_load_approvals().answer_question, self._session, call_id, said)
         if outcome is None:
-            raise UsageError(f"the question {call_id[:80]!r} had its reply already")
+            raise UsageError(f"the question {call_id[:80]!r} already has a reply")
         return self._speak(outcome)
 
     def waiting_questions(self) -> "tuple[Question, ...]":
@@ -365,7 +365,7 @@ class Handrail(TypedTools):
         """Ends a grant, at once and for every process. UsageError if there is none of this id."""
         revoked = self._enter(self._session.grants.revoke, grant_id)
         if revoked is None:
-            raise UsageError(f"there is no grant {render_value(grant_id)}; grants() says which there are")
+            raise UsageError(f"there is no grant {render_value(grant_id)}; see grants()")
         text = f"The grant {revoked.id} was revoked: {revoked.command} asks again."
         self._enter(self._session.journal.append, (Notice, {"text": text}))
 
@@ -380,7 +380,7 @@ class Handrail(TypedTools):
         """Closes a folder that a person opened. UsageError if it was not opened."""
         folder = os.fspath(path)
         if not self._enter(self._session.opened_roots.close, folder):
-            raise UsageError(f"the folder {render_value(folder)} was not opened; opened_folders() says which are")
+            raise UsageError(f"the folder {render_value(folder)} was not opened; see opened_folders()")
         self._enter(self._session.journal.append, (Notice, {"text": f"The folder {folder} was closed."}))
 
     # Changes
@@ -527,7 +527,7 @@ class Handrail(TypedTools):
         """Changes the mode for all later calls."""
         _refuse_unknown("mode", mode, MODES)
         if pick_stricter_mode(mode, self._loosest_mode) != mode:
-            raise UsageError(f"the managed file lets no mode be that is looser than {self._loosest_mode}; got {mode}")
+            raise UsageError(f"the managed file forbids modes looser than {self._loosest_mode}; got {mode}")
         session = self._session
         swap = partial(setattr, session, "rules", replace(session.rules, mode=mode))
         self._enter(session.journal.append, (ModeEvent, {"mode": mode}), stored=swap)
@@ -809,7 +809,7 @@ def _refuse_unusable(mode: object, deny: Sequence[object], on_permission: object
     for permission in deny:
         _refuse_unknown("permission", permission, PERMISSIONS)
     if on_permission not in (None, "park") and not callable(on_permission):
-        raise UsageError(f"on_permission is called with each request; {render_value(on_permission)} cannot be called")
+        raise UsageError(f"on_permission must be a function, 'park' or None, not {render_value(on_permission)}")
 
 
 def _refuse_unknown(kind: str, name: object, known: Sequence[str]) -> None:

@@ -63,7 +63,7 @@ class AsyncHandrail:
         self._borrowed = isinstance(workspace, Handrail)
         if self._borrowed and options:
             given = ", ".join(sorted(options))
-            raise UsageError(f"{given} cannot be given with a Handrail, which is open already; give it to Handrail")
+            raise UsageError(f"{given} cannot be passed with an open Handrail; pass it to Handrail")
         self.rail = workspace if isinstance(workspace, Handrail) else Handrail(workspace, **options)
         self._own_pool = None if pool or self._borrowed else ThreadPoolExecutor(threads, thread_name_prefix="handrail")
         self._pool: Executor | None = pool or self._own_pool

@@ -189,7 +189,7 @@ class PolicyInspector:
         """Tests the examples of rules and tables. SettingsError if a rule is wrong without its examples too."""
         bare = tuple(structs.replace(rule, match=(), no_match=()) for rule in self._loaded.rules)
         if problems := [fault.problem for fault in review(bare) if fault.is_error]:
-            raise SettingsError("The rules cannot be used", problems, "Correct them, then try again.")
+            raise SettingsError("The rules are unusable", problems, "Correct them, then try again.")
         check_tools(self._loaded, self._offer.registered)
         rules = self._get_rules()
         examples = (*run_rule_examples(rules, self._explainer), *run_table_examples())
@@ -230,11 +230,11 @@ def list_network_remarks(decision: Decision, command: CommandFact) -> list[str]:
     if not hosts or command.tier == 0 or decision.rule == "call.denied":
         remarks: list[str] = []
     elif command.tier < MIN_NETWORK_TIER:
-        remarks = [f"the network takes a sandbox of tier {MIN_NETWORK_TIER}, so it cannot reach {hosts}"]
+        remarks = [f"network access needs sandbox tier {MIN_NETWORK_TIER}, so it cannot reach {hosts}"]
     elif decision.decision == "confirm":
         remarks = [f"approval opens, for this call: {hosts}"]
     else:
-        remarks = [f"it names {hosts}; without a question only what network.allow lists is open"]
+        remarks = [f"it names {hosts}; without approval only hosts in network.allow are open"]
     if decision.decision == "confirm":  # the reason names them
         return remarks
     return [*remarks, *(f"not opened: {escape_control(one)}" for one in command.unopened)]

@@ -94,7 +94,7 @@ class _JournalReader:
         for event in journal.events():
             if isinstance(event, events.BrokenEvent):
                 problem = f"event {event.seq} of session {journal.session_id} cannot be read: {event.problem}"
-                raise StoreError(f"{problem}. No receipt was made, because it would leave the event out")
+                raise StoreError(f"{problem}. No receipt was made, because the event would be missing")
             self.events = event.seq
             if isinstance(event, events.ToolCallStart):
                 self._add_call(event, journal)
@@ -126,7 +126,7 @@ class _JournalReader:
         context = journal.context(event.seq)
         if context is None:
             problem = f"the decision about call {event.tool_call_id} of session {journal.session_id} cannot be read"
-            raise StoreError(f"{problem}. No receipt was made, because it would leave the decision out")
+            raise StoreError(f"{problem}. No receipt was made, because the decision would be missing")
         decision, command = context.judged or context.decision, context.facts.command
         self._traces[event.tool_call_id] = event.trace_id
         self.calls[event.tool_call_id] = ReceiptCall(
@@ -218,14 +218,14 @@ def check_receipt(state: StoredState, data: bytes, signers: str | None = None) -
     body, seal, end = data.rpartition(_SEAL)
     signature = _read_signature(end) if seal else None
     if signature is None:
-        return ReceiptCheck(("This is no signed receipt, or its end was changed.",))
+        return ReceiptCheck(("This is not a signed receipt, or its end was changed.",))
     signer = find_signer(body + b"}\n", signature, _NAMESPACE)
     if signer is None:
         return ReceiptCheck(("The receipt or its signature was changed after it was signed.",))
     try:
         receipt = decode_json(body + b"}", Receipt)
     except UNREADABLE as error:
-        problem = f"The signed text is no receipt of this version of handrail ({VERSION}): {error}."
+        problem = f"The signed text is not a receipt of this version of handrail ({VERSION}): {error}."
         return ReceiptCheck((problem,), None, signer.fingerprint)
     problems = _check_signer(signer, own, signers)
     first = next((digest for _, digest in read_chain(state.audit)), None)
@@ -250,7 +250,7 @@ def _read_signature(end: bytes) -> str | None:
 def _check_signer(signer: PublicKey, own: PublicKey | None, signers: str | None) -> list[str]:
     if signer == own or signer in parse_public_keys(signers or ""):
         return []
-    return [f"The receipt was signed by a key that is not known here: {signer.fingerprint}."]
+    return [f"The receipt was signed by an unknown key: {signer.fingerprint}."]
 
 
 def _find_record_problems(state: StoredState, receipt: Receipt) -> list[str]:

@@ -215,7 +215,7 @@ class StoredState(StateFolder):
             with suppress(UsageError):
                 return session_id, Lease(self.session(workspace, session_id), session_id).__enter__()
         raise UsageError(
-            f"{_MAX_NAMESAKES} sessions called {name} are at work in {workspace}; name another one with --session"
+            f"{_MAX_NAMESAKES} sessions named {name} are running in {workspace}; name another one with --session"
         )
 
     # Inbox

@@ -20,7 +20,7 @@ def request(**fields) -> PermissionRequest:
         "permission_type": "command",
         "description": "Run it",
         "rule": "exec.unproven",
-        "reason": "what it does is not proven harmless",
+        "reason": "handrail cannot prove that it changes nothing",
         "permissions": ("proc.exec",),
         "answers": ("once", "session", "workspace", "output", "deny"),
         "session_id": "s",

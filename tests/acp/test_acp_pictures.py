@@ -52,7 +52,7 @@ def test_a_picture_that_is_embedded_as_a_file_is_one_too() -> None:
 
 @pytest.mark.parametrize("data", ["", "no base64!", base64.b64encode(b"<svg/>").decode()])
 def test_what_is_no_picture_that_models_take_is_refused_whatever_it_is_called(data: str) -> None:
-    with pytest.raises(UsageError, match="Picture 1 is no PNG, JPEG, GIF or WebP"):
+    with pytest.raises(UsageError, match="Picture 1 is not a PNG, JPEG, GIF or WebP"):
         parse_prompt([image_block(data, "image/png")], "/project")
 
 

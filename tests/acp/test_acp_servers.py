@@ -78,7 +78,7 @@ def test_where_the_managed_file_lists_servers_those_of_the_editor_are_not_used(
             assert card["raw_output"]["code"] == "UNKNOWN_TOOL"
 
     played(scene)
-    assert "the managed file says which MCP servers there are" in capfd.readouterr().err
+    assert "the managed file fixes the MCP servers, so the editor's servers are ignored" in capfd.readouterr().err
 
 
 def test_servers_that_cannot_be_told_apart_or_reached_are_told_of(start, script, workspace: Path, capfd) -> None:
@@ -93,5 +93,5 @@ def test_servers_that_cannot_be_told_apart_or_reached_are_told_of(start, script,
     played(scene)
     told = capfd.readouterr().err
     assert "my_server of the editor is not used: another one is called my_server, too" in told
-    assert "stream of the editor is not used: it is neither started nor reached over HTTP" in told
+    assert "stream of the editor is not used: it has neither a command nor a url" in told
     assert SECRET not in told

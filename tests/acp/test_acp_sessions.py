@@ -104,7 +104,7 @@ def test_a_session_that_is_just_told_again_is_left_to_that(start, script, worksp
             at_once = [agent.load_session(**where), agent.load_session(**where), agent.resume_session(**where)]
             loaded, *others = await asyncio.gather(*at_once, return_exceptions=True)
             assert loaded.modes.current_mode_id == "ask"
-            assert all("is at work" in str(one) for one in others)
+            assert all("is busy" in str(one) for one in others)
             assert (await opened.say(session, "more")).stop_reason == "end_turn"
 
     played(scene)
@@ -120,9 +120,9 @@ def test_sessions_work_side_by_side_and_each_on_one_prompt_at_a_time(start, scri
             tasks = [asyncio.create_task(opened.say(session, "go")) for session in (one, other)]
             for session in (one, other):
                 await editor.until(lambda session=session: "in_progress" in states(editor, session))
-            with pytest.raises(RequestError, match="is at work"):
+            with pytest.raises(RequestError, match="is busy"):
                 await opened.say(one, "and this")
-            with pytest.raises(RequestError, match="is at work"):
+            with pytest.raises(RequestError, match="is busy"):
                 await opened.agent.load_session(cwd=str(workspace), session_id=one, mcp_servers=[])
             await opened.agent.cancel(session_id=one)
             assert (await tasks[0]).stop_reason == "cancelled"
@@ -174,9 +174,9 @@ def test_no_mode_is_offered_or_set_that_the_managed_file_does_not_allow(start, s
             assert [one.id for one in new.modes.available_modes] == ["plan", "ask"]
             assert [one.value for one in new.config_options[0].options] == ["plan", "ask"]
             session = new.session_id
-            with pytest.raises(RequestError, match="no mode be that is looser than ask; got full"):
+            with pytest.raises(RequestError, match="modes looser than ask; got full"):
                 await agent.set_session_mode(session_id=session, mode_id="full")
-            with pytest.raises(RequestError, match="no mode be that is looser than ask; got auto"):
+            with pytest.raises(RequestError, match="modes looser than ask; got auto"):
                 await agent.set_config_option(session_id=session, config_id="mode", value="auto")
 
     played(scene)
@@ -211,8 +211,8 @@ def test_a_folder_that_is_no_workspace_is_refused(start, script, workspace: Path
     async def scene() -> None:
         async with start("--model", script(DONE)) as opened:
             for folder, why in (
-                ("/", "as a whole is no workspace"),
-                (environment["HOME"], "as a whole is no workspace"),
+                ("/", "is a whole home folder"),
+                (environment["HOME"], "is a whole home folder"),
                 ("some/where", "absolute"),
                 ("/some\0where", "absolute"),
                 (f"{workspace}/none", "no folder"),
@@ -340,7 +340,7 @@ def test_commands_are_done_without_the_model(start, script, workspace: Path) -> 
 
 def test_a_failing_model_is_told_in_words_and_the_session_goes_on(start, script) -> None:
     async def scene() -> None:
-        fails = {"fails": ["UNAVAILABLE", "anthropic wants a key. Set ANTHROPIC_API_KEY."]}
+        fails = {"fails": ["UNAVAILABLE", "anthropic needs a key. Set ANTHROPIC_API_KEY."]}
         async with start("--model", script(fails)) as opened:
             session = await opened.new()
             for _ in range(2):

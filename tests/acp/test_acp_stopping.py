@@ -86,7 +86,7 @@ def test_a_cancel_while_the_model_speaks_keeps_what_it_said(start, workspace: Pa
             saying = asyncio.create_task(opened.say(session, "go"))
             await opened.editor.until(lambda: opened.editor.words() == "So far ")
             await another.agent.load_session(cwd=str(workspace), session_id=session, mcp_servers=[])
-            with pytest.raises(RequestError, match="is at work in this process"):
+            with pytest.raises(RequestError, match="is in use in this process"):
                 await another.say(session, "me too")
             await opened.agent.cancel(session_id=session)
             assert (await saying).stop_reason == "cancelled"
@@ -142,7 +142,7 @@ def test_who_only_looks_at_a_session_ends_nothing_of_it(start, script, workspace
             async with start("--model", model, "--mode", "full") as another:
                 await another.agent.load_session(cwd=str(workspace), session_id=session, mcp_servers=[])
                 assert another.editor.cards()[MARK]["status"] == "completed"
-                with pytest.raises(RequestError, match="is at work in this process"):
+                with pytest.raises(RequestError, match="is in use in this process"):
                     await another.say(session, "me too")
             assert sleepers() == before
             await opened.agent.cancel(session_id=session)

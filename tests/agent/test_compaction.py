@@ -107,7 +107,7 @@ def test_a_full_one_is_summed_up_and_the_newest_stays_as_it_was(session) -> None
         assert "- 1: a.txt" in summary.text
         assert "write a.txt: ok; change 1" in summary.text
         assert "long.txt" in summary.text
-        assert any("older messages are summed up" in text for text in notices(rail))
+        assert any("older messages were summarized" in text for text in notices(rail))
 
     session(work)
     for request in model.asked:
@@ -135,7 +135,7 @@ def test_a_model_that_gives_no_notes_is_no_reason_to_stop(session) -> None:
 
     async def work(rail: AsyncHandrail) -> None:
         assert (await Agent(rail, model).run("read")).reason == "done"
-        assert any("wrote no notes on them: It is overloaded." in text for text in notices(rail))
+        assert any("wrote no notes about them: It is overloaded." in text for text in notices(rail))
         assert "1. read" in last_summary(Transcript(rail.conversation)).text
 
     session(work)

@@ -99,7 +99,7 @@ def test_a_second_agent_on_a_session_fails_at_once(stage: Any) -> None:
         first = asyncio.create_task(Agent(stage.open(), Slow()).run("go"))
         await begun.wait()
         other = Agent(stage.open(), ScriptedModel([ScriptedReply(text="Mine.")]))
-        with pytest.raises(UsageError, match="session talk is at work in this process; wait"):
+        with pytest.raises(UsageError, match="session talk is in use in this process; wait"):
             await other.run("me too")
         with pytest.raises(UsageError, match="fork the session"):
             await other.go_on()
@@ -117,7 +117,7 @@ def test_another_process_at_work_is_named(stage: Any) -> None:
     with subprocess.Popen([sys.executable, "-c", code, folder], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
         assert other.stdout is not None
         other.stdout.readline()
-        with pytest.raises(UsageError, match=f"is at work in process {other.pid}"):
+        with pytest.raises(UsageError, match=f"is in use in process {other.pid}"):
             stage.run(stage.open(), [ScriptedReply(text="Done.")])
         other.kill()
     assert stage.run(stage.open(), [ScriptedReply(text="Done.")]).reason == "done"

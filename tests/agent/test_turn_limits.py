@@ -140,7 +140,8 @@ def test_words_that_are_cut_off_go_on_but_not_for_ever(stage: Any) -> None:
     assert (turn.reason, turn.text) == ("limit", "part 2")
     assert (turn.code, turn.message) == (
         "LIMIT_EXCEEDED",
-        "The turn was ended: the model's answer was cut off by its length, 3 times in a row. Say so if it shall go on.",
+        "The turn was ended: the model's answer was cut off by its length, 3 times in a row. To go on, tell the "
+        "model to continue.",
     )
     assert len(notes(rail)) == 2
 
@@ -165,7 +166,7 @@ def test_a_withheld_answer_is_an_error_at_once(stage: Any) -> None:
     turn = stage.run(stage.open(), [ScriptedReply(finish="filtered")])
     assert (turn.reason, turn.message) == (
         "error",
-        "The provider of scripted:script withheld the answer. Say it in other words.",
+        "The provider of scripted:script withheld the answer. Rephrase the prompt.",
     )
 
 

@@ -184,7 +184,7 @@ def test_a_file_that_was_changed_under_a_name_that_is_gone_is_not_kept_and_that_
     found = user.examine("echo a >a; ln a b", "echo x >>a; rm a; echo new >a")
     # An ordinary user's layer cannot tell: it is taken for one that was written to, under both of its names.
     assert told(found) == (["modified a"] if user.user == "root" else ["modified a", "modified b"])
-    said = "a file with several names was changed under one that is gone: the others stay as they were"
+    said = "a hard-linked file was changed under a name that is gone; its other names stay unchanged"
     assert found.unkept == ((said,) if user.user == "root" else ())
 
 
@@ -205,7 +205,7 @@ def test_times_and_attributes_of_the_users_own(user: As) -> None:
 def test_attributes_alone_are_not_kept_and_that_is_said(user: As) -> None:
     found = user.examine("echo a >a; setfattr -n user.x -v 1 a", "setfattr -n user.x -v 2 a")
     assert found.steps == ()
-    assert found.unkept == ("a: only its extended attributes are others, and those alone are not kept",)
+    assert found.unkept == ("a: only its extended attributes changed, and changes to them alone are not kept",)
 
 
 def test_pipes_and_sockets_are_not_kept_and_that_is_said(user: As) -> None:
@@ -260,7 +260,7 @@ def test_what_could_not_be_read_before_cannot_be_kept(user: As) -> None:
 def test_the_permissions_of_a_root_are_not_kept_and_that_is_said(user: As) -> None:
     found = user.examine("true", "chmod 711 .; echo a >a")
     assert told(found) == ["created a"]
-    assert found.unkept[0].endswith("/ws: the permissions of a root itself are not kept")
+    assert found.unkept[0].endswith("/ws: changes to the permissions of a root are not kept")
 
 
 def test_odd_names(user: As) -> None:

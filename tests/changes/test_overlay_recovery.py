@@ -86,7 +86,7 @@ def test_it_settles_to_before_or_after_and_says_which(
     told = [event.result for event in one.events() if isinstance(event, ToolCallError)]
     before, after = (new, old) if undoes else (old, new)
     if told:
-        made = "Its change was made" in told[0].summary
+        made = "Its change was applied:" in told[0].summary
         assert made != ("Nothing was changed" in told[0].summary)
         assert tree(workspace) == (after if made else before)
     else:

@@ -104,7 +104,7 @@ def test_a_kill_at_any_point_leaves_all_or_nothing_and_that_is_told(
             break
         assert ended == -9
         results = [event.result for event in opened.events() if isinstance(event, ToolCallError)]
-        made = "Its change was made:" in results[-1].summary
+        made = "Its change was applied:" in results[-1].summary
         assert made or results[-1].summary.endswith("Nothing was changed.")
         assert tree(workspace) == (after if made else before)
         while opened.undo().ok:
@@ -123,7 +123,7 @@ def test_who_does_not_offer_the_tool_is_told_what_became_of_its_call_too(
     command = [sys.executable, "-c", DIES, workspace, tmp_path / "state", "killed", PATCH, "patch", *where, "0"]
     assert subprocess.run(command, check=False).returncode == -9
     results = [event.result for event in rail(session="killed").events() if isinstance(event, ToolCallError)]
-    assert "Its change was made: a, b, new/deep/b and 3 more (undo 1)." in results[-1].summary
+    assert "Its change was applied: a, b, new/deep/b and 3 more (undo 1)." in results[-1].summary
     assert tree(workspace) == AFTER
 
 

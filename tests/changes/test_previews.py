@@ -111,14 +111,14 @@ def test_one_that_was_dropped_is_gone_with_all_that_was_printed(world: World, hi
     name = save_preview(world.workspace(), history, *tried(world, "true", spilled=str(spilled), spilled_bytes=1))
     delete_preview(history, name)
     delete_preview(history, name)
-    assert refused(history, name).startswith("What was tried is not kept any more.")
+    assert refused(history, name).startswith("The preview is no longer stored.")
     assert os.listdir(os.path.join(history.folder, "trials")) == []
 
 
 @pytest.mark.parametrize("name", ["", "..", "../x", "try_1/..", "try_zz", "trials"])
 def test_a_name_that_is_none_leads_nowhere(history: History, name: str) -> None:
     delete_preview(history, name)
-    assert "is not kept any more" in refused(history, name)
+    assert "is no longer stored" in refused(history, name)
     assert os.path.isdir(history.folder)
 
 
@@ -130,13 +130,13 @@ def test_one_that_was_damaged_says_so(world: World, history: History) -> None:
         path.write_bytes(damaged)
         assert refused(history, name).startswith("The preview cannot be read: it is damaged.")
     path.write_bytes(msgspec.msgpack.encode({"document": {}, "version": 2}))
-    assert "a newer handrail tried it" in refused(history, name)
+    assert "the preview cannot be read: a newer handrail made it" in refused(history, name)
 
 
 def test_one_whose_contents_are_missing_says_so(world: World, history: History) -> None:
     name = save_preview(world.workspace(), history, *tried(world, "echo a >a"))
     shutil.rmtree(os.path.join(history.folder, "trials", name, "contents"))
-    assert refused(history, name).startswith("What was tried is not whole: ")
+    assert refused(history, name).startswith("The preview is incomplete: ")
 
 
 def test_one_of_an_earlier_version_can_still_be_read(history: History) -> None:

@@ -112,9 +112,9 @@ def test_what_a_person_changed_before_it_is_settled_stays_and_the_change_is_kept
     with (workspace / "a").open("a") as file:
         file.write("person\n")
     one = rail(session="killed")
-    assert told(one) == ["The runtime ended while this call ran. Its effects are not known; look before you repeat it."]
+    assert told(one) == ["The runtime ended while this call ran. Its effects are unknown. Check before you repeat it."]
     [record] = one.changes()
-    assert record.summary == "write a (cut off; whether it was done is not known)"
+    assert record.summary == "write a (interrupted; it may have been done or not)"
     error = one.undo().error
     assert error is not None
     assert error.code == "CONFLICT"
@@ -257,7 +257,7 @@ def test_what_a_session_did_in_its_own_folder_does_not_stand_in_the_way(rail: Ra
     one.write("a", "1")
     own = f"{one._session.folder}/files"
     one.write(f"{own}/scratch.txt", "x")
-    assert other.undo(session="one").summary == "Took back 1: a"
+    assert other.undo(session="one").summary == "Undid 1: a"
     assert not (workspace / "a").exists()
 
 

@@ -32,7 +32,7 @@ def test_undo_takes_the_last_change_back_and_says_what_that_changed(one: Handrai
     assert written.meta.undo == 1
     result = one.undo()
     assert result.ok
-    assert result.summary == "Took back 1: a.txt"
+    assert result.summary == "Undid 1: a.txt"
     assert result.data is not None
     assert (result.data.number, result.data.undone, result.data.paths) == (2, (1,), ("a.txt",))
     assert "-2\n+two\n" in result.data.diff
@@ -82,14 +82,14 @@ def test_an_undo_is_listed_and_can_be_undone_by_its_number(one: Handrail, worksp
         (2, "undo", True, (1,)),
         (1, "write", False, ()),
     ]
-    assert one.undo(2).summary == "Brought back 1: a.txt"
+    assert one.undo(2).summary == "Redid 1: a.txt"
     assert (workspace / "a.txt").read_text() == "x"
     assert [(record.number, record.in_effect, record.undone_by) for record in one.changes()] == [
         (3, True, None),
         (2, False, 3),
         (1, True, None),
     ]
-    assert one.undo(3).summary == "Took back 1: a.txt"
+    assert one.undo(3).summary == "Undid 1: a.txt"
     assert tree(workspace) == {}
     assert {record.number: record.undone_by for record in one.changes()} == {4: None, 3: 4, 2: None, 1: 2}
     assert one.redo().ok
@@ -101,7 +101,7 @@ def test_a_change_that_was_undone_is_not_undone_again(one: Handrail) -> None:
     one.undo()
     error = one.undo(1).error
     assert error is not None
-    assert (error.code, error.message) == ("NO_CHANGE", "Change 1 is undone already, by 2.")
+    assert (error.code, error.message) == ("NO_CHANGE", "Change 1 was already undone by 2.")
     error = one.undo(99).error
     assert error is not None
     assert error.code == "NOT_FOUND"
@@ -211,7 +211,7 @@ def test_a_whole_session_is_taken_back_at_once(rail: Rail, workspace: Path) -> N
     first.write("a.txt", "2")
     first.write("c/d.txt", "new")
     result = second.undo(session="first")
-    assert result.summary == "Took back 4, 3 and 1: 2 files"
+    assert result.summary == "Undid 4, 3 and 1: 2 files"
     assert tree(workspace) == {"a.txt": b"before", "b.txt": b"theirs"}
     assert second.redo().ok
     assert tree(workspace) == {"a.txt": b"2", "b.txt": b"theirs", "c": None, "c/d.txt": b"new"}
@@ -230,7 +230,7 @@ def call(name: str, **args: object) -> ToolCall:
 def test_a_whole_turn_is_taken_back_at_once(one: Handrail, workspace: Path) -> None:
     one.write("a.txt", "before the turn")
     one.batch([call("write", path="a.txt", content="1"), call("write", path="b.txt", content="2")])
-    assert one.undo(turn=True).summary == "Took back 3 and 2: 2 files"
+    assert one.undo(turn=True).summary == "Undid 3 and 2: 2 files"
     assert tree(workspace) == {"a.txt": b"before the turn"}
 
 
@@ -239,7 +239,7 @@ def test_several_changes_are_taken_back_by_their_numbers_all_or_none(one: Handra
         one.write(name, "new")
     assert not one.undo((1, 99)).ok
     assert set(tree(workspace)) == {"a.txt", "b.txt", "c.txt"}
-    assert one.undo((3, 1)).summary == "Took back 3 and 1: 2 files"
+    assert one.undo((3, 1)).summary == "Undid 3 and 1: 2 files"
     assert set(tree(workspace)) == {"b.txt"}
 
 

@@ -115,7 +115,7 @@ def test_a_later_change_is_named_and_can_be_taken_back_too(one: Handrail, worksp
     error = refused(one, 1)
     assert "a.txt was changed again by 3." in error.message
     assert error.details["choices"] == ["later", "lines"]
-    assert one.undo(1, resolve="later").summary == "Took back 3 and 1: a.txt"
+    assert one.undo(1, resolve="later").summary == "Undid 3 and 1: a.txt"
     assert (workspace / "a.txt").read_text() == OLD
     assert (workspace / "b.txt").read_text() == "b"
 
@@ -139,7 +139,7 @@ def test_only_the_lines_that_are_as_they_were_left_are_taken_back(one: Handrail,
     path.write_text(path.read_text().replace("ours 30\n", "theirs 30\n").replace("line 15\n", "theirs 15\n"))
     result = one.undo(resolve="lines")
     assert result.ok
-    assert result.warnings == ("1 of its places are no longer as they were left, and stay.",)
+    assert result.warnings == ("1 of its places changed since and stay.",)
     assert path.read_text() == OLD.replace("line 15\n", "theirs 15\n").replace("line 30\n", "theirs 30\n")
     assert one.redo().ok
     assert "ours 5\n" in path.read_text()
@@ -213,7 +213,7 @@ def test_a_kept_content_that_is_damaged_is_not_brought_back(one: Handrail, works
     result = one.undo(session="s")
     assert result.error is not None
     assert result.error.code == "IO_ERROR"
-    assert "b cannot be brought back" in result.error.message
+    assert "b cannot be restored" in result.error.message
     assert [(workspace / name).read_text() for name in ("a", "b")] == ["new", "new"]
     assert [record.in_effect for record in one.changes()] == [True, True]
     contents.execute("DELETE FROM content WHERE hash = ?", (key,))

@@ -61,7 +61,7 @@ def test_every_key_does_what_the_help_says(chat: Chat, workspace: Path, tmp_path
     window.sees("ctrl+c again: leave the session")
     window.press("\x03")
     assert window.program.ends() == 0
-    assert "The session is kept: handrail chat -c" in window.text
+    assert "To continue this session: handrail chat -c" in window.text
 
 
 def test_a_command_of_the_person_runs_under_the_same_undo_and_reaches_the_model(
@@ -120,7 +120,7 @@ def test_rewinding_shows_the_diff_and_takes_files_and_conversation_back(chat: Ch
     window.sees("1 - two")
     assert (workspace / "a.txt").read_text() == "two\n"
     window.press("q")
-    window.sees("> both          undo 1 change; go on before this prompt")
+    window.sees("> both          undo 1 change; continue before this prompt")
     window.press("\r")
     window.sees("✓ undo")
     window.sees("› change it\n auto ·")
@@ -152,14 +152,14 @@ def test_slash_commands_answer(chat: Chat) -> None:
     for typed, shown in (
         ("/help", "suspend"),
         ("/udno", "Did you mean /undo?"),
-        ("/mode full", "Full mode takes the flag --mode full"),
+        ("/mode full", "Full mode needs the flag --mode full or the user file. The mode was not changed."),
         ("/mode plan", "mode plan"),
         ("/model", "model scripted:"),
         ("/ps", "nothing is running here"),
         ("/approvals", "nothing is granted"),
         ("/policy explain rm -rf build", "fs.delete"),
-        ("/compact", "too short to be summed up"),
-        ("/continue", "Nothing waits here"),
+        ("/compact", "The conversation is too short to be summarized. Nothing was changed."),
+        ("/continue", "Nothing waits: the last turn has ended."),
         ("/diff", "No change is in effect"),
         ("/undo 99", "There is no change 99"),
         ("/fork", "This is a copy of session task"),

@@ -263,7 +263,7 @@ def test_without_a_key_for_the_model_the_session_is_kept(chat: Chat) -> None:
     assert "The session is saved: handrail chat -c" in " ".join(window.lines).replace("  ", " ")
     window.press(b"\x04")
     assert window.program.ends() == 0
-    assert "The session is kept: handrail chat -c" in window.text
+    assert "To continue this session: handrail chat -c" in window.text
     again = chat(words=("--model", "anthropic:claude-x", "-c"))
     again.sends("/rewind")
     again.sees("> hello")

@@ -67,7 +67,7 @@ def test_nothing_waits_at_first(run, state: Path) -> None:
     assert (done.code, done.out, done.err) == (
         0,
         "",
-        "no request waits for you here, and nothing is granted; every workspace: --all\n",
+        "no request waits here, and nothing is granted; every workspace: --all\n",
     )
     nothing = {"waiting": [], "questions": [], "granted": []}
     assert run("approvals", "--json").json == {"schema": "handrail.approvals/1", **nothing}
@@ -107,7 +107,7 @@ def test_allow_runs_it_and_prints_the_result_as_call_does(run, workspace: Path) 
     [waiting] = waits(run)
     done = run("approvals", "allow", waiting["short"])
     assert (done.code, done.out.splitlines()[0]) == (0, "Created new.txt +1 −0.")
-    assert done.err == "to take it back: handrail undo 1\n"
+    assert done.err == "to undo: handrail undo 1\n"
     assert (workspace / "new.txt").read_text() == "one\n"
     assert waits(run) == []
 
@@ -157,7 +157,7 @@ def test_of_a_batch_nothing_runs_before_its_last_answer(run, library: Library, w
     done = run("approvals", "allow", first["id"])
     words, short = done.err.rstrip("\n").rsplit(" ", 1)
     assert (done.code, done.out) == (3, "")
-    assert words == "Answered. 1 more to answer before the batch runs: handrail approvals allow"
+    assert words == "Answered. 1 more to answer in this batch: handrail approvals allow"
     assert second["short"].startswith(short)  # alone, it may be shorter than beside the first
     assert not (workspace / "a.txt").exists()
     done = run("approvals", "deny", second["id"])
@@ -171,7 +171,7 @@ def test_a_grant_is_listed_and_revoked_at_once(run, state: Path) -> None:
     told = (
         "no longer asks for `touch` in this workspace; handrail approvals lists it, handrail approvals revoke ends it\n"
     )
-    assert (done.code, done.err) == (0, f"to take it back: handrail undo 1\n{told}")
+    assert (done.code, done.err) == (0, f"to undo: handrail undo 1\n{told}")
     [grant] = grants(run)
     assert (grant["kind"], grant["command"], grant["scope"]) == ("command", "touch", "workspace")
     assert run("call", "exec", '{"command": "touch again"}', "--session", "another").code == 0
@@ -189,7 +189,7 @@ def test_plain_edits_are_granted_listed_and_revoked(run, workspace: Path) -> Non
     done = run("approvals", "allow", waits(run)[0]["id"], "--scope", "edits")
     told = "no longer asks for plain edits in this session; handrail approvals lists it, "
     told += "handrail approvals revoke ends it\n"
-    assert (done.code, done.err) == (0, f"to take it back: handrail undo 1\n{told}")
+    assert (done.code, done.err) == (0, f"to undo: handrail undo 1\n{told}")
     [grant] = grants(run)
     assert (grant["kind"], grant["command"], grant["scope"]) == ("edits", "plain edits", "session")
     assert run("approvals").out.splitlines()[-1].endswith("  plain edits")
@@ -373,7 +373,9 @@ def test_a_tool_that_only_the_program_has_is_not_answered_from_the_shell(run, li
     [waiting] = waits(run)
     done = run("approvals", "allow", waiting["id"])
     assert (done.code, done.out) == (1, "")
-    assert done.err.startswith("error: only the program that asked has the tool 'deploy'. Nothing was answered.")
+    assert done.err.startswith(
+        "error: only the program that made the request has the tool 'deploy'. Nothing was answered."
+    )
     outcome = rail.answer(waiting["id"], "once")
     assert outcome.results[0].content == "deployed"
 
@@ -428,7 +430,7 @@ def test_a_yes_that_would_not_count_here_is_not_given(run, state: Path, workspac
     programs.rename(tmp_path / "elsewhere")
     done = run("approvals", "allow", waiting["id"], PATH=path)
     assert (done.code, done.out) == (1, "")
-    assert "would get other variables now (PATH, language, toolchains). Nothing was answered." in done.err
+    assert "the command would now get other variables (PATH, language, toolchains). Nothing was approved." in done.err
     (tmp_path / "elsewhere").rename(programs)
     assert run("approvals", "allow", waiting["id"], PATH=path).code == 0
     assert (workspace / "made").exists()

@@ -76,7 +76,7 @@ def test_a_no_is_told_with_its_reason(start: Start) -> None:
     program.terminal.press(b"\x1b[200~not now\x1b[201~")
     program.press_until(b"\r", "denied: You denied Write new.txt: ")
     assert program.ends() == 1
-    assert "error: The person refused: " in program.terminal.shown
+    assert "error: The user denied the request: " in program.terminal.shown
     assert "not now" in program.terminal.shown
 
 

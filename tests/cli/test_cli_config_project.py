@@ -60,7 +60,7 @@ def test_config_looks_at_the_workspace_that_is_named(here, workspace: Path, tmp_
 
 def test_config_of_a_trusted_project_says_so(here, workspace: Path) -> None:
     (workspace / "handrail.toml").write_text(PROJECT)
-    here("trust")
+    here("trust", "--yes")
     done = here("config")
     assert f"project file: {workspace}/handrail.toml (trusted)" in done.err
     assert "is ignored" not in done.err

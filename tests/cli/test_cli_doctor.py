@@ -26,7 +26,7 @@ def test_a_new_place_is_fine_and_stays_new(here, state: Path) -> None:
     done = here("doctor")
     assert (done.code, done.err) == (0, "")
     assert [line for line in done.out.splitlines() if not line.startswith(" ")][:-2] == GROUPS
-    assert "  ✓ $HANDRAIL_STATE_DIR does not exist yet; the first call makes it\n" in done.out
+    assert "  ✓ $HANDRAIL_STATE_DIR does not exist yet; the first call creates it\n" in done.out
     assert f"  ✓ cpython {sys.version_info.major}.{sys.version_info.minor}." in done.out
     assert not state.exists()
 
@@ -36,7 +36,7 @@ def test_a_used_place_is_fine_and_nothing_in_it_changes(here, state: Path) -> No
     before = contents(state)
     done = here("doctor", "--json")
     assert (done.code, done.json["schema"], done.json["ok"]) == (0, "handrail.doctor/1", True)
-    assert rows(done)["$HANDRAIL_STATE_DIR is there, for its owner only"] == ("ok", None)
+    assert rows(done)["$HANDRAIL_STATE_DIR is private to its owner"] == ("ok", None)
     assert rows(done)["audit: 1 record intact"] == ("ok", None)
     assert contents(state) == before
 
@@ -49,7 +49,7 @@ def test_every_row_that_is_not_ok_says_what_to_type(here, state: Path, config) -
     assert len(bad) == 2
     assert all(row["fix"] for row in bad)
     shown = here("doctor", PATH="/nowhere").out
-    assert "  ✗ $HANDRAIL_STATE_DIR is in the way: it is not a folder\n      → mv " in shown
+    assert "  ✗ $HANDRAIL_STATE_DIR is not a folder\n      → mv " in shown
 
 
 def test_search_says_which_engine_and_which_version(here, tmp_path: Path) -> None:
@@ -70,7 +70,7 @@ def test_a_file_in_the_way_of_the_state_folder_is_exit_1(here, state: Path) -> N
     done = here("doctor", "--json")
     assert (done.code, done.json["ok"]) == (1, False)
     fix = "mv $HANDRAIL_STATE_DIR $HANDRAIL_STATE_DIR.old"
-    assert rows(done)["$HANDRAIL_STATE_DIR is in the way: it is not a folder"] == ("error", fix)
+    assert rows(done)["$HANDRAIL_STATE_DIR is not a folder"] == ("error", fix)
 
 
 def test_a_state_folder_that_cannot_be_made_is_exit_1(here, state: Path) -> None:
@@ -112,7 +112,7 @@ def test_a_session_that_a_crash_ended_is_a_warning(here, environment: dict[str, 
     subprocess.run([sys.executable, "-c", script, str(workspace)], env=environment, check=False)
     done = here("doctor", "--json")
     assert done.code == 0
-    text = "1 session ended in a crash; the audit may lack records"
+    text = "1 session crashed; the audit may lack records"
     assert rows(done)[text] == ("warning", "handrail audit verify")
 
 
@@ -131,7 +131,7 @@ def test_settings_with_problems_are_exit_1_and_what_was_ignored_is_a_warning(her
     config("mode = 3\nmood = 4\n")
     assert rows(here("doctor", "--json"))["the settings have 2 problems"] == ("error", "handrail config")
     config("[tools]\nenable = ['aply_patch']\n")
-    assert rows(here("doctor", "--json"))["the settings name tools that cannot be had"] == ("error", "handrail tools")
+    assert rows(here("doctor", "--json"))["the settings name tools that do not exist"] == ("error", "handrail tools")
     config("mode = 'plan'\n")
     done = here("doctor", "--json", HANDRAIL_MODE="full")
     assert done.code == 0

@@ -105,4 +105,4 @@ def test_a_variable_that_is_kept_back_for_its_value_is_a_warning_without_the_val
     config("[sandbox]\nenvironment = ['BUILD_TARGET']\n")
     rows = sandbox_rows(here("doctor", "--json", BUILD_TARGET="ghp_abcdefghijklmnop1234"))
     [row] = [row for row in rows if row["status"] == "warning"]
-    assert row["text"] == "the variable BUILD_TARGET is not passed on: it holds what looks like a secret"
+    assert row["text"] == "the variable BUILD_TARGET is not passed to commands: it looks like a secret"

@@ -136,7 +136,7 @@ def test_what_a_server_says_otherwise_is_no_difference_of_files_for_an_editor(
 def test_policy_explain_needs_no_server(here: Run) -> None:
     done = here("policy", "explain", "--tool", NAME, "--args", "{}")
     assert "create_issue (github)  confirm  tool.mcp" in done.out
-    assert "no server was asked" in done.out
+    assert "no server was contacted: its arguments and version are not checked" in done.out
     assert here("policy", "explain", "--tool", NAME, "--args", "{}", "--mode", "plan", "--exit-code").code == 1
     assert here("policy", "explain", "--tool", "mcp__x", "--args", "{}").code == 2
     assert "arguments must be an object" in here("policy", "explain", "--tool", NAME, "--args", "[]").err
@@ -159,7 +159,7 @@ def test_a_replay_calls_no_server_and_says_so(
     recording = read_recording(state.session(str(workspace), "s"))
     start = make_start(str(folder), state, str(workspace), "s", loaded, recording.observed)
     (one,) = play(recording, start, str(workspace), loaded).calls
-    assert (one.name, one.verdict, one.reason) == (NAME, "left-out", "no other server is called for a replay")
+    assert (one.name, one.verdict, one.reason) == (NAME, "left-out", "a replay calls no other servers")
     assert len(server.calls) == 1
 
 

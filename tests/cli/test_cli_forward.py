@@ -219,7 +219,7 @@ def test_what_cannot_be_is_told_in_one_line(rail: Handrail, run: Run) -> None:
     assert [run("processes", "forward", process, port, "-q").code for port in ("0", "65536", "http")] == [2, 2, 2]
     rail.process("kill", process)
     ended = run("processes", "forward", process, "8000", "-q")
-    text = f"error: {process} has ended. Nothing is forwarded: its log says how it went.\nnext: handrail processes\n"
+    text = f"error: {process} has ended. Nothing is forwarded. Its log has the outcome.\nnext: handrail processes\n"
     assert (ended.code, ended.err) == (1, text)
 
 
@@ -242,7 +242,7 @@ def test_the_way_to_the_proxy_is_not_opened(run: Run, workspace: Path, state: Pa
         process = started(rail, "python3 -q -i", ports=())
         done = run("processes", "forward", process, str(PORT), "--to", "0", "-q")
         assert (done.code, done.out) == (1, "")
-        assert done.err.startswith(f"error: Port {PORT} of {process} is its way to the hosts")
+        assert done.err.startswith(f"error: Port {PORT} of {process}is its proxy to approved hosts, not its own port.")
     finally:
         rail.end_session()
 

@@ -160,7 +160,7 @@ def test_who_waits_for_a_cleared_request_is_told(run, library: Library) -> None:
     assert rail.waiting() == ()
     error = rail.call("write", json.loads(WRITE), tool_call_id="a").error
     assert error is not None
-    assert error.message.startswith('The person refused: "cleared from the inbox".')
+    assert error.message.startswith('The user denied the request: "cleared from the inbox".')
 
 
 def test_the_same_call_again_replaces_its_older_twin(run, state: Path) -> None:

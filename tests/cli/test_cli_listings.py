@@ -137,7 +137,7 @@ def test_config_explains_a_setting(here, config) -> None:
     path = config('mode = "auto"\n\n[limits]\nexec = "90s"\n')
     assert here("config", "limits.exec").out.splitlines() == [
         'limits.exec = "90s"',
-        "How long a command may take whose call names no time.",
+        "The time limit of a command if the call sets none.",
         f"source   user file {path}, line 4",
         'default  "120s"',
         'allowed  a time from "100 ms" to "10 min", such as "120s" or "1.5 min", or a whole number of seconds',

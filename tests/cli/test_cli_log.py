@@ -152,7 +152,7 @@ def test_a_session_that_is_not_there_is_named_with_those_that_are_and_not_made(h
 
 
 def test_a_workspace_without_sessions_says_so_and_gets_none(here, state: Path) -> None:
-    assert here("log", "-q").err.endswith("has no session 'cli'.\nnext: handrail run PROMPT\n")
+    assert here("log", "-q").err.endswith("has no session yet.\nnext: handrail run PROMPT\n")
     done = here("log", "--sessions")
     assert (done.code, done.out, done.err.splitlines()[-1]) == (0, "", "this workspace has no session yet")
     assert not state.exists()

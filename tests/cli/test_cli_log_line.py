@@ -34,7 +34,7 @@ def test_a_line_that_a_tool_made_says_which_call_and_which_rule(run, workspace: 
     assert (chain["answer"], chain["session"]) == ("no approval needed", "cli")
     assert chain["prompt"] == "none (called from the command line)"
     assert run("log", "--line", "a.txt:2").err.splitlines()[-1] == (
-        "to see the change: handrail diff 1; to take it back: handrail undo 1"
+        "to see the change: handrail diff 1; to undo: handrail undo 1"
     )
 
 
@@ -104,7 +104,7 @@ MISTAKES = [
     (":3", 2, "--line takes FILE:N"),
     ("a.txt:3", 1, "error: a.txt has 2 lines, so there is no line 3."),
     ("missing.txt:1", 1, "error: No file missing.txt."),
-    ("a.bin:1", 1, "error: a.bin is no text, so it has no lines."),
+    ("a.bin:1", 1, "error: a.bin is not text, so it has no lines."),
     ("/etc/passwd:1", 1, "error: "),
 ]
 

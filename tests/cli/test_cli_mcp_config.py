@@ -153,7 +153,10 @@ def test_a_program_that_is_nowhere_is_not_fetched_under_its_name(
     monkeypatch.setattr(sys, "prefix", str(tmp_path / "empty"))
     done = run("mcp", "--config", "claude-code", "--write", PATH="/usr/bin:/bin")
     assert command_of("claude-code", workspace) == ["handrail", "mcp"]
-    assert "handrail is on no PATH" in done.err
+    assert (
+        "handrail is not on PATH, so the client will not find it. Install handrail, then repeat this command."
+        in done.err
+    )
 
 
 def test_codex_passes_on_where_the_settings_the_state_and_the_desktop_are(run, workspace: Path) -> None:
@@ -297,7 +300,7 @@ def test_an_agent_of_the_same_name_that_is_somebodys_stays(run, workspace: Path)
     file.write_text("---\nname: handrail\n---\nClimb stairs.\n")
     done = run("mcp", "--config", "vscode", "--write")
     assert done.code == 1
-    assert "it is about something else" in done.err
+    assert "it already exists with other content" in done.err
     assert "Climb stairs." in file.read_text()
     file.write_text("---\ntools: ['handrail/*']\n---\nMine now.\n")
     assert run("mcp", "--config", "vscode", "--write").code == 0
@@ -329,7 +332,7 @@ def test_the_persons_own_settings_may_be_a_link_which_stays_one(run, workspace: 
     link.parent.mkdir(parents=True)
     link.symlink_to(kept)
     done = run("mcp", "--config", "zed", "--write")
-    assert f"among your own settings: {kept}" in done.err
+    assert f"In your own settings, outside the workspace:{kept}" in done.err
     assert link.is_symlink()
     assert '"theme": "One", // light\n' in kept.read_text()
 
@@ -429,7 +432,7 @@ def test_doctor_says_which_clients_are_told_and_which_go_round(run, workspace: P
     (workspace / ".claude" / "settings.json").write_text("{}")
     (workspace / ".codex" / "config.toml").write_text("[")
     (claude, codex) = rows()
-    expected = "Claude Code has handrail's tools, and its own go round them"
+    expected = "Claude Code has handrail's tools, but its own tools still bypass handrail"
     assert claude == ("warning", expected, "handrail mcp --config claude-code --write")
     assert codex[0] == "warning"
     assert codex[1].startswith("Codex: .codex/config.toml cannot be used: not TOML")
@@ -449,7 +452,7 @@ def test_doctor_says_that_the_program_of_a_client_is_gone(run, workspace: Path, 
     assert file.read_text() != written
     [(status, text, fix)] = rows_of_clients(run, PATH=installed)
     assert status == "error"
-    assert "is to start /gone/handrail, which is not there: it has none of handrail's tools" in text
+    assert "is to start /gone/handrail, which does not exist: it has none of handrail's tools" in text
     assert fix == f"handrail mcp --config {name} --write"
     run("mcp", "--config", name, "--write", PATH=installed)
     assert file.read_text() == written
@@ -458,7 +461,7 @@ def test_doctor_says_that_the_program_of_a_client_is_gone(run, workspace: Path, 
 def test_doctor_warns_where_the_name_of_the_program_is_on_no_path_here(run, installed: str) -> None:
     run("mcp", "--config", "codex", "--write", PATH=installed)
     [(status, text, _)] = rows_of_clients(run, PATH="/nowhere")
-    assert (status, "Codex is to start handrail, which is on no PATH here" in text) == ("warning", True)
+    assert (status, "Codex is to start handrail, which is not on PATH" in text) == ("warning", True)
 
 
 def test_the_page_about_it_names_every_client_every_file_and_every_tool_that_is_off() -> None:

@@ -116,7 +116,7 @@ def test_what_needs_hosts_is_told_that_a_looser_mode_opens_none(here) -> None:
 def test_what_goes_on_is_told_with_the_commands_of_people(here) -> None:
     done = here("call", "exec", '{"command": "cat", "background": true}', "--mode", "full")
     [process] = [one["id"] for one in here("processes", "--json").json["processes"]]
-    step = f"to look at it: handrail processes log {process}; to end it: handrail processes stop {process}"
+    step = f"to see its output: handrail processes log {process}; to end it: handrail processes stop {process}"
     assert (done.code, done.err.splitlines()[-1]) == (0, step)
     assert here("processes", "remove", process).code == 0
 

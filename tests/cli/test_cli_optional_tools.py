@@ -68,7 +68,7 @@ def test_a_patch_is_applied_from_stdin_and_taken_back(run, config, workspace: Pa
     (workspace / "a.txt").write_text("one\n")
     done = run("call", "apply_patch", "-", "--mode", "auto", stdin=json.dumps({"patch": PATCH}).encode())
     assert (done.code, done.out) == (0, "Patched 2 files +2 −1.\nM a.txt +1 −1\nA b.txt +1 −0\n")
-    assert "to take it back: handrail undo 1" in done.err
+    assert "to undo: handrail undo 1" in done.err
     assert run("undo").code == 0
     assert {path.name: path.read_text() for path in workspace.iterdir()} == {"a.txt": "one\n"}
 

@@ -134,7 +134,7 @@ def test_replay_tells_how_many_differ_and_which(here) -> None:
     assert (done.code, first) == (0, "1 of 3 calls would differ in mode ask")
     assert head.split() == ["time", "session", "tool", "subject", "then", "now", "rule"]
     assert row.split()[2:] == ["cli", "write", "one.txt", "allow", "→", "confirm", "fs.write"]
-    assert "1 call left out: refused before policy was asked\n" in done.err
+    assert "1 call left out: invalid before the policy decided\n" in done.err
 
 
 @pytest.mark.usefixtures("played")

@@ -59,14 +59,14 @@ def test_the_hosts_that_a_command_needs_are_named(here) -> None:
     command = "curl http://10.0.0.7:8080/ git@example.org"
     found = here(*EXPLAIN, "--json", "--", "git clone git@example.org:a && curl http://10.0.0.7:8080/").json
     assert found["hosts"] == ["10.0.0.7:8080"]
-    assert found["unopened"] == ["example.org:22 by ssh, which no proxy carries"]
+    assert found["unopened"] == ["example.org:22 by ssh, which the proxy does not support"]
     asked = here(*EXPLAIN, "--", command).out
     assert "\n  approval opens, for this call: 10.0.0.7:8080 (a private address), example.org:80\n" in asked
     unasked = here(*EXPLAIN, "--mode", "full", "--", "curl ftp://a.org https://b.org").out
-    assert "\n  it names b.org:443; without a question only what network.allow lists is open\n" in unasked
-    assert "\n  not opened: a.org:21 by ftp, which no proxy carries\n" in unasked
+    assert "\n  it names b.org:443; without approval only hosts in network.allow are open\n" in unasked
+    assert "\n  not opened: a.org:21 by ftp, which the proxy does not support\n" in unasked
     weaker = here(*EXPLAIN, "--tier", "1", "--", "curl https://b.org").out
-    assert "\n  the network takes a sandbox of tier 2, so it cannot reach b.org:443\n" in weaker
+    assert "\n  network access needs sandbox tier 2, so it cannot reach b.org:443\n" in weaker
     assert "any host" not in here(*EXPLAIN, "--tier", "0", "--", "curl https://b.org").out
 
 
@@ -161,7 +161,7 @@ def test_a_person_reads_a_tree(here, workspace: Path) -> None:
     assert [part.split("  ")[0] for part in parts] == ["├ cd api", "├ rm -rf build", "└ tee log"]
     assert [part.split()[-1] for part in (total.partition(":")[0],)] == ["ask"]
     assert total.startswith("= confirm in mode ask: ")
-    assert sandbox.rstrip("23") == "  in the sandbox that commands have here: tier "
+    assert sandbox.rstrip("23") == "  in the sandbox of this machine: tier "
 
 
 TOTALS = [
@@ -321,7 +321,7 @@ MISTAKES = [
     (("--mode", "yolo", "--", "ls"), "argument --mode: invalid choice"),
     (("--workspace", "", "--", "ls"), "--workspace is empty"),
     (("--workspace", "nowhere", "--", "ls"), "the folder 'nowhere' cannot be opened"),
-    (("--",), "the command behind -- is missing"),
+    (("--",), "the command after -- is missing."),
 ]
 
 
@@ -342,9 +342,9 @@ def test_broken_settings_are_exit_2(here, config) -> None:
 
 NO_QUESTIONS = [
     (b"", "the line is empty; it has to be"),
-    (b"ls", "the line is no question: JSON is malformed"),
-    (b'{"comand": "ls"}', "the line is no question: Object contains unknown field `comand`; it has to be"),
-    (b'{"command": "ls", "tool": "ls"}', "the line is no question; it has to be"),
+    (b"ls", "the line is not a question: JSON is malformed"),
+    (b'{"comand": "ls"}', "the line is not a question: Object contains unknown field `comand`; it has to be"),
+    (b'{"command": "ls", "tool": "ls"}', "the line is not a question; it has to be"),
 ]
 
 

@@ -50,7 +50,7 @@ def test_a_call_that_asks_prints_what_it_would_change_and_how_to_answer(run, wor
 def test_a_yes_keeps_exactly_what_was_tried_and_prints_it_with_its_undo(run, workspace: Path) -> None:
     done = run("approvals", "allow", asked(run))
     assert (done.code, done.out.splitlines()[0]) == (0, "printed")
-    assert done.err == "to take it back: handrail undo 1\n"
+    assert done.err == "to undo: handrail undo 1\n"
     assert ((workspace / "a.txt").read_text(), (workspace / "old.txt").exists()) == ("two\n", False)
     assert run("undo", "1").code == 0
     assert ((workspace / "a.txt").read_text(), (workspace / "old.txt").read_text()) == ("one\n", "old\n")
@@ -127,7 +127,7 @@ def test_output_only_and_a_scope_are_two_answers(run) -> None:
 def test_a_command_without_undo_says_so_at_its_end(run) -> None:
     done = run("call", "exec", '{"command": "echo x | tee made"}', "--mode", "auto")
     assert (done.code, "not covered by undo" in done.err) == (0, False)
-    assert "to take it back: handrail undo 1\n" in done.err
+    assert "to undo: handrail undo 1\n" in done.err
 
 
 def test_a_no_to_what_was_tried_says_that_it_was_dropped_and_that_the_files_are_untouched(run) -> None:
@@ -162,7 +162,7 @@ def test_a_yes_to_what_was_stopped_says_what_can_be_had_instead(run) -> None:
     assert run("call", "exec", '{"command": "touch half; echo begun; sleep 60", "timeoutMs": 500}').code == 3
     short = waiting(run)["short"]
     done = run("approvals", "allow", short)
-    told = "error: the command was stopped before its end. Nothing was kept."
+    told = "error: the command was stopped early. Nothing was kept."
     assert (done.code, done.err) == (2, f"{told}\nnext: handrail approvals allow {short} --output-only\n")
     assert run("approvals", "allow", short, "--output-only").code == 5
 
@@ -170,5 +170,5 @@ def test_a_yes_to_what_was_stopped_says_what_can_be_had_instead(run) -> None:
 def test_what_was_not_tried_is_not_offered_to_be_tried_again(run) -> None:
     done = run("call", "exec", '{"command": "sh", "background": true}')
     short = waiting(run)["short"]
-    step = f"Or to try it, or another command in its place: handrail approvals retry {short} [--command TEXT]"
+    step = f"Or to try it, or another command instead: handrail approvals retry {short} [--command TEXT]"
     assert (done.code, done.err.splitlines()[-1]) == (3, step)

@@ -52,7 +52,7 @@ def test_a_table_has_what_runs_and_what_did(here: Run, rail: Handrail) -> None:
     assert first.split()[:2] == [server[:5], "running"]
     assert first.endswith("echo ready in 412 ms; cat  ready in 412 ms")
     assert second.split()[:3] == [other[:5], "exit", "1"]
-    assert "undo does not cover changes of background processes" in here("processes").err
+    assert "undo does not cover changes by background processes; to stop one:" in here("processes").err
     assert [record["id"] for record in here("processes", "--json").json["processes"]] == [server, other]
 
 
@@ -89,7 +89,7 @@ def test_what_a_person_writes_reaches_the_program_and_no_record(
     notices = [event.text for event in rail.events() if isinstance(event, Notice)]
     assert notices == [
         f"A person wrote 12 bytes to {cat}.",
-        f"A person wrote 10 bytes and the end of its input to {cat}.",
+        f"A person wrote 10 bytes and closed the input to {cat}.",
     ]
     assert "sesame" not in json.dumps([repr(event) for event in rail.events()])
     assert "sesame" not in (state / "audit.jsonl").read_text()

@@ -94,7 +94,7 @@ def test_a_record_that_is_put_in_after_a_removal_is_still_found(here, state: Pat
     with audit.open("ab") as lines:
         lines.write(seal_record(bare(last[0], tool_call_id="forged"), 3, last[1])[0])
     done = here("audit", "verify")
-    assert (done.code, done.out.startswith("Record 3 is of a call that its journal does not know")) == (1, True)
+    assert (done.code, done.out.startswith("Record 3 belongs to a call that its journal does not have")) == (1, True)
 
 
 def test_undo_works_after_the_session_was_removed(here, workspace: Path) -> None:
@@ -127,7 +127,7 @@ def test_a_session_in_use_is_not_removed(here, state: Path, workspace: Path) -> 
     with Handrail(workspace, session="open", state_dir=state, settings=Settings()) as rail:
         rail.ls()
         refused = here("sessions", "remove", "open", "--force")
-        assert (refused.code, refused.err.endswith("open was not removed: another process has it open\n")) == (1, True)
+        assert (refused.code, refused.err.endswith("open was not removed: another process uses it\n")) == (1, True)
         assert here("sessions").out.splitlines()[1].split()[1] == "running"
         assert rail.ls().ok
     assert here("sessions", "remove", "open").code == 0
@@ -138,7 +138,10 @@ def test_a_session_with_a_background_process_is_not_removed(here, state: Path) -
     assert here("call", "exec", command, "--mode", "full").code == 0
     try:
         refused = here("sessions", "remove", "cli", "--force")
-        assert (refused.code, "a background process of it runs" in refused.err) == (1, True)
+        assert (
+            refused.code,
+            "its background process still runs; handrail processes stop --all stops it" in refused.err,
+        ) == (1, True)
     finally:
         here("processes", "stop", "--all")
     assert here("sessions", "remove", "cli", "--force").code == 0
@@ -148,7 +151,7 @@ def test_a_session_with_a_request_that_waits_is_removed_by_force_only(here, stat
     here("call", "write", WRITE, "--mode", "ask")
     refused = here("sessions", "remove", "cli", "--json")
     assert (refused.code, refused.json["removed"]) == (1, [])
-    assert refused.json["kept"][0]["reason"].startswith("a request or question of it waits")
+    assert refused.json["kept"][0]["reason"].startswith("its request or question waits")
     assert "waiting" in here("approvals").out
     assert here("sessions", "remove", "cli", "--force").code == 0
     assert "no request waits" in here("approvals").err

@@ -41,7 +41,7 @@ def test_edit_and_write_change_a_file_and_can_be_undone(run, workspace: Path) ->
     assert run("edit", "a.txt", "one", "1", "--mode", "auto").code == 0
     assert (workspace / "a.txt").read_text() == "1\ntwo\nTwo\n"
     done = run("write", "new/c.txt", "--mode", "auto", stdin="größer\n".encode())
-    assert (done.code, "to take it back: handrail undo 2" in done.err) == (0, True)
+    assert (done.code, "to undo: handrail undo 2" in done.err) == (0, True)
     assert (workspace / "new" / "c.txt").read_text() == "größer\n"
     run("undo", "-q")
     assert not (workspace / "new").exists()

@@ -46,10 +46,10 @@ def test_show_says_how_it_is_understood(here) -> None:
     assert "tools         exec(git add:*), read\n" in done.out
     assert "rule          skill.commit: exec: deny all but git add:*\n" in done.out
     stay = "display, memory, question, skill_control, skill_list, todo"
-    assert f"rule          skill.commit: no other tools are offered but {stay}, if enabled\n" in done.out
+    assert f"rule          skill.commit: the skill allows only {stay}, if enabled\n" in done.out
     assert "files         more.md\n" in done.out
     assert done.out.endswith("\nThe text.\n")
-    assert done.err == "warning: the front matter has model, which means nothing here\n"
+    assert done.err == "warning: the front matter has model, which has no effect\n"
     shown = here("skills", "show", "commit", "--json").json
     assert (shown["skill"]["files"], shown["skill"]["body"]) == (["more.md"], "The text.")
 

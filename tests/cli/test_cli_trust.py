@@ -25,7 +25,7 @@ def project(workspace: Path) -> Callable[[str], Path]:
 
 def test_trust_shows_each_line_that_loosens_and_says_that_it_is_in_force(here, project, workspace: Path) -> None:
     path = project(LOOSE)
-    done = here("trust", "--workspace", str(workspace))
+    done = here("trust", "--yes", "--workspace", str(workspace))
     assert done.code == 0
     first, *lines, last = done.out.splitlines()
     assert first == f"{path} loosens these settings:"
@@ -40,7 +40,7 @@ def test_trust_shows_each_line_that_loosens_and_says_that_it_is_in_force(here, p
 
 def test_a_line_that_something_nearer_outdoes_is_not_said_to_be_in_force(here, project) -> None:
     project(LOOSE)
-    lines = here("trust", HANDRAIL_MODE="plan").out.splitlines()
+    lines = here("trust", "--yes", HANDRAIL_MODE="plan").out.splitlines()
     assert lines[1:3] == [
         '  line 1: mode = "auto" (but the environment HANDRAIL_MODE decides here)',
         '  line 3: tools.enable = ["delete"]',
@@ -52,7 +52,7 @@ def test_until_then_a_call_is_asked_for_and_then_it_is_not(run, project, workspa
     before = run(*WRITE)
     assert (before.code, (workspace / "a.txt").exists()) == (3, False)
     assert 'handrail.toml line 1: mode = "auto" is ignored until you trust this project: handrail trust' in before.err
-    assert run("trust").code == 0
+    assert run("trust", "--yes").code == 0
     after = run(*WRITE)
     assert (after.code, (workspace / "a.txt").read_text()) == (0, "hello\n")
     assert "is ignored" not in after.err
@@ -66,17 +66,17 @@ def test_what_tightens_counts_at_once(run, project) -> None:
 
 def test_a_change_of_the_file_ends_the_trust_and_that_is_told(run, project) -> None:
     project(LOOSE)
-    run("trust")
+    run("trust", "--yes")
     project(f"{LOOSE}\n")
     done = run(*WRITE)
     assert done.code == 3
-    assert "handrail.toml is no longer what you trusted: look at it before you trust it again" in done.err
+    assert "handrail.toml changed since you trusted it: check it before you trust it again" in done.err
 
 
 def test_trust_is_listed_and_taken_back(here, project, workspace: Path) -> None:
     project(LOOSE)
     assert here("trust", "--list").out == "No project is trusted.\n"
-    here("trust")
+    here("trust", "--yes")
     head, row = here("trust", "--list").out.splitlines()
     assert head.split() == ["workspace", "sha-256", "since"]
     assert row.split()[0] == str(workspace)
@@ -88,7 +88,7 @@ def test_trust_is_listed_and_taken_back(here, project, workspace: Path) -> None:
 
 def test_trust_speaks_json(here, project, workspace: Path) -> None:
     project(f'{LOOSE}tool = "exec"\n')
-    found = here("trust", "--json").json
+    found = here("trust", "--yes", "--json").json
     assert found | {"digest": ""} == {
         "schema": "handrail.trust/1",
         "workspace": str(workspace),
@@ -109,7 +109,7 @@ def test_trust_speaks_json(here, project, workspace: Path) -> None:
 
 def test_what_stays_ignored_is_told_too(here, project) -> None:
     project('mode = "full"\n[events]\njsonl = "logs"\n')
-    done = here("trust")
+    done = here("trust", "--yes")
     assert done.out.splitlines()[0].endswith("handrail.toml loosens no setting.")
     assert done.out.splitlines()[1:3] == [
         'handrail.toml line 1: mode = "full" is ignored: the user file or a flag can say so, a project cannot',
@@ -118,12 +118,12 @@ def test_what_stays_ignored_is_told_too(here, project) -> None:
 
 
 def test_where_there_is_no_file_there_is_nothing_to_trust(here, workspace: Path, state: Path) -> None:
-    done = here("trust")
+    done = here("trust", "--yes")
     assert (done.code, done.out) == (
         0,
-        f"There is no handrail.toml and no .mcp.json in {workspace}; there is nothing to trust.\n",
+        f"Nothing to trust: {workspace} has no handrail.toml and no .mcp.json.\n",
     )
-    assert here("trust", "--json").json == {
+    assert here("trust", "--yes", "--json").json == {
         "schema": "handrail.trust/1",
         "workspace": str(workspace),
         "trusted": False,
@@ -137,7 +137,7 @@ BROKEN = ["mode =", 'mode = "yolo"', '[[rule]]\nid = "a"\n', "x = 1\n"]
 @pytest.mark.parametrize("text", BROKEN)
 def test_a_broken_file_is_exit_2_and_nothing_is_trusted(here, project, state: Path, text: str) -> None:
     project(text)
-    done = here("trust")
+    done = here("trust", "--yes")
     assert (done.code, done.out) == (2, "")
     assert "The project file " in done.err
     assert not state.exists()
@@ -146,7 +146,7 @@ def test_a_broken_file_is_exit_2_and_nothing_is_trusted(here, project, state: Pa
 def test_a_link_is_exit_2_and_nothing_is_trusted(here, workspace: Path, tmp_path: Path, state: Path) -> None:
     (tmp_path / "other.toml").write_text(LOOSE)
     (workspace / "handrail.toml").symlink_to(tmp_path / "other.toml")
-    assert (here("trust").code, state.exists()) == (2, False)
+    assert (here("trust", "--yes").code, state.exists()) == (2, False)
 
 
 def test_a_spoilt_record_is_exit_4_and_nothing_is_trusted(here, project, state: Path) -> None:
@@ -154,20 +154,30 @@ def test_a_spoilt_record_is_exit_4_and_nothing_is_trusted(here, project, state: 
     state.mkdir(mode=0o700)
     (state / "trust.json").write_text("{}{")
     os.chmod(state / "trust.json", 0o600)
-    for words in (["trust"], ["trust", "--list"], ["trust", "--revoke"]):
+    for words in (["trust", "--yes"], ["trust", "--list"], ["trust", "--revoke"]):
         done = here(*words)
         assert done.code == 4
-        assert "cannot be used: it is not what handrail wrote" in done.err
+        assert "cannot be used: handrail did not write it" in done.err
     assert here("config", "--json").json["settings"]["mode"]["value"] == "ask"
 
 
 def test_nothing_that_steers_a_terminal_is_in_what_trust_shows(here, project) -> None:
     project('[search]\nignore = ["a"]\n[tools]\nenable = ["\\u001b[2J\\u202e\\u009b"]\n')
-    done = here("trust")
+    done = here("trust", "--yes")
     assert done.out.replace("\n", "").isprintable()
     assert json.dumps("\x1b[2J")[1:-1] in done.out
 
 
 def test_a_mistake_is_exit_2(here) -> None:
     assert here("trust", "--list", "--revoke").code == 2
-    assert here("trust", "--workspace", "").code == 2
+    assert here("trust", "--yes", "--workspace", "").code == 2
+
+
+def test_without_a_terminal_only_yes_trusts(here, workspace: Path) -> None:
+    (workspace / "handrail.toml").write_text('mode = "auto"\n')
+    done = here("trust")
+    assert (done.code, "line 1" in done.out) == (2, True)
+    assert done.err == "error: no terminal to ask at. Nothing was trusted.\nnext: handrail trust --yes\n"
+    assert here("trust", "--list").out == "No project is trusted.\n"
+    assert here("trust", "--yes").code == 0
+    assert here("trust", "--list").out != "No project is trusted.\n"

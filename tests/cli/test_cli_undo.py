@@ -34,7 +34,7 @@ def test_what_was_undone_is_marked_and_the_undo_is_listed(here) -> None:
     here("undo")
     listed = rows(here("log", "--changes").out)
     assert [(row[0], row[1]) for row in listed] == [("●", "4"), ("○", "3"), ("●", "2"), ("●", "1")]
-    assert " ".join(listed[0][5:]) == "Took back 3: a.txt +1 −1"
+    assert " ".join(listed[0][5:]) == "Undid 3: a.txt +1 −1"
     assert " ".join(listed[1][-3:]) == "(undone by 4)"
     assert "undo: modified a.txt (undo 4)" in here("log", "--events").out
 
@@ -42,9 +42,9 @@ def test_what_was_undone_is_marked_and_the_undo_is_listed(here) -> None:
 def test_undo_shows_what_it_changed(here, workspace: Path) -> None:
     done = here("undo", "-q")
     assert (done.code, done.err) == (0, "")
-    assert done.out == "Took back 3: a.txt.\n--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-three\n+two\n"
+    assert done.out == "Undid 3: a.txt.\n--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-three\n+two\n"
     assert (workspace / "a.txt").read_text() == "two\n"
-    assert here("redo", "-q").out.startswith("Brought back 3: a.txt.\n")
+    assert here("redo", "-q").out.startswith("Redid 3: a.txt.\n")
     assert (workspace / "a.txt").read_text() == "three\n"
 
 
@@ -60,7 +60,7 @@ def test_a_conflict_names_the_choice_and_it_works(here, workspace: Path) -> None
     assert (refused.code, refused.out) == (1, "")
     assert refused.err.startswith("error: Undo 1: a.txt was changed again by 3. Nothing was undone.")
     assert "--with-later" in refused.err
-    assert here("undo", "1", "--with-later", "-q").out.startswith("Took back 3 and 1: a.txt.\n")
+    assert here("undo", "1", "--with-later", "-q").out.startswith("Undid 3 and 1: a.txt.\n")
     assert (workspace / "a.txt").read_text() == "one\n"
 
 
@@ -68,7 +68,7 @@ def test_lines_that_are_as_they_were_left_can_be_taken_back_alone(here, workspac
     with (workspace / "a.txt").open("a") as file:
         file.write("theirs\n" * 9)
     refused = here("undo", "-q")
-    assert refused.err.endswith("that are as they were left (--lines).\nnext: handrail log --changes\n")
+    assert refused.err.endswith("undo only lines that did not change since (--lines).\nnext: handrail log --changes\n")
     assert here("undo", "--lines").code == 0
     assert (workspace / "a.txt").read_text() == "two\n" + "theirs\n" * 9
 
@@ -78,12 +78,12 @@ def test_a_session_is_taken_back(here, workspace: Path) -> None:
     assert [path.name for path in workspace.iterdir()] == ["a.txt"]
     assert (workspace / "a.txt").read_text() == "one\n"
     other = here("undo", "--session", "other")
-    assert (other.code, "Session other has changed nothing" in other.err) == (1, True)
-    assert other.err.endswith("says which sessions have.\nnext: handrail log --changes\n")
+    assert (other.code, "Session other has no change in effect" in other.err) == (1, True)
+    assert other.err.endswith("lists the changes of all sessions.\nnext: handrail log --changes\n")
 
 
 def test_a_turn_is_taken_back(here, workspace: Path) -> None:
-    assert here("undo", "--turn", "-q").out.startswith("Took back 3: a.txt.\n")
+    assert here("undo", "--turn", "-q").out.startswith("Undid 3: a.txt.\n")
     assert (workspace / "a.txt").read_text() == "two\n"
 
 
@@ -115,11 +115,22 @@ def test_json_has_everything(here) -> None:
 
 
 def test_the_next_step_is_said(here) -> None:
-    assert here("undo").err.endswith("to bring it back: handrail redo\n")
-    assert here("redo").err.endswith("to take it back: handrail undo\n")
+    assert here("undo").err.endswith("to redo: handrail redo\n")
+    assert here("redo").err.endswith("to undo: handrail undo\n")
 
 
 @pytest.mark.parametrize("words", [("undo", "1", "--turn"), ("undo", "0"), ("undo", "x"), ("diff", "-1")])
 def test_wrong_usage_changes_nothing(here, workspace: Path, words: tuple[str, ...]) -> None:
     assert here(*words).code == 2
     assert (workspace / "a.txt").read_text() == "three\n"
+
+
+def test_a_broken_settings_file_does_not_block_undo(here, tmp_path: Path, workspace: Path) -> None:
+    (tmp_path / "broken.toml").write_text("mode = [broken")
+    broken = {"HANDRAIL_CONFIG": str(tmp_path / "broken.toml")}
+    for words in (["log"], ["log", "--changes"], ["diff"], ["undo"], ["redo"], ["undo", "--preview"]):
+        done = here(*words, **broken)
+        assert done.code == 0, words
+        assert ("warning: The settings file" in done.err) == (words != ["log"]), words
+    assert (workspace / "a.txt").read_text() == "three\n"
+    assert here("read", "a.txt", **broken).code == 2

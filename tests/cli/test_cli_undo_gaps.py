@@ -40,7 +40,7 @@ TOLD = [
     ),
     (
         SandboxUsed(tier=2, net="none", undo="none", no_layer="the workspace is on overlayfs"),
-        "not covered by undo: what it changed, if anything (the workspace is on overlayfs)",
+        "not covered by undo: its changes, if any (the workspace is on overlayfs)",
     ),
 ]
 

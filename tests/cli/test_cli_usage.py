@@ -13,7 +13,7 @@ from handrail.cli.parser import COMMANDS, Command, add_json_option, load_command
 from handrail.cli.usage import parse_arguments
 from handrail.protocol.version import VERSION
 
-DEFECT = "a defect of handrail stopped the command"
+DEFECT = "an internal error stopped the command"
 
 CANARY = "the words of a file"
 SLOW = ("asyncio", "click", "dataclasses", "json", "logging", "pathlib", "shutil", "subprocess", "tempfile", "tomllib")

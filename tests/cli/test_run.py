@@ -65,7 +65,7 @@ def test_what_the_turn_did_is_shown_by_what_it_says(run, script: Script, workspa
     }
     run("call", "write", '{"path": "before.txt", "content": "x\\n"}', "--mode", "auto")
     done = run("run", "x", "--model", script(CHANGE, made, DONE), "--mode", "auto")
-    assert "  3 files changed +3 −1      to see it: handrail diff --turn      to take it back: " in done.err
+    assert "  3 files changed +3 −1 · handrail diff --turn · handrail undo --turn" in done.err
     shown = run("diff", "--turn")
     assert [line for line in shown.out.splitlines() if line.startswith("+++")] == [
         "+++ b/a.txt",

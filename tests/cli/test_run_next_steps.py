@@ -63,7 +63,7 @@ def test_after_an_unknown_model_another_one_is_to_be_named(here, wire: OpenAIWir
 
 def test_all_that_a_turn_changed_is_shown_by_the_command_that_it_names(here, script: Script) -> None:
     done = here("run", "x", "--model", script(writes("a", "b"), writes("c"), DONE), "--mode", "auto")
-    assert "  3 files changed +3 −0      to see it: handrail diff --turn  " in done.err
+    assert "  3 files changed +3 −0 · handrail diff --turn · " in done.err
     shown = here("diff", "--turn", "-q").out
     assert [line for line in shown.splitlines() if line.startswith("+++")] == ["+++ b/a", "+++ b/b", "+++ b/c"]
     assert here("diff", "--turn", "--json").json["numbers"] == [1, 2, 3]

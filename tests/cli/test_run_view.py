@@ -3,14 +3,17 @@
 import re
 from datetime import UTC, datetime
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from handrail.protocol.changes import Change, ChangeSet
 from handrail.protocol.events import Display
 from handrail.protocol.results import Artifacts, Meta, ToolResult
+from handrail.protocol.text import measure_width
 from handrail.terminal.call_lines import render_call_line, render_display
 from handrail.terminal.glyphs import Glyphs, SpoofGuard
+from handrail.terminal.turn_summary import Tally, render_ending
 
 OURS = re.compile(r"[^\S\n]*[✓●!✗⊘·»?]")
 
@@ -75,3 +78,17 @@ def test_the_line_of_a_command_has_the_number_of_its_change_once() -> None:
     )
     line = render_call_line(result, {"command": "touch a.txt"}, Glyphs(), change=made)
     assert line.endswith("  exit code 0; changed 1 file · undo 4 · 0.2 s")
+    for width in (60, 80):
+        line = render_call_line(result, {"command": "python3 -m pytest -q " * 9}, Glyphs(width=width), change=made)
+        assert measure_width(line) < width
+        assert line.endswith(" · undo 4 · 0.2 s")
+
+
+@pytest.mark.parametrize(("width", "rows"), [(100, 1), (60, 3)])
+def test_no_command_of_the_ending_is_broken(width: int, rows: int) -> None:
+    tally = Tally()
+    tally.files, tally.undoable = {"a.txt": (3, 1)}, True
+    _, *files, last = render_ending("done", tally, 1.0, (), Glyphs(width=width), here="")
+    assert last == "  Not undoable: nothing"
+    assert len(files) == rows
+    assert " · ".join(line.strip() for line in files).endswith("handrail diff --turn · handrail undo --turn")

@@ -220,7 +220,7 @@ def test_the_refusal_names_the_line_and_what_to_do(
     assert caught.value.message == (
         f"Line 2 of {where} is a placeholder ('# ... rest unchanged'): 4 lines of the file would be lost. "
         f"Nothing was changed. {advice} "
-        "If the file is to have this very line, add it first, without removing anything."
+        "If the file needs this exact line, add it first, without removing anything."
     )
     assert caught.value.details == {"line": 2, "placeholder": "# ... rest unchanged", "lost": 4}
 

@@ -151,7 +151,7 @@ def test_a_file_that_says_something_else_there_is_left_alone(text: str, why: str
         ('{\n"a" 1}', "line 2, column 5: a colon is missing"),
         ('{"a": }', "a value was expected"),
         ('{"a": 1} x', "something follows"),
-        ('{"a": 01}', "is no value"),
+        ('{"a": 01}', "is not a value"),
         ("{'a': 1}", "a name in quotes"),
         ('{"a": "\n"}', "a value was expected"),
         ('{"a": 1} /* open', "something follows"),

@@ -19,7 +19,7 @@ def test_a_client_reads_no_word_of_a_defect_and_a_person_where_it_is() -> None:
 
     with pytest.raises(MCPError) as caught:
         asyncio.run(DefectReporter(told.append).wrap_request(_NO_CONTEXT, broken))
-    assert caught.value.error.message == "A defect stopped the request (ValueError)."
+    assert caught.value.error.message == "An internal error stopped the request (ValueError)."
     [line] = told
     assert "ValueError at " in line
     assert "secret" not in line

@@ -77,7 +77,7 @@ def test_any_other_address_is_refused(text: str) -> None:
     "text", ["", "127.0.0.1", "127.0.0.1:", "127.0.0.1:http", "127.0.0.1:65536", "127.0.0.1:-1", "127.0.0.1:٣"]
 )
 def test_what_is_no_port_is_refused(text: str) -> None:
-    with pytest.raises(UsageError, match=r"is no HOST:PORT"):
+    with pytest.raises(UsageError, match=r"is not HOST:PORT;"):
         parse_address(text)
 
 

@@ -30,7 +30,9 @@ def test_an_id_that_is_on_its_way_is_nobody_elses_also_when_its_client_hung_up(s
                 refused = client.post(call("read", _READ, same))
                 assert refused.status_code == 400
                 assert told(refused)[0]["id"] == same
-                assert "use every id once" in told(refused)[0]["error"]["message"]
+                assert (
+                    "a request with this id is still running; use each id once." in told(refused)[0]["error"]["message"]
+                )
             assert client.result(call("read", _READ, 8))["content"][0]["text"] == "a\n"
         assert client.post(call("read", _READ, 7)).status_code == 400
         client.post({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 7}})

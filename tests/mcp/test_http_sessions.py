@@ -158,7 +158,7 @@ def test_folders_of_the_client_are_asked_for_before_its_first_call_and_when_they
     ("words", "token", "said"),
     [
         (["--http", "0.0.0.0:7421"], "", "is not a loopback address"),
-        (["--http", "7421"], "", "is no HOST:PORT"),
+        (["--http", "7421"], "", "is not HOST:PORT;"),
         (["--http", ":0"], "short", "HANDRAIL_TOKEN needs at least 16 visible"),
         (["--http", ":0"], "with a space in the middle", "HANDRAIL_TOKEN needs at least 16 visible"),
     ],

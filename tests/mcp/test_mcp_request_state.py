@@ -130,7 +130,9 @@ def test_a_state_belongs_to_its_session_and_its_workspace(opened: Make, tmp_path
     for other in (ClientCalls(opened(session="other")), ClientCalls(opened(workspace=elsewhere))):
         begun(other)
         assert "another session" in refused(other, state)
-    assert "not one of this server's" in refused(ClientCalls(opened(state_dir=tmp_path / "other")), state)
+    assert "The requestState is not from this server, or was changed" in refused(
+        ClientCalls(opened(state_dir=tmp_path / "other")), state
+    )
 
 
 def test_two_states_cannot_be_swapped(opened: Make, workspace: Path) -> None:

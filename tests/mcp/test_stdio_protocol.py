@@ -86,7 +86,7 @@ def test_everything_that_is_wrong_with_a_request_is_told_in_one_sentence(tmp_pat
         ("tools/call", {"arguments": []}, "name is missing: a text; arguments has to be an object"),
         ("tools/call", {"name": "read", "_meta": {"progressToken": 1.5}}, "_meta.progressToken has to be a text or"),
         ("tools/call", {"name": "read", "_meta": 5}, "_meta has to be an object"),
-        ("tools/list", {"cursor": "2"}, "cursor has to be one that this server gave"),
+        ("tools/list", {"cursor": "2"}, "cursor has to be a cursor from this server"),
         ("tools/list", {"cursor": 2}, "cursor has to be a text"),
         ("logging/setLevel", {"level": "loud"}, "level has to be one of debug, info"),
         ("logging/setLevel", {}, "level is missing"),

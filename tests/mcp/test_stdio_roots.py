@@ -1,4 +1,4 @@
-"""The folders of a client over stdio: asked for, honoured as far as the person's settings say, and told of."""
+"""The folders of a client over stdio: asked for, honoured as far as the user's settings say, and told of."""
 
 import time
 from pathlib import Path

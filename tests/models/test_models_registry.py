@@ -146,6 +146,6 @@ except Exception as error:
     print(error)
 """
     said = (
-        f"What talks to anthropic is not installed. Install it: {sys.executable} -m pip install 'handrail[anthropic]'"
+        f"The library for anthropic is not installed. Install it: {sys.executable} -m pip install 'handrail[anthropic]'"
     )
     assert run(script) == said

@@ -113,7 +113,7 @@ def test_a_model_that_takes_no_pictures_is_told_where_the_person_put_one(openai_
     request = question(user("look", attachments=(PICTURE,)))
     assert has_pictures(request)
     [message] = drop_pictures(request).messages
-    assert (message.text, message.attachments) == ("look\n[a picture was here; this model takes none]", ())
+    assert (message.text, message.attachments) == ("look\n[a picture was left out; this model accepts none]", ())
 
 
 def test_a_model_that_takes_no_pictures_is_asked_without_them_from_then_on(openai_wire) -> None:
@@ -131,7 +131,7 @@ def test_a_model_that_takes_no_pictures_is_asked_without_them_from_then_on(opena
 
     asyncio.run(ask())
     *_, told = openai_wire.received[1].body["messages"]
-    assert told["content"] == "a.png\n[a picture was here; this model takes none]"
+    assert told["content"] == "a.png\n[a picture was left out; this model accepts none]"
 
 
 def test_nothing_empty_is_sent(wire: WireServer) -> None:

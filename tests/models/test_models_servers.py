@@ -61,7 +61,7 @@ def test_a_local_server_that_wants_a_key_says_which_variable(openai_wire: OpenAI
     model = find_model("vllm:m", {"VLLM_BASE_URL": openai_wire.base_url})
 
     async def ask() -> None:
-        with pytest.raises(Exception, match=r"vllm at http://127.0.0.1:\d+/v1 wants a key. Set VLLM_API_KEY."):
+        with pytest.raises(Exception, match=r"vllm at http://127.0.0.1:\d+/v1 needs a key. Set VLLM_API_KEY."):
             await heard(model, question())
         await model.close()
 

@@ -68,7 +68,7 @@ def fails(result: ToolResult[Any]) -> bool:
     if result.error is not None:
         assert (result.error.code, result.error.retryable) == ("NO_SPACE", True)
         assert result.error.message.startswith("The disk is full, so handrail's ")
-        assert result.error.message.endswith("Only the user can mend this: handrail doctor")
+        assert result.error.message.endswith("Only the user can repair this: handrail doctor")
     return result.error is not None
 
 
@@ -181,7 +181,7 @@ def test_locks_that_cannot_be_made_let_nothing_run(tmp_path: Path, rail: Make, w
     assert error is not None
     assert (error.code, error.message) == (
         "IO_ERROR",
-        "Handrail's records cannot be used. Nothing was run. Only the user can mend this: handrail doctor",
+        "Handrail's records cannot be used. Nothing was run. Only the user can repair this: handrail doctor",
     )
     assert not (workspace / "a.txt").exists()
     assert one.ls().ok
@@ -269,7 +269,7 @@ def test_a_call_whose_end_cannot_be_journaled_is_interrupted_at_the_next_open(
         one = open_it()
         result = one.call("fills_the_disk", {"text": "x" * 200})
         assert fails(result)
-        assert "The call ran, and its result is not recorded: look before you repeat it." in result.content
+        assert "The call ran, but its result was not recorded: check before you repeat it." in result.content
         if room_at_close:
             (state / "filler").unlink()
         one.close()

@@ -19,7 +19,7 @@ SOUND, VICTIM = "sound", "victim"
 NAMES = {"journal": f"workspaces/*/{VICTIM}/journal.db", "change log": "workspaces/*/.changes/changes.db"}
 KINDS = ("journal", "change log", "audit")
 WRITES = 12
-DEFECTS = ("Traceback", "a defect stopped", "sqlite3.", "Error:")
+DEFECTS = ("Traceback", "handrail: an internal error occurred (", "sqlite3.", "Error:")
 
 
 class Done(NamedTuple):

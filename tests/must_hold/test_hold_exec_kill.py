@@ -50,7 +50,7 @@ def test_a_killed_runtime_leaves_one_result_for_each_command_and_nothing_else(
         for result in interrupted:
             only_looked = commands[result.tool_call_id] in {command.format(mark) for command in exec_victim.LOOKING}
             # What a layer held was dropped with it, unless it was being kept: then that was done, or taken back.
-            nothing, made = (words in result.content for words in ("Nothing was changed.", "Its change was made"))
+            nothing, made = (words in result.content for words in ("Nothing was changed.", "Its change was applied:"))
             assert nothing if only_looked else nothing != made
             cut_off["looking" if only_looked else "writing"] += 1
 

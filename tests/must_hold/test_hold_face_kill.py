@@ -224,7 +224,7 @@ def check_repeated(calls: list[Any], granted: list[str], processes: list[Any]) -
 
 def is_made(result: Any) -> bool:
     """Whether a result says that the call had its effect."""
-    return result["ok"] or "Its change was made" in result["content"]
+    return result["ok"] or "Its change was applied:" in result["content"]
 
 
 def effect_of(arguments: dict[str, Any], files: dict[str, str]) -> int:

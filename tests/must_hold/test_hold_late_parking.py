@@ -55,7 +55,7 @@ def settled(rail: Handrail, workspace: Path, mark: str, said: str) -> str:
     second: ToolResult[object] | None = results.get(f"{mark}-2")
     kept = changed(workspace)
     if second is not None:
-        claims = second.ok or "Its change was made" in second.content
+        claims = second.ok or "Its change was applied:" in second.content
         assert kept == ((mark, mark) if claims else kept)
         assert claims or mark not in kept
         assert claims or (second.error is not None and "Nothing was changed." in second.content)

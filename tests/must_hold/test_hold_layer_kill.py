@@ -121,7 +121,7 @@ def check(rail: Handrail, workspace: Path, step: Step) -> str:
     if not told:
         return "over"
     [message] = told
-    made = "change was made" in message
+    made = "Its change was applied:" in message
     if step.before != step.after:
         assert found == (step.after if made else step.before), message
     return "made" if made else "not made"

@@ -45,7 +45,7 @@ def check(place: Place, whole: Outcome, cut_off: list[str]) -> str:
     story = "between calls"
     for number in interrupted:
         words = found.results[number]["content"]
-        made = "Its change was made" in words
+        made = "Its change was applied:" in words
         assert made != ("Nothing was changed" in words)
         files = files if made else without(files, EFFECTS[number], place.before)
         story = f"{found.results[number]['name']}: {'made' if made else 'not made'}"
@@ -171,7 +171,7 @@ def test_of_two_that_resume_at_once_one_goes_on_and_the_other_says_who(
         assert first.stdout is not None
         assert first.stdout.readline() == b"at work\n"
         assert place.play() == REFUSED
-        assert f"is at work in process {first.pid}" in (place.state / "refused.txt").read_text()
+        assert f"is in use in process {first.pid}" in (place.state / "refused.txt").read_text()
         first.communicate(b"go on\n")
     assert first.returncode == 0
     check(place, whole, cut_off)

@@ -91,7 +91,7 @@ def check(rail: Handrail, workspace: Path, before: Tree, after: Tree) -> str:
     if not told:
         return "over"
     [message] = told
-    made = "Its change was made:" in message
+    made = "Its change was applied:" in message
     assert made != ("Nothing was changed." in message)
     assert found == (after if made else before)
     return "made" if made else "not made"

@@ -105,8 +105,8 @@ def check(rail: Handrail, workspace: Path, step: Step) -> str:
     if not told:
         return "over"
     [message] = told
-    assert ("Its change was made:" in message) != ("Nothing was changed." in message)
-    made = "Its change was made:" in message
+    assert ("Its change was applied:" in message) != ("Nothing was changed." in message)
+    made = "Its change was applied:" in message
     if step.kind != "several" and step.before != step.after:
         assert found == (step.after if made else step.before)
     return "made" if made else "not made"

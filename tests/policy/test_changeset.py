@@ -176,7 +176,7 @@ def test_a_call_that_was_allowed_still_asks_for_what_nobody_spoke_of(made: Chang
 def test_where_nobody_is_to_ask_the_answer_is_no() -> None:
     decision = judged(change(".git/config"), unattended=True)
     assert (decision.decision, decision.code) == ("deny", "PERMISSION_DENIED")
-    assert decision.reason.endswith(", and no person is here to ask")
+    assert decision.reason.endswith(", and no person is present to approve")
 
 
 CONFIG = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n"

@@ -54,7 +54,7 @@ def test_one_that_runs_programs_asks_and_names_the_setting() -> None:
     assert (decision.decision, decision.rule, decision.subject) == (
         "confirm", "fs.config", "core.hookspath in .git/config",
     )  # fmt: skip
-    assert decision.reason == "sets what git runs or where it is led: core.hookspath in .git/config"
+    assert decision.reason == "changes which programs git runs, or its remotes: core.hookspath in .git/config"
 
 
 @pytest.mark.parametrize(

@@ -78,7 +78,7 @@ def test_what_a_command_does_in_the_sandboxes_own_tmp_is_gone_with_it() -> None:
     assert decided("rm /tmp/x", "auto", tier=2).decision == "allow"
     assert decided("rm x", "auto", tier=2).decision == "confirm"
     assert decided("rm /tmp/x", "auto", tier=1).rule == "fs.outside"
-    assert decided("rm /tmp/x").reason == "the sandbox's own /tmp ends with the command"
+    assert decided("rm /tmp/x").reason == "the sandbox removes its own /tmp after the command"
     assert decided("cp a /tmp/../etc/x").rule == "fs.outside"
     assert decided("echo x > /tmp/x", tier=1).rule == "fs.outside"
 
@@ -89,10 +89,10 @@ def test_what_a_command_does_in_the_sandboxes_own_tmp_is_gone_with_it() -> None:
         ("rm a b", "ask mode asks before every deletion: a"),
         ("cat a /etc/b", "the path leads outside the workspace: /etc/b"),
         ("cat src/../*.py", "the pattern src/../*.py may lead outside the workspace"),
-        ("cp a .git/config", "this file steers tools, hooks or builds, so changing it asks: .git/config"),
-        ("cp a/handrail.toml .", "this file steers tools, hooks or builds, so changing it asks: handrail.toml"),
-        ("cat .env", "credentials are neither read nor written: .env"),
-        (f"rm -rf {ROOT}", "a root as a whole is neither deleted nor given away"),
+        ("cp a .git/config", "this file controls tools, hooks or builds, so changes need approval: .git/config"),
+        ("cp a/handrail.toml .", "this file controls tools, hooks or builds, so changes need approval: handrail.toml"),
+        ("cat .env", "credentials may be neither read nor written: .env"),
+        (f"rm -rf {ROOT}", "a root folder can be neither deleted nor given away"),
         ("cat *.py *.js", "cat only reads"),
         ("python x.py", "python runs the code that it is given"),
     ],
@@ -104,7 +104,7 @@ def test_the_reason_names_the_path(command: str, reason: str) -> None:
 def test_in_plan_mode_the_reason_says_what_that_promises() -> None:
     assert decided("touch", "plan").reason == "touch writes the files that it names; plan mode changes nothing"
     assert decided("python x.py", "plan").reason == (
-        "python runs the code that it is given; plan mode runs nothing that is not proven harmless"
+        "python runs the code that it is given; plan mode runs only commands that handrail can prove harmless"
     )
 
 

@@ -113,7 +113,7 @@ def test_without_a_sandbox_what_asks_anyway_keeps_its_reason() -> None:
 def test_what_goes_on_after_the_call_says_why_it_asks() -> None:
     found = decided("ls", "auto", tier=3, background=True)
     assert (found.rule, found.subject) == ("exec.background", "background")
-    assert found.reason == "what goes on after the call asks, since undo does not cover it"
+    assert found.reason == "background processes need approval, since undo does not cover them"
 
 
 LISTED = RestrictedProfile(("ls", "make test", "cat .env", "rm -rf /", "cat /etc/passwd"), (".minds",))

@@ -124,13 +124,13 @@ def test_what_the_display_parser_could_not_see_is_refused() -> None:
     for text in ("echo $X", "bash -c 'echo $X'"):
         found = decide(EXEC, None, Facts(command=CommandFact(text=text)), PolicyConfig("full"))
         assert (found.decision, found.rule, found.code) == ("deny", "exec.limit", "POLICY_DENIED")
-    assert found.reason == "it starts a command that cannot be looked into"
+    assert found.reason == "it starts a command that handrail cannot analyse"
 
 
 def test_what_starts_more_than_can_be_looked_at_is_refused() -> None:
     found = decided("env " * 150 + "rm x", "full")
     assert (found.decision, found.rule) == ("deny", "exec.limit")
-    assert found.reason == "it starts more commands than can be looked at"
+    assert found.reason == "it starts more commands than handrail can analyse"
 
 
 def judged(count: int, *last: DisplayedCommand, text: str = "echo $X") -> Decision:
@@ -164,7 +164,7 @@ def test_a_text_that_is_too_long_for_the_lexer_may_still_be_looked_into() -> Non
 def test_the_reason_for_what_nobody_can_read_comes_before_what_the_mode_says() -> None:
     why = "it uses a variable or a substitution ($), so handrail cannot analyse it"
     assert decided("echo $X").reason == why
-    assert decided("echo $X", "plan").reason == f"{why}; plan mode runs nothing that is not proven harmless"
+    assert decided("echo $X", "plan").reason == f"{why}; plan mode runs only commands that handrail can prove harmless"
 
 
 def test_facts_of_a_command_that_needs_no_display_parser_have_none() -> None:

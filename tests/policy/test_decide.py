@@ -166,7 +166,7 @@ def test_nobody_to_ask_means_no(mode: str) -> None:
         assert alone == attended
     else:
         assert (alone.decision, alone.code, alone.rule) == ("deny", "PERMISSION_DENIED", attended.rule)
-        assert "no person is here to ask" in alone.reason
+        assert "no person is present to approve" in alone.reason
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -102,13 +102,13 @@ def test_a_rule_about_a_link_does_not_open_a_folder_outside() -> None:
 
 
 def test_the_reason_for_a_credential_names_nothing_but_what_the_call_named() -> None:
-    assert decided(path(".env")).reason == "credentials are neither read nor written"
+    assert decided(path(".env")).reason == "credentials may be neither read nor written"
 
 
 def test_the_reason_of_a_rule_is_its_own_or_says_where_it_stands() -> None:
     told = [rule("deny", "docs/**", **more) for more in ({"because": "it is made"}, {"source": "user:12"}, {})]
     reasons = [decided(path("docs/a"), rules=(one,)).reason for one in told]
-    assert reasons == ["it is made", "a rule says so (user:12)", "a rule says so (user)"]
+    assert reasons == ["it is made", "a rule decides this (user:12)", "a rule decides this (user)"]
 
 
 @pytest.mark.parametrize(
@@ -152,9 +152,9 @@ def test_what_a_rule_does_not_allow_is_shown_beside_what_the_mode_says() -> None
         (tool("fs.write"), "ask mode asks before every write"),
         (tool("git.write"), "ask mode asks before every write"),
         (tool("fs.delete"), "ask mode asks before every deletion"),
-        (tool("proc.exec"), "what it does is not proven harmless"),
-        (tool("net.connect"), "the network asks"),
-        (tool(category="custom"), "what it does is not proven harmless"),
+        (tool("proc.exec"), "handrail cannot prove that it changes nothing"),
+        (tool("net.connect"), "network access needs approval"),
+        (tool(category="custom"), "handrail cannot prove that it changes nothing"),
     ],
 )
 def test_a_tool_without_paths_is_told_why_it_asks(spec: ToolSpec, reason: str) -> None:
@@ -337,7 +337,7 @@ def test_a_write_to_a_read_only_file_asks_in_every_mode_but_full() -> None:
     assert verdicts(kept) == verdicts(kept, rules=(ALLOW,)) == "dcca"
     found = decided(kept, mode="auto")
     assert (found.rule, found.grants) == ("fs.read-only-file", ())
-    assert found.reason == "the file's mode makes it read-only; a write would replace it all the same"
+    assert found.reason == "the file is read-only by its mode; a write would still replace it"
     assert verdicts(path("docs/a", "read", read_only=True), rules=(ALLOW,)) == "aaaa"
     assert verdicts(path("docs/a", "delete", read_only=True)) == "dcaa"
     assert decided(path(".git/config", read_only=True)).rule == "fs.protected"
@@ -358,7 +358,7 @@ def test_a_write_to_a_file_with_other_names_asks_in_every_mode_but_full() -> Non
     found = decided(shared, mode="auto")
     assert (found.rule, found.grants) == ("fs.hard-link", ())
     assert found.reason == (
-        "the file has other names (hard links), maybe outside the workspace, and a write changes all of them"
+        "the file has other names (hard links), maybe outside the workspace, and a write changes all names"
     )
     assert verdicts(path("docs/a", "read", shared=True), rules=(ALLOW,)) == "aaaa"
     assert verdicts(path("docs/a", "delete", shared=True)) == "dcaa"
@@ -370,5 +370,5 @@ def test_a_credential_under_another_name_is_one(access: str) -> None:
     found = path("notes", access, shared=True, credential=True)
     assert verdicts(found) == "dddd"
     assert decided(found).reason == (
-        "credentials are neither read nor written: the file is one under another name (hard link)"
+        "credentials may be neither read nor written: the file has another, protected name (hard link)"
     )

@@ -39,8 +39,8 @@ def test_the_mode_decides_whatever_the_server_says_of_itself(mode: str, verdict:
 
 
 def test_the_reason_names_the_server_and_that_undo_does_not_cover_it() -> None:
-    assert judged().reason == "it runs on the server github, and undo does not cover what it does"
-    assert "plan mode calls no other server" in judged("plan").reason
+    assert judged().reason == "it runs on the server github, and undo does not cover its effects"
+    assert "plan mode calls only tools of other servers that the settings declare read-only" in judged("plan").reason
 
 
 def test_of_a_tool_without_a_fact_the_spec_tells_whose_it_is() -> None:

@@ -39,12 +39,12 @@ def test_other_names_are_no_secrets(name: str) -> None:
 )  # fmt: skip
 def test_what_steers_programs_is_kept_back_in_any_case(name: str) -> None:
     for spelled in (name, name.lower(), name.title()):
-        assert find_withheld_reason(spelled) == "steers how programs start and what they load"
+        assert find_withheld_reason(spelled) == "controls how programs start and what they load"
 
 
 @pytest.mark.parametrize("name", ["PATH", "HOME", "USER", "TERM", "TMPDIR", "_"])
 def test_what_every_command_has_of_its_own_is_kept_back(name: str) -> None:
-    assert find_withheld_reason(name) == "is made anew for every command"
+    assert find_withheld_reason(name) == "is set anew for every command"
 
 
 @pytest.mark.parametrize(

@@ -113,7 +113,7 @@ def test_of_several_skills_all_are_named_and_of_many_patterns_a_few() -> None:
     assert decision.rule == "skill.commit"
     assert decision.reason.startswith("the active skills commit and release are for tool0:*, ")
     assert decision.reason.endswith(" and 3 more only")
-    assert "nothing that can be read only" in narrowed("rm x").reason
+    assert "nothing readable only" in narrowed("rm x").reason
 
 
 def test_a_built_in_no_is_told_before_the_skills() -> None:

@@ -55,17 +55,17 @@ def test_the_mode_says_why_it_allows_or_asks_where_what_is_done_does_not() -> No
     def reason(kind: PartKind, mode: Mode) -> str:
         return judge_by_mode("s", "r", kind, mode, undo=False, why="it does").part.reason
 
-    assert reason("write", "auto") == "it does; undo would not cover it, so it asks"
+    assert reason("write", "auto") == "it does; undo does not cover it, so it needs approval"
     assert reason("write", "full") == "it does; full mode allows it"
     assert reason("proven", "full") == "it does"
     assert reason("network", "auto") == "it does"
 
 
 @pytest.mark.parametrize(("subject", "verdict", "reason"), [
-    ("unproven", "deny", "plan mode runs nothing that is not proven harmless"),
+    ("unproven", "deny", "plan mode runs only commands that handrail can prove harmless"),
     ("delete", "confirm", "ask mode asks before every deletion"),
     ("outside", "deny", "the path leads outside the workspace"),
-    ("network", "confirm", "the network asks"),
+    ("network", "confirm", "network access needs approval"),
 ])  # fmt: skip
 def test_a_mode_gives_the_reason_of_its_cell(subject: PartKind, verdict: str, reason: str) -> None:
     modes = [mode for mode, cell in TABLE[subject].items() if cell == verdict]
@@ -73,7 +73,7 @@ def test_a_mode_gives_the_reason_of_its_cell(subject: PartKind, verdict: str, re
 
 
 def test_where_undo_does_not_cover_it_that_is_the_reason() -> None:
-    assert apply_mode("write", "auto", undo=False) == ("confirm", "undo would not cover it, so it asks")
+    assert apply_mode("write", "auto", undo=False) == ("confirm", "undo does not cover it, so it needs approval")
     assert apply_mode("write", "auto", undo=True) == ("allow", "auto mode allows what undo covers")
     assert apply_mode("write", "full", undo=False) == ("allow", "full mode allows it")
 

@@ -22,7 +22,11 @@ def with_argv(*argv: str) -> Launch:
         (("/etc/passwd",), "SANDBOX_UNAVAILABLE", "passwd could not be started (Permission denied)"),
         (("/bin/echo", "x" * 300_000), "INVALID_ARGUMENT", "too long to be started (300,000 bytes)"),
         (("/bin/echo", "a\0b"), "INVALID_ARGUMENT", "such as NUL"),
-        (("/bin/echo", "\ud800"), "INVALID_ARGUMENT", "a character that no command can"),
+        (
+            ("/bin/echo", "\ud800"),
+            "INVALID_ARGUMENT",
+            "The command cannot be started: it has a character that is not allowed (such as NUL).",
+        ),
     ],
 )
 def test_the_reason_is_told(run: Run, argv: tuple[str, ...], code: str, said: str) -> None:

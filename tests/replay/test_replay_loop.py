@@ -174,7 +174,7 @@ def test_a_file_that_was_only_read_and_changed_since_is_named(place: Place) -> N
     replay = place.replayed()
     assert replay.start.outside == ("b.txt",)
     assert verdicts(replay) == [("read", "outside"), ("grep", "outside"), ("exec", "outside"), ("read", "same")]
-    assert replay.calls[0].reason == "not as then: b.txt"
+    assert replay.calls[0].reason == "changed since: b.txt"
 
 
 def test_a_file_that_others_changed_between_two_calls_is_named(place: Place) -> None:

@@ -462,7 +462,7 @@ def test_unattended_denies_instead_of_waiting(rail: Make, workspace: Path, tmp_p
     one = rail(mode="ask", unattended=True)
     result = one.write("a.txt", "x")
     assert code(result) == "PERMISSION_DENIED"
-    assert "no person is here to ask" in result.summary
+    assert "no person is present to approve" in result.summary
     assert one.waiting() == ()
     assert [type(event).__name__ for event in one.events()] == ["ToolCallStart", "Warning", "ToolCallError"]
     assert audited(tmp_path) == [result.tool_call_id]

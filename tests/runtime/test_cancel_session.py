@@ -100,7 +100,7 @@ def test_an_interrupt_in_a_tool_is_written_down_and_goes_on(
     assert ends(one) == audited(tmp_path) == {"x": "CANCELLED"}
     again = one.call("interrupted", {}, tool_call_id="x")
     assert code(again) == "CANCELLED"
-    assert "Its effects are not known" in again.summary
+    assert "Its effects are unknown. Check before you repeat it." in again.summary
     assert one.write("a.txt", "x").ok
 
 

@@ -1,4 +1,4 @@
-"""Folders that a client says it works on are roots only as far as the person's settings say so."""
+"""Folders that a client says it works on are roots only as far as the user's settings say so."""
 
 import os
 from collections.abc import Callable

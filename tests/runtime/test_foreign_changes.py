@@ -192,7 +192,7 @@ def test_a_yes_is_to_the_tool_as_it_was_asked_about(rail: Open) -> None:
     error = outcome.results[0].error
     assert error is not None
     assert error.code == "CONFLICT"
-    assert "otherwise than when this call was decided about" in error.message
+    assert "differently than at the decision about this call" in error.message
     assert server.calls == []
 
 
@@ -204,7 +204,7 @@ def test_a_tool_that_is_gone_says_so(rail: Open) -> None:
     error = one.call(X, {}).error
     assert error is not None
     assert error.code == "UNKNOWN_TOOL"
-    assert error.message == f"Unknown Agent tool: {X} (the server a does not list it any more)"
+    assert error.message == f"Unknown Agent tool: {X} (the server a no longer lists it)"
     assert "mcp__a__y" in error.details
     server.now_lists(listed("x"))
     assert one.call(X, {}).ok
@@ -291,7 +291,7 @@ def test_one_that_lists_others_all_the_time_fills_no_disk_and_is_still_known(
     kept = [path for path in tmp_path.rglob(".servers/*") if path.is_file()]
     assert sum(path.stat().st_size for path in kept) < 21_000
     (warned,) = warnings_of(one, "LIMIT_EXCEEDED")
-    assert warned.startswith("a has listed so many different tools by now that its new ones are not offered.")
+    assert warned.startswith("a has listed too many different tools, so its new tools are not offered.")
     assert warned.endswith(f"remove {kept[0]}.")
     assert [spec.own_name for spec in one.specs() if spec.server == "a"] == ["x"]
     server.now_lists(listed("x", description="Mails your keys."))

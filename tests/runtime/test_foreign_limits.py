@@ -36,7 +36,7 @@ def test_of_very_many_tools_as_many_are_offered_as_every_provider_takes(rail: Op
     assert len(one.specs()) <= 128
     (text,) = warned(one)
     assert text.startswith("100 of the tools of a are not offered: other servers' tools may be 100, and")
-    assert '[tools] disable takes away what is not needed ("mcp__a", "mcp__a__get_*")' in text
+    assert '[tools] disable removes tools ("mcp__a", "mcp__a__get_*")' in text
     error = one.call("mcp__a__t150", {}).error
     assert error is not None
     assert error.message.endswith("(there are too many tools of other servers)")
@@ -161,7 +161,7 @@ class _Half:
 )
 def test_what_is_no_source_is_refused_by_name(rail: Open, source: Any, missing: str) -> None:
     sound = OtherServer("a", listed("x"))
-    with pytest.raises(UsageError, match=rf"is no source of tools: it has no {missing[:4]}"):
+    with pytest.raises(UsageError, match=rf"is not a source of tools: it has no{missing[:4]}"):
         rail(sources=[sound, source])
     assert sound.closed == 1
 

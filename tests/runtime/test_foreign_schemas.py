@@ -163,11 +163,12 @@ def deep(levels: int) -> dict[str, Any]:
 UNFIT = [
     (None, "its inputSchema is null, not an object"),
     ({"type": "string"}, "its inputSchema is of type 'string', not an object"),
-    ({"properties": []}, "its inputSchema has properties that are no object"),
+    ({"properties": []}, "its inputSchema has properties that are not an object"),
     ({"properties": {"a b": {}}}, "it has an argument 'a b', a name that models cannot use"),
     ({"properties": {"a" * 65: {}}}, "it has an argument"),
-    ({"properties": {"a": {"$ref": "https://example.org/a"}}}, "refers to 'https://example.org/a', which is elsewhere"),
-    ({"properties": {"a": {"$ref": "#/$defs/b"}}}, "refers to '#/$defs/b', which is not there"),
+    ({"properties": {"a": {"$ref": "https://example.org/a"}}}, "refers to 'https://example.org/a', which is in "
+        "another document"),
+    ({"properties": {"a": {"$ref": "#/$defs/b"}}}, "refers to '#/$defs/b', which does not exist"),
     ({"description": "x" * 70_000}, "has 70,018 bytes; it may have 65,536"),
     (deep(40), "its inputSchema is nested too deeply, or has too many parts"),
     ({"enum": [[]] * 6_000}, "its inputSchema is nested too deeply, or has too many parts"),

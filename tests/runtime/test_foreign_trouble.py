@@ -53,7 +53,7 @@ def raising(error: BaseException) -> Callable[..., Any]:
         (ToolError("PERMISSION_REQUIRED", "ask"), "INTERNAL", "ask"),
         (ToolError("NONSENSE", "x"), "INTERNAL", "x"),  # type: ignore[arg-type]
         (ToolError("TIMEOUT", "a\x1b[2Jb\x07"), "TIMEOUT", "ab\ufffd"),
-        (ValueError("bad"), "INTERNAL", "The connection to a failed in a way that it should not (ValueError: bad)."),
+        (ValueError("bad"), "INTERNAL", "The connection to a failed unexpectedly (ValueError: bad)."),
         (RecursionError("deep"), "INTERNAL", "RecursionError"),
         (SystemExit(3), "INTERNAL", "SystemExit"),
         (KeyboardInterrupt(), "INTERNAL", "KeyboardInterrupt"),
@@ -81,7 +81,7 @@ def test_whatever_a_source_raises_is_a_result(rail: Open, error: BaseException, 
 def test_what_is_no_result_is_told(rail: Open, nonsense: object) -> None:
     error = result_of(rail, lambda *_: nonsense).error
     assert error is not None
-    assert (error.code, "gave back something that is no result" in error.message) == ("INTERNAL", True)
+    assert (error.code, "returned something that is not a result (" in error.message) == ("INTERNAL", True)
 
 
 def test_a_source_says_only_what_a_tool_of_a_stranger_may_say(rail: Open, workspace: Path) -> None:
@@ -138,7 +138,7 @@ def test_an_attachment_that_is_none_is_left_out(rail: Open, attached: Any) -> No
     output = Output(summary="", content="x", data=None, attachments=(attached, good))
     result = result_of(rail, lambda *_: output)
     assert result.attachments == (good,)
-    assert result.warnings == ("1 of what it attached is left out: too large, too many, or not what it says.",)
+    assert result.warnings == ("1 attachments were left out: too large, too many, or of another type than declared.",)
 
 
 def test_cancel_ends_a_call_whose_source_listens(rail: Open) -> None:
@@ -195,7 +195,7 @@ def test_an_interrupt_ends_the_call_and_tells_its_source(rail: Open) -> None:
     (cut_off,) = [event for event in one.events() if isinstance(event, ToolCallError)]
     assert cut_off.result.error is not None
     assert cut_off.result.error.code == "CANCELLED"
-    assert "Its effects are not known" in cut_off.result.error.message
+    assert "Its effects are unknown. Check before you repeat it." in cut_off.result.error.message
 
 
 class Broken(OtherServer):
@@ -265,7 +265,7 @@ def test_a_server_that_is_not_there_says_why(rail: Open) -> None:
     [
         ({"state_dir": "workspace/state"}, "state folder"),
         ({"mode": "loose"}, "no mode"),
-        ({"on_permission": "yes"}, "cannot be called"),
+        ({"on_permission": "yes"}, "must be a function"),
         ({"settings": LoadedSettings(settings=Settings(), sources={}, rules=(OF_NO_TOOL,))}, "rules cannot be used"),
     ],
 )
@@ -310,7 +310,7 @@ def test_a_call_that_was_cut_off_by_a_crash_is_never_repeated(
     (ended,) = [event for event in one.events() if isinstance(event, ToolCallError)]
     assert ended.result.error is not None
     assert ended.result.error.code == "INTERRUPTED"
-    assert "Its effects are not known" in ended.result.error.message
+    assert "Its effects are unknown. Check before you repeat it." in ended.result.error.message
     assert (ended.tool_name, ended.server_name) == ("x.y", "a")
     assert one.call(ended.tool_call_name, {"n": 1}, tool_call_id="c1").error == ended.result.error
     assert server.calls == []
@@ -347,7 +347,7 @@ def test_a_picture_that_is_none_is_left_out_or_no_model_could_be_asked_any_more(
     output = Output(summary="", content="x", data=None, attachments=(picture,))
     result = result_of(rail, lambda *_: output)
     assert result.attachments == ()
-    assert result.warnings == ("1 of what it attached is left out: too large, too many, or not what it says.",)
+    assert result.warnings == ("1 attachments were left out: too large, too many, or of another type than declared.",)
 
 
 @pytest.mark.parametrize(

@@ -309,5 +309,5 @@ def test_a_yes_counts_also_where_the_grant_cannot_be_kept(rail: Make, workspace:
     assert answered(one, request, "session").error is None
     assert (workspace / "a").is_dir()
     [notice] = [event for event in one.events() if isinstance(event, Notice)]
-    assert "will be asked for again" in notice.text
+    assert "The approval covers this call, but later calls need approval again:" in notice.text
     assert asks(one, "mkdir b")

@@ -96,7 +96,7 @@ def test_a_credential_is_not_read_by_another_name_either(rail: Rail, workspace: 
         result = one.call(tool, arguments)
         assert result.error
         assert result.error.code == "POLICY_DENIED", result
-        assert "under another name (hard link)" in result.error.message
+        assert "the file has another, protected name (hard link)" in result.error.message
     assert "hunter2" not in one.call("grep", {"pattern": "TOKEN"}).content
     assert "hunter2" not in one.exec("cat docs/*").content
     assert "hunter2" not in one.exec("python3 -c \"print(open('docs/no' + 'tes').read())\"").content

@@ -52,7 +52,7 @@ def test_branches_and_submodules_have_their_own(place: Workspace, workspace: Pat
     (workspace / ".git" / "HEAD").write_text("ref: refs/heads/topic\n")
     (workspace / ".gitmodules").write_text('[submodule "lib"] url = https://lib.example.org/lib.git\n')
     found = fact(place, "git fetch")
-    assert (found.hosts, found.unopened) == ((), ("fork.example.org:22 by ssh, which no proxy carries",))
+    assert (found.hosts, found.unopened) == ((), ("fork.example.org:22 by ssh, which the proxy does not support",))
     assert fact(place, "git submodule update --init").hosts == ("lib.example.org:443",)
 
 

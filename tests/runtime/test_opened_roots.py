@@ -396,7 +396,7 @@ def test_what_handrail_keeps_for_itself_is_never_opened(
     ):
         result = house.read(str(path))
         assert code(result) == "OUTSIDE_WORKSPACE", path
-        assert "handrail keeps for itself" in result.content
+        assert "it has handrail's own files" in result.content
     assert code(house.ls(str(tmp_path))) == "OUTSIDE_WORKSPACE"
 
 
@@ -552,7 +552,7 @@ def test_undo_in_a_closed_folder_is_refused_and_changes_nothing(asks: Make, othe
     house.close_folder(other)
     result = house.undo()
     assert code(result) == "OUTSIDE_WORKSPACE", result.content
-    assert "in no root of this session" in result.content
+    assert "is not in a root of this session." in result.content
     assert (other / "a.txt").read_text() == "new\n"
     answered(house, house.write(str(other / "b.txt"), "new\n"), "session")
     assert house.undo(1).ok

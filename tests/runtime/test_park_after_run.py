@@ -164,9 +164,7 @@ def test_where_nobody_is_there_it_is_dropped_and_what_it_printed_is_told(
     result = rail(mode="auto", unattended=True).exec(GEN)
     assert result.error is not None
     assert result.error.code == "PERMISSION_DENIED"
-    assert result.content.startswith(
-        "said\n[exit code 0; what it changed was dropped]\n[What it changed needs approval"
-    )
+    assert result.content.startswith("said\n[exit code 0; its changes were dropped]\n[What it changed needs approval")
     assert hook(workspace) is None
     assert not (workspace / "made").exists()
     assert audited(tmp_path, result.tool_call_id) == [("deny", "fs.protected", False)]

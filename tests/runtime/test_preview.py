@@ -91,8 +91,8 @@ def test_a_command_that_asks_is_tried_and_nothing_is_changed(rail: Make, workspa
         ("curl http://example.org", {}, "needs the network (curl http://example.org)"),
         ("touch a && curl http://example.org", {}, "needs the network (curl http://example.org)"),
         ("bash -c 'curl http://example.org'", {}, "needs the network (bash -c 'curl http://example.org')"),
-        ("touch a", {"background": True}, "it goes on after its call"),
-        ("touch a", {"yieldMs": 100}, "it may go on after its call (yieldMs)"),
+        ("touch a", {"background": True}, "it runs in the background"),
+        ("touch a", {"yieldMs": 100}, "it may continue in the background (yieldMs)"),
     ],
 )
 def test_a_command_that_cannot_be_tried_says_why(rail: Make, command: str, args: dict[str, Any], reason: str) -> None:
@@ -137,7 +137,7 @@ def test_a_trial_that_cannot_be_made_is_no_failure_of_the_call(rail: Make, works
     (trials_of / "trials").write_text("no folder")
     request = asked(one, "touch a")
     assert preview_of(request).kind == "none"
-    assert preview_of(request).text.startswith("it could not be tried: ")
+    assert preview_of(request).text.startswith("its preview failed: ")
     (trials_of / "trials").unlink()
     assert answered(one, request, "once").ok
     assert (workspace / "a").exists()

@@ -109,7 +109,7 @@ def test_a_command_that_was_tried_on_what_is_not_kept_is_not_kept_either(
     outcome = one.answer(requests[1], "once")
     assert isinstance(outcome, Done)
     assert code(outcome.results[1]) == "CONFLICT"
-    assert "tried on top of what an earlier call of its batch would change" in outcome.results[1].content
+    assert "This preview includes the change of an earlier call of its batch, and" in outcome.results[1].content
     assert list(workspace.iterdir()) == []
 
 

@@ -153,17 +153,17 @@ def test_what_is_no_question_has_no_reply(rail: Callable[..., Handrail]) -> None
     one.batch([call("c1", {"path": "."}, "ls")])
     one.batch([call("c2", {"path": "a", "content": ""}, "write")])
     for unknown in ("c1", "c2", "c3"):
-        with pytest.raises(UsageError, match="asks no question"):
+        with pytest.raises(UsageError, match="this session has no question"):
             one.reply(unknown, "left")
 
 
 @pytest.mark.parametrize(
     ("args", "said", "words"),
     [
-        (ASKED, "up", "takes no reply in other words.*one of 'left', 'right'"),
-        (ASKED, Reply(chosen=("up",)), "'up' is no option"),
+        (ASKED, "up", "the question accepts only its options:.*one of 'left', 'right'"),
+        (ASKED, Reply(chosen=("up",)), "'up' is not an option"),
         (ASKED, Reply(chosen=("left", "right")), "only one option"),
-        (ASKED, Reply(chosen=("left",), text="but slowly"), "no reply in other words"),
+        (ASKED, Reply(chosen=("left",), text="but slowly"), "the question accepts only its options:"),
         (ASKED, Reply(), "says nothing"),
         (ASKED, "  ", "says nothing"),
         ({**ASKED, "options": []}, "\n", "says nothing. Reply with your own words"),

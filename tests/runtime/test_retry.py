@@ -122,7 +122,7 @@ def test_a_yes_to_what_was_shown_before_is_no_yes_to_what_is_shown_now(rail: Mak
     request = asked(one, "touch one")
     anew = one.retry(request.id, "touch two")
     for stale in (request, request.id):
-        with pytest.raises(UsageError, match="was tried again since"):
+        with pytest.raises(UsageError, match="has a newer preview"):
             one.answer(stale, "once")
     with pytest.raises(UsageError, match="revision=1"):
         one.answer(request.id, Answer(kind="output", revision=0))
@@ -236,7 +236,7 @@ def test_the_command_that_a_person_wrote_is_the_one_that_is_kept_and_the_model_i
     assert (anew.command, anew.edited, output_of(anew)) == ("tee made <<< mine", True, "mine\n")
     result = answered(one, anew, "once")
     assert result.ok
-    assert result.content.startswith("The person changed the command to: tee made <<< mine\n")
+    assert result.content.startswith("The user changed the command to: tee made <<< mine\n")
     assert result.artifacts.commands_run == ("tee made <<< mine",)
     assert (workspace / "made").read_text() == "mine\n"
     assert [change.summary for change in one.changes()] == ["tee made <<< mine"]
@@ -287,7 +287,7 @@ def test_a_command_that_was_changed_into_one_that_cannot_be_tried_says_so(rail: 
 def test_only_a_command_that_waits_can_be_tried_again(rail: Make) -> None:
     one = rail(mode="ask")
     one.write("a.txt", "x")
-    with pytest.raises(UsageError, match="is about no command"):
+    with pytest.raises(UsageError, match="is not about a command, so it has no preview"):
         one.retry(one.waiting()[0].id)
     request = asked(one, "touch one")
     answered(one, request, "once")

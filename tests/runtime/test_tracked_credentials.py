@@ -76,7 +76,7 @@ def test_a_program_that_commits_by_itself_does_not_commit_the_empty_file(rail: R
     assert result.error
     assert result.error.code == "CONFLICT"
     assert "a credential that git tracks was hidden from it" in result.error.message
-    assert "could not be tried" in preview(rail(mode="ask", session="ask"), COMMITS)["text"]
+    assert "its preview failed:" in preview(rail(mode="ask", session="ask"), COMMITS)["text"]
     assert git(tracked, "log", "--format=%s") == "first\n"
     assert git(tracked, "status", "--short") == " M a\n"
 

@@ -11,9 +11,15 @@ from handrail.sandbox.overlay.overlay import list_overlay_hints
 @pytest.mark.parametrize(
     ("printed", "words"),
     [
-        ("OSError: [Errno 18] Invalid cross-device link: 'a' -> 'b'\n", "cannot be renamed in one piece"),
-        ("Error: EXDEV: cross-device link not permitted, rename 'a' -> 'b'\n", "cannot be renamed in one piece"),
-        ("rename a b: invalid cross-device link\n", "cannot be renamed in one piece"),
+        (
+            "OSError: [Errno 18] Invalid cross-device link: 'a' -> 'b'\n",
+            "An overlay cannot rename a folder that existed before",
+        ),
+        (
+            "Error: EXDEV: cross-device link not permitted, rename 'a' -> 'b'\n",
+            "An overlay cannot rename a folder that existed before",
+        ),
+        ("rename a b: invalid cross-device link\n", "An overlay cannot rename a folder that existed before"),
         ("sh: 1: cannot create f: Value too large for defined data type\n", "belongs to another user or group"),
         ("Error: EOVERFLOW: value too large for defined data type, open 'f'\n", "belongs to another user or group"),
     ],
@@ -42,7 +48,7 @@ def test_renaming_a_folder_from_below_gives_the_sign_and_mv_does_without(tmp_pat
     world.write("home/projects/mine/folder/file")
     with world.new_layer() as layer:
         done = world.in_layer('python3 -I -S -c \'import os; os.rename("folder", "other")\'', layer)
-        assert "cannot be renamed in one piece" in list_overlay_hints(done.out)[0]
+        assert "An overlay cannot rename a folder that existed before" in list_overlay_hints(done.out)[0]
     with world.new_layer() as layer:
         made = 'mkdir made && python3 -I -S -c \'import os; os.rename("made", "new")\''
         assert world.in_layer(made, layer).out == ""

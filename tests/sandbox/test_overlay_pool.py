@@ -141,7 +141,7 @@ def test_a_state_folder_in_the_workspace_holds_no_layer_of_it(tmp_path: Path) ->
     world = LayeredWorld(tmp_path, state="home/projects/mine/state")
     why = world.sandbox.find_overlay_obstacle(world.roots)
     if why is not None:
-        assert f"the folder for overlays lies in {world.workspace}" in why
+        assert f"the folder for overlays is in {world.workspace}" in why
         return
     with world.new_layer() as layer:
         assert not layer.folder.startswith(str(world.folder))
@@ -194,7 +194,7 @@ def test_without_the_programs_that_mount_there_is_no_layer(
     assert world.sandbox.find_overlay_obstacle(world.roots) == (
         "the programs unshare and mount (of util-linux) are not installed"
     )
-    with layer, pytest.raises(ToolError, match=r"are not there any more.*Nothing was run"):
+    with layer, pytest.raises(ToolError, match=r"are missing now.*Nothing was run"):
         world.in_layer("true", layer)
 
 
@@ -202,7 +202,7 @@ def test_without_the_programs_that_mount_there_is_no_layer(
     ("said", "state", "root", "expected"),
     [
         ("unshare: unshare failed: Operation not permitted", "ext4", "ext4", "namespaces"),
-        ("mount: wrong fs type", "overlay", "ext4", "the state folder /s is on overlay, which cannot take in"),
+        ("mount: wrong fs type", "overlay", "ext4", "the state folder /s is on overlay, which cannot store an overlay"),
         ("mount: wrong fs type", "fuse.sshfs", "ext4", "the state folder /s is on fuse.sshfs"),
         ("mount: wrong fs type", "ext4", "vfat", "/w is on vfat, over which no overlay can lie"),
         ("mount: wrong fs type", "ext4", "ext4", "overlays do not work here (mount: wrong fs type)"),
@@ -223,7 +223,7 @@ def test_a_layer_that_cannot_be_mounted_after_all_runs_nothing_and_is_remembered
         assert "exit-code" not in done.status
         error = world.sandbox.explain_failure(done.out, layer)
     assert error.code == "SANDBOX_UNAVAILABLE"
-    assert "could not be put over the workspace (" in str(error)
+    assert "The overlay for the command could not be mounted (" in str(error)
     assert str(world.folder) not in str(error)
     assert "Nothing was run. Call again: it will run without one" in str(error)
     assert not os.listdir(world.workspace)
@@ -245,7 +245,7 @@ def test_a_state_folder_without_room_is_a_refusal(world: LayeredWorld) -> None:
     world.new_layer().remove()
     os.rmdir(world.folder / "state/layers")
     world.write("state/layers", "in the way")
-    with pytest.raises(OSError, match="no folder of ours stays in"):
+    with pytest.raises(OSError, match="handrail's folder does not stay in"):
         world.sandbox.create_overlay(world.roots)
     assert "the state folder cannot be used" in str(world.sandbox.find_overlay_obstacle(world.roots))
 
@@ -254,8 +254,8 @@ def test_settings_that_ask_for_a_layer_refuse_what_gets_none_and_may_change_file
     strict = CommandSandbox(world.host(), least=3)
     with pytest.raises(ToolError) as refused:
         strict.launch(world.confinement(), "true")
-    said = "Settings ask for sandbox tier 3 (sandbox.least): what a command changes must go into an overlay"
-    assert str(refused.value).startswith(f"{said}, and one that goes on in the background gets none. Nothing was run.")
+    said = "Settings ask for sandbox tier 3 (sandbox.least): a command may change files only in an overlay"
+    assert str(refused.value).startswith(f"{said}, and a background process has no overlay. Nothing was run.")
     assert ended(strict.launch(world.proven(), "echo looked")).out == "looked\n"
     with world.new_layer() as layer:
         assert ended(strict.launch(world.confinement(), "echo tried", layer)).out == "tried\n"

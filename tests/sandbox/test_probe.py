@@ -109,15 +109,15 @@ def test_a_shell_without_a_sandbox_is_found_out(host: SandboxHost) -> None:
 
 
 def test_what_does_not_start_or_says_nothing_is_found_out(host: SandboxHost) -> None:
-    assert "trying it out failed" in (probe_tier(unconfined(("/nowhere/bash",)), host, expected=EXPECTED) or "")
-    assert probe_tier(unconfined(("/bin/true",)), host, expected=EXPECTED) == "it ended without a word"
+    assert "its test failed:" in (probe_tier(unconfined(("/nowhere/bash",)), host, expected=EXPECTED) or "")
+    assert probe_tier(unconfined(("/bin/true",)), host, expected=EXPECTED) == "it ended without an answer"
 
 
 def test_a_tier_that_refuses_is_found_out(host: SandboxHost) -> None:
     def start(*_: object) -> Launch:
         raise ToolError("SANDBOX_UNAVAILABLE", "not on this machine")
 
-    assert probe_tier(start, host, expected=EXPECTED) == "trying it out failed: not on this machine"
+    assert probe_tier(start, host, expected=EXPECTED) == "its test failed: not on this machine"
 
 
 @needs_bubblewrap
@@ -165,7 +165,7 @@ def test_what_a_killed_probe_left_goes_with_the_next_one_and_a_live_one_stays(tm
 @needs_bubblewrap
 @pytest.mark.parametrize(
     ("seconds", "found"),
-    [((0.0, 20.0), None), ((0.0, 0.0), "trying it out failed: Command")],
+    [((0.0, 20.0), None), ((0.0, 0.0), "its test failed: Command")],
     ids=["once", "twice"],
 )
 def test_a_probe_that_times_out_is_repeated_once(

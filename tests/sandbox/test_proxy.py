@@ -170,7 +170,7 @@ def test_what_is_not_listed_is_refused_without_a_look_up(proxied: Make, host: st
     ("authority", "reason"),
     [
         ("example.org.", "ends with a dot"),
-        ("example.org\0.evil.test", "is no name"),
+        ("example.org\0.evil.test", "is not a name"),
         ("ex\xe4mple.org", "not ASCII"),
         ("example\uff0eorg", "not ASCII"),
         ("0x7f.0.0.1", "plain form"),
@@ -179,7 +179,7 @@ def test_what_is_not_listed_is_refused_without_a_look_up(proxied: Make, host: st
         ("127.1", "plain form"),
         ("[::ffff:127.0.0.1]", "IPv4 address written as"),
         ("[fe80::1%25lo]", "network card"),
-        ("[::1", "no port|no address in brackets|is no port"),
+        ("[::1", "not a port|not an address in brackets|no port"),
     ],
 )
 def test_other_spellings_of_hosts_are_refused_in_both_ways_to_ask(proxied: Make, authority: str, reason: str) -> None:
@@ -264,7 +264,7 @@ def test_a_connection_that_says_nothing_is_no_attempt(proxied: Make) -> None:
     assert asked.said(b"", end=True) == b""
     assert asked.attempts == []
     assert asked.said(b"\r\n\r\n").startswith(b"HTTP/1.1 400 ")
-    assert asked.only_attempt() == Attempt("", 0, False, "it is no HTTP/1 request")
+    assert asked.only_attempt() == Attempt("", 0, False, "it is not an HTTP/1 request")
 
 
 def test_a_head_that_is_too_long_or_breaks_off_is_refused(proxied: Make) -> None:
@@ -273,7 +273,7 @@ def test_a_head_that_is_too_long_or_breaks_off_is_refused(proxied: Make) -> None
     assert asked.said(b"GET http://a.example/ HTT", end=True).startswith(b"HTTP/1.1 400 ")
     assert [attempt.reason for attempt in asked.attempts] == [
         "its head is longer than 16 KB",
-        "it broke off in its head",
+        "it ended inside its head",
     ]
 
 
@@ -282,7 +282,7 @@ def test_a_head_that_does_not_come_is_not_waited_for(proxied: Make, monkeypatch:
     asked = proxied()
     with asked.connected() as connection:
         connection.sendall(b"GET http://a.example/ HTTP/1.1\r\n")
-        assert all_of(connection).startswith(b"HTTP/1.1 400 handrail: its head did not come in time")
+        assert all_of(connection).startswith(b"HTTP/1.1 400 handrail: its head did not arrive in time")
     assert len(asked.attempts) == 1
 
 

@@ -144,7 +144,7 @@ def test_a_bubblewrap_that_has_vanished_is_no_longer_used(world: World, no_bubbl
 @pytest.mark.parametrize(
     ("text", "code"),
     [("a\0b", "INVALID_ARGUMENT"), ("\ud800", "INVALID_ARGUMENT"), ("x" * (1 << 20), "LIMIT_EXCEEDED")],
-    ids=["NUL", "half a character", "a megabyte"],
+    ids=["NUL", "The command has an incomplete character.", "a megabyte"],
 )
 @pytest.mark.parametrize("most", [3, 1, 0])
 def test_a_text_that_no_shell_takes_is_refused(world: World, text: str, code: str, most: int) -> None:

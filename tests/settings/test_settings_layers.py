@@ -74,7 +74,7 @@ def test_a_value_that_the_managed_file_does_not_let_be_is_told(place: Place) -> 
     loaded = place.load(managed='mode = "ask"', flags={"mode": "auto"})
     assert loaded.notes == (
         f'mode = "auto" (flag) is ignored: the managed file {place.tmp}/managed.toml says "ask",'
-        " and nothing looser counts",
+        " and looser values are ignored",
     )
     assert loaded.managed == {"mode": "ask"}
 
@@ -141,7 +141,7 @@ def test_a_project_file_that_is_a_link_is_refused_wherever_it_leads(place: Place
     for path in (place.workspace / "inside.toml", place.tmp / "outside.toml"):
         path.write_text('mode = "plan"')
     (place.workspace / "handrail.toml").symlink_to(target)
-    with pytest.raises(SettingsError, match="it is a link; a project's settings are read from a regular file only"):
+    with pytest.raises(SettingsError, match="it is a link; project settings must be a regular file"):
         place.load()
 
 
@@ -175,8 +175,8 @@ def test_a_user_file_in_the_workspace_cannot_loosen(place: Place, kind: str) -> 
     loaded = place.load(environ=environ)
     assert (loaded.settings.mode, loaded.settings.tools.disable, loaded.rules) == ("ask", ("write",), ())
     assert [note.partition(" line ")[2] for note in loaded.notes] == [
-        '1: mode = "auto" is ignored: the file lies in the workspace, where an agent could write it',
-        '4: rule a: allow "make" is ignored: the file lies in the workspace, where an agent could write it',
+        '1: mode = "auto" is ignored: the file is in the workspace, where an agent could write it',
+        '4: rule a: allow "make" is ignored: the file is in the workspace, where an agent could write it',
     ]
 
 
@@ -187,13 +187,13 @@ def test_a_user_file_beside_the_workspace_is_the_persons_own(place: Place) -> No
 
 
 def test_a_user_file_in_a_folder_that_it_opens_for_writing_is_refused(place: Place) -> None:
-    with pytest.raises(SettingsError, match=r"paths\.writable has .*/home, which it lies in"):
+    with pytest.raises(SettingsError, match=r"paths\.writable has .*/home, which contains it"):
         place.load(user='[paths]\nwritable = ["~"]\n')
 
 
 def test_nor_is_there_a_folder_to_write_where_settings_would_be_looked_for(place: Place) -> None:
     for folder in ("~", str(place.tmp)):
-        with pytest.raises(SettingsError, match="which it lies in"):
+        with pytest.raises(SettingsError, match=", which contains it"):
             place.load(flags={"paths.writable": (folder,)})
 
 
@@ -210,8 +210,8 @@ def test_everything_that_is_wrong_with_a_session_is_told(place: Place) -> None:
         place.load(session={"mod": "ask", "rule": [{"deny": 3}]})
     assert caught.value.problems == (
         "mod is not a setting; did you mean mode?",
-        "rule 1: deny is 3; allowed: one text that is not empty; a second pattern is a second rule",
-        "rule 1: the rule has no id; decisions name the rule by it",
+        "rule 1: deny is 3; allowed: one non-empty string; a second pattern needs a second rule",
+        "rule 1: the rule has no id",
     )
 
 

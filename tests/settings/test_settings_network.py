@@ -21,13 +21,13 @@ def test_a_project_can_narrow_the_list_and_never_widen_it(tmp_path: Path, truste
     said = 'network.allow = ["api.example.org:443", "example.net:443", "example.net", "evil.org"]'
     loaded = load_with(tmp_path, LISTED, said, trusted=trusted)
     assert loaded.settings.network.allow == ("api.example.org:443", "example.net:443")
-    assert "counts only where it is stricter" in loaded.notes[0]
+    assert "applies only if stricter (" in loaded.notes[0]
     assert load_with(tmp_path, LISTED, "network.allow = []", trusted=trusted).settings.network.allow == ()
 
 
 def test_of_the_persons_list_and_the_managed_one_what_both_have_counts(tmp_path: Path) -> None:
     managed = 'network.allow = ["*.org:443", "10.1.0.0/16:5432"]'
-    with pytest.raises(SettingsError, match="very many owners"):
+    with pytest.raises(SettingsError, match="it would allow the domains of many owners"):
         load_with(tmp_path, LISTED, managed=managed)
     loaded = load_with(
         tmp_path, LISTED, managed='network.allow = ["example.net", "10.1.0.0/16:5432", "a.example.org:80"]'
@@ -38,11 +38,11 @@ def test_of_the_persons_list_and_the_managed_one_what_both_have_counts(tmp_path:
 @pytest.mark.parametrize(
     ("entry", "why"),
     [
-        ("https://example.net/simple", "it is a URL, and only its host and port count"),
+        ("https://example.net/simple", "it is a URL; write only its host and port"),
         ("localhost:8080", "it is the sandbox's own; this machine is listed by its address, such as 127.0.0.1:8080"),
-        ("*", "a star stands for the names below one, as in *.example.org"),
-        ("*.org", "it would list the names of very many owners"),
-        ("0.0.0.0/0", "it would list a good part of all addresses"),
+        ("*", "a star stands for subdomains, as in *.example.org"),
+        ("*.org", "it would allow the domains of many owners"),
+        ("0.0.0.0/0", "it would allow too many addresses"),
         ("example.org.", "example.org. ends with a dot"),
         ("0x7f.1:80", "0x7f.1 is not an IPv4 address in its plain form, such as 192.0.2.7"),
         ("example.org:0", "a port is a number from 1 to 65535, with commas between several, each once"),

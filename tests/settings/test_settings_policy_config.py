@@ -52,7 +52,7 @@ def test_a_session_is_never_looser_than_the_managed_mode(shop: Path, tmp_path: P
         assert rail.mode == "ask"
         rail.set_mode("plan")
         rail.set_mode("ask")
-        with pytest.raises(UsageError, match="the managed file lets no mode be that is looser than ask; got auto"):
+        with pytest.raises(UsageError, match="the managed file forbids modes looser than ask; got auto"):
             rail.set_mode("auto")
         assert rail.mode == "ask"
 

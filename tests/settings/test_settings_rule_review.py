@@ -36,7 +36,7 @@ UNUSABLE = [
 def test_rules_that_cannot_be_used_stop_everything_with_file_and_line(tmp_path: Path, text: str, problem: str) -> None:
     with pytest.raises(SettingsError) as caught:
         load_rules(tmp_path, user=text)
-    assert str(caught.value).startswith(f"The rules cannot be used (user file {tmp_path}/config.toml):\n")
+    assert str(caught.value).startswith(f"The rules are unusable (user file {tmp_path}/config.toml):\n")
     assert caught.value.problems[0].startswith(problem)
     assert all(one.isprintable() for one in caught.value.problems)
 

@@ -60,35 +60,41 @@ def test_a_rule_has_all_that_is_written_and_where_it_stands(tmp_path: Path) -> N
 
 
 WRONG = [
-    ('[[rule]]\nallow = "ls"', ["line 1: the rule has no id; decisions name the rule by it"]),
+    ('[[rule]]\nallow = "ls"', ["line 1: the rule has no id"]),
     ('[[rule]]\nid = "a"', ["line 1: the rule says nothing; allowed: one of allow, ask, deny"]),
     (
         '[[rule]]\nid = "a"\nallow = "ls"\ndeny = "ls"\nask = "ls"',
         ["line 1: the rule says allow and ask and deny; allowed: one of allow, ask, deny"],
     ),
-    ('[[rule]]\nid = "a"\nallow = "ls"\nbecuase = ""', ["line 4: becuase is no part of a rule; did you mean because?"]),
+    (
+        '[[rule]]\nid = "a"\nallow = "ls"\nbecuase = ""',
+        ["line 4: becuase is not a key of a rule; did you mean because?"],
+    ),
     (
         '[[rule]]\nid = "a"\nallow = "ls"\nxyz = 1',
-        ["line 4: xyz is no part of a rule; there are id, allow, ask, deny, tool, because, match, no_match, any_args"],
+        [
+            "line 4: xyz is not a key of a rule; there are id, allow, ask, deny, tool, because, match, no_match, "
+            "any_args"
+        ],
     ),
     (
         '[[rule]]\nid = "a"\nallow = "ls"\n[rule.mach]\nx = 1',
-        ["line 4: mach is no part of a rule; did you mean match?"],
+        ["line 4: mach is not a key of a rule; did you mean match?"],
     ),
     (
         '[[rule]]\nid = "a"\nallow = 1',
-        ["line 3: allow is 1; allowed: one text that is not empty; a second pattern is a second rule"],
+        ["line 3: allow is 1; allowed: one non-empty string; a second pattern needs a second rule"],
     ),
     (
         '[[rule]]\nid = "a"\nallow = ""',
-        ["line 3: allow is ''; allowed: one text that is not empty; a second pattern is a second rule"],
+        ["line 3: allow is ''; allowed: one non-empty string; a second pattern needs a second rule"],
     ),
     (
         '[[rule]]\nid = "a"\ndeny = ["ls"]',
-        ["line 3: deny is ['ls']; allowed: one text that is not empty; a second pattern is a second rule"],
+        ["line 3: deny is ['ls']; allowed: one non-empty string; a second pattern needs a second rule"],
     ),
-    ('[[rule]]\nid = "a"\ndeny = "ls"\nmatch = "ls"', ["line 4: match is 'ls'; allowed: a list of texts"]),
-    ('[[rule]]\nid = "a"\ndeny = "ls"\nno_match = [1]', ["line 4: no_match is [1]; allowed: a list of texts"]),
+    ('[[rule]]\nid = "a"\ndeny = "ls"\nmatch = "ls"', ["line 4: match is 'ls'; allowed: a list of strings"]),
+    ('[[rule]]\nid = "a"\ndeny = "ls"\nno_match = [1]', ["line 4: no_match is [1]; allowed: a list of strings"]),
     ('[[rule]]\nid = "a"\ndeny = "ls"\nany_args = "yes"', ["line 4: any_args is 'yes'; allowed: true or false"]),
     ('[[rule]]\nid = "a"\ndeny = "ls"\ntool = ""', ["line 4: tool is ''; allowed: the name of a tool"]),
     (
@@ -106,14 +112,14 @@ WRONG = [
     (
         'rule = [\n  { id = "a", deny = 1 },\n  { deny = "ls" },\n]',
         [
-            "line 1: deny is 1; allowed: one text that is not empty; a second pattern is a second rule",
-            "line 1: the rule has no id; decisions name the rule by it",
+            "line 1: deny is 1; allowed: one non-empty string; a second pattern needs a second rule",
+            "line 1: the rule has no id",
         ],
     ),
     (
         '[["rule"]]\nid = "a"\ndeny = 1\n[["rule"]]\nid = 5\ndeny = "x"',
         [
-            "rule 1: deny is 1; allowed: one text that is not empty; a second pattern is a second rule",
+            "rule 1: deny is 1; allowed: one non-empty string; a second pattern needs a second rule",
             "rule 2: id is 5; allowed: letters, digits, - and _, at most 64, beginning with a letter or digit",
         ],
     ),
@@ -122,12 +128,15 @@ WRONG = [
         [
             "line 1: mood is not a setting; did you mean mode?",
             "line 2: the rule says nothing; allowed: one of allow, ask, deny",
-            "line 5: deny is 1; allowed: one text that is not empty; a second pattern is a second rule",
-            "line 6: alow is no part of a rule; did you mean allow?",
-            "line 4: the rule has no id; decisions name the rule by it",
+            "line 5: deny is 1; allowed: one non-empty string; a second pattern needs a second rule",
+            "line 6: alow is not a key of a rule; did you mean allow?",
+            "line 4: the rule has no id",
         ],
     ),
-    ('[[rule]]\nid = "a"\ndeny = "ls"\n"\\u001b[2J" = 1', ["line 1: '\\x1b[2J' is no part of a rule; there are id, "]),
+    (
+        '[[rule]]\nid = "a"\ndeny = "ls"\n"\\u001b[2J" = 1',
+        ["line 1: '\\x1b[2J' is not a key of a rule; there are id, "],
+    ),
 ]
 
 

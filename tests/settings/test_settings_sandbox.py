@@ -125,7 +125,7 @@ def test_a_limit_in_another_form_is_told_in_the_right_one_where_that_is_allowed(
 @pytest.mark.parametrize("name", ["BASH_ENV", "LD_PRELOAD", "GIT_DIR", "NODE_OPTIONS", "PYTHONPATH", "ld_library_path"])
 def test_a_variable_that_steers_programs_is_refused_by_name(tmp_path: Path, name: str) -> None:
     said = find_problem(tmp_path, f'sandbox.environment = ["NODE_ENV", "{name}"]')
-    assert said.endswith(f"; '{name}' steers how programs start and what they load")
+    assert said.endswith(f"; '{name}' controls how programs start and what they load")
 
 
 @pytest.mark.parametrize("name", ["GITHUB_TOKEN", "AWS_SECRET_ACCESS_KEY", "db_password", "SSH_AUTH_SOCK", "GH_PAT"])
@@ -134,7 +134,7 @@ def test_a_variable_with_the_name_of_a_secret_is_refused(tmp_path: Path, name: s
 
 
 def test_a_variable_that_is_made_here_is_refused(tmp_path: Path) -> None:
-    assert find_problem(tmp_path, 'sandbox.environment = ["PATH"]').endswith("; 'PATH' is made anew for every command")
+    assert find_problem(tmp_path, 'sandbox.environment = ["PATH"]').endswith("; 'PATH' is set anew for every command")
 
 
 @pytest.mark.parametrize("name", ["A=B", "", "1A", "BASH_FUNC_x%%", "Ä", "A\\u0000"])
@@ -155,9 +155,9 @@ def test_a_toolchain_is_a_place_and_not_everything(tmp_path: Path, path: str) ->
 @pytest.mark.parametrize(
     ("path", "why"),
     [
-        ("~/.", "which the home folder lies in"),
-        ("~/../home/.", "which the home folder lies in"),
-        ("/..", "which the home folder lies in"),
+        ("~/.", "which contains the home folder"),
+        ("~/../home/.", "which contains the home folder"),
+        ("/..", "which contains the home folder"),
         ("~/.local/state", "which handrail keeps its own files in"),
         ("~/.ssh", "where programs keep credentials"),
         ("~/.config", "where programs keep credentials"),

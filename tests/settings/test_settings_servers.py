@@ -119,7 +119,7 @@ def test_a_server_may_be_reached_by_https_or_on_this_machine_only(files: Files) 
         ('comand = "a"', "mcp.servers.x.comand is not a setting; did you mean command?"),
         ('args = ["a"]', "mcp.servers.x.args is for a server with a command, and this one has none"),
         ('url = "https://a"\nwritable = true', "mcp.servers.x.writable is for a server that is started here"),
-        ('command = ""', "mcp.servers.x.command cannot be used; allowed: a text that is not empty"),
+        ('command = ""', "mcp.servers.x.command cannot be used; allowed: a non-empty string"),
         (f'command = "a"\nenv = {{ KEY = ["{SECRET}"] }}', "mcp.servers.x.env cannot be used"),
         ('command = "a"\nenv = { "K=Y" = "a" }', "mcp.servers.x.env cannot be used"),
         (f'url = "https://a"\nheaders = {{ A = "{SECRET}\\n" }}', "mcp.servers.x.headers cannot be used"),
@@ -139,7 +139,7 @@ def test_what_is_wrong_with_a_server_is_told_by_line_and_without_secrets(files: 
 @pytest.mark.parametrize("name", ["a__b", "_a", "a_", "a b", "ä", "", "a/b", "x" * 49, "handrail", "Handrail"])
 def test_a_name_that_no_tool_could_be_called_by_is_refused(files: Files, name: str) -> None:
     files.user(f'[mcp.servers."{name}"]\ncommand = "a"\n')
-    with pytest.raises(SettingsError, match="a server is called"):
+    with pytest.raises(SettingsError, match="a server is named"):
         files.loaded()
 
 
@@ -189,7 +189,7 @@ def test_the_servers_of_mcp_json_are_used_once_they_are_trusted_and_as_long_as_t
     files.brings({"theirs": {"command": "run-me", "args": ["b"]}})
     after = files.servers()
     assert after.usable == ()
-    assert after.notes[0] == ".mcp.json is no longer what you trusted: look at it before you trust it again"
+    assert after.notes[0] == ".mcp.json changed since you trusted it: check it before you trust it again"
 
 
 def test_trust_in_one_file_is_none_in_the_other(files: Files) -> None:
@@ -221,7 +221,7 @@ def test_a_project_vouches_for_tools_only_as_trusted_and_trust_names_what_it_loo
     files.project('[mcp.servers.theirs]\ncommand = "a"\nread_only = ["get_*"]\nhints = true\n')
     before = files.loaded()
     assert list_trusted_servers(before) == ()
-    assert "asks less for get_*; is believed about which tools only look" in " ".join(before.notes)
+    assert "asks less for get_*; is trusted about which tools are read-only" in " ".join(before.notes)
     files.trust()
     assert [(one.server, one.read_only, one.hints) for one in list_trusted_servers(files.loaded())] == [
         ("theirs", ("get_*",), True)
@@ -252,7 +252,7 @@ def test_no_server_is_started_that_has_the_network_where_the_network_is_denied(f
     )
     found = files.servers()
     assert names(found) == ["local"]
-    why = "it needs net.connect, which [tools] deny lists"
+    why = "it needs net.connect, which [tools] deny denies"
     assert found.unusable == {"open": why, "web": why}
 
 

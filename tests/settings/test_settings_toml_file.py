@@ -105,7 +105,7 @@ def test_a_wrong_value_is_refused_with_what_is_allowed(
 
 def test_who_denies_a_tool_of_another_server_is_told_how_it_is_taken_away(tmp_path: Path) -> None:
     (found,) = problems_of(tmp_path, 'tools.deny = ["mcp__github__*"]\n')
-    assert found.endswith("git.write; tools of other servers are taken away by tools.disable")
+    assert found.endswith("git.write; tools.disable removes tools of other servers")
 
 
 @pytest.mark.parametrize("folder", [".tasklogs", "logs/tasks", "..logs", "logs/a..b/"])

@@ -103,7 +103,7 @@ def test_one_byte_more_ends_the_trust_and_that_is_told(workspace: Path, state: S
         file.write(change)
     loaded = load_in(workspace)
     assert loaded.settings.mode == "ask"
-    assert loaded.notes[0] == "handrail.toml is no longer what you trusted: look at it before you trust it again"
+    assert loaded.notes[0] == "handrail.toml changed since you trusted it: check it before you trust it again"
     assert len(loaded.notes) == 5
 
 
@@ -175,15 +175,15 @@ def open_to_others(path: str) -> None:
 
 
 SPOILT = [
-    (lambda path: write(path, b""), "it is not what handrail wrote"),
-    (lambda path: write(path, b"{"), "it is not what handrail wrote"),
-    (lambda path: write(path, b"[]"), "it is not what handrail wrote"),
-    (lambda path: write(path, b'{"schema": "handrail.trust/2"}'), "it is not what handrail wrote"),
-    (lambda path: write(path, b'{"schema": "handrail.trust/1", "x": 1}'), "it is not what handrail wrote"),
-    (lambda path: write(path, b'{"projects": {"/a": {"digest": "\xff"}}}'), "it is not what handrail wrote"),
-    (lambda path: write(path, b" " * (16 * 1024 * 1024 + 1)), "it is not what handrail wrote"),
-    (os.mkdir, "it is not what handrail wrote"),
-    (os.mkfifo, "it is not what handrail wrote"),
+    (lambda path: write(path, b""), "handrail did not write it"),
+    (lambda path: write(path, b"{"), "handrail did not write it"),
+    (lambda path: write(path, b"[]"), "handrail did not write it"),
+    (lambda path: write(path, b'{"schema": "handrail.trust/2"}'), "handrail did not write it"),
+    (lambda path: write(path, b'{"schema": "handrail.trust/1", "x": 1}'), "handrail did not write it"),
+    (lambda path: write(path, b'{"projects": {"/a": {"digest": "\xff"}}}'), "handrail did not write it"),
+    (lambda path: write(path, b" " * (16 * 1024 * 1024 + 1)), "handrail did not write it"),
+    (os.mkdir, "handrail did not write it"),
+    (os.mkfifo, "handrail did not write it"),
     (linked, "Too many levels of symbolic links"),
     (open_to_others, "another user could have written it"),
 ]
@@ -197,7 +197,7 @@ def test_a_spoilt_record_is_an_error_and_nothing_is_trusted(
     state.make()
     spoil(build_trust_path(state.path))
     words = f"The record of trust {state.path}/trust.json cannot be used: {reason}."
-    words += " Look at it, then remove it. Next: handrail doctor"
+    words += " Check it, then remove it. Next: handrail doctor"
     with pytest.raises(StoreError) as caught:
         state.give_trust("/a", "1")
     assert str(caught.value) == words
@@ -220,7 +220,7 @@ def test_a_record_in_the_workspace_itself_does_not_count(workspace: Path) -> Non
     environ = {"HOME": "/nowhere", "HANDRAIL_STATE_DIR": str(workspace / "state")}
     loaded = load(environ, {}, str(workspace), "/nowhere/managed.toml")
     assert loaded.settings.mode == "ask"
-    assert loaded.notes[0].startswith("the state folder lies in the workspace")
+    assert loaded.notes[0].startswith("the state folder is in the workspace, so its records of trust are ignored")
 
 
 def test_trust_is_looked_up_where_the_caller_keeps_it(workspace: Path, state: StoredState) -> None:

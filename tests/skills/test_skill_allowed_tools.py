@@ -93,7 +93,7 @@ def test_a_pattern_that_cannot_be_read_stays_and_is_told(entry: str) -> None:
     found = parse_allowed_tools(entry)
     assert found is not None
     assert len(found.patterns) == 1
-    assert found.warnings == (f"allowed-tools has {entry}, a pattern that is not read here: nothing is covered by it",)
+    assert found.warnings == (f"allowed-tools has {entry}, an unsupported pattern, which allows nothing",)
 
 
 @pytest.mark.parametrize(

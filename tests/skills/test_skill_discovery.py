@@ -36,7 +36,7 @@ def test_the_samples_are_understood(find: Find, put: Put, workspace: Path) -> No
     assert notes.tools == ("read", "write", "exec", "mcp__tracker__list_issues", "WebFetch")
     assert (notes.by_name_only, notes.files) == (True, ("references/form.md",))
     assert notes.warnings == (
-        "the front matter has argument-hint, model, which means nothing here",
+        "the front matter has argument-hint, model, which has no effect",
         "allowed-tools: unknown tools WebFetch",
     )
     assert skills["pdf-forms"].compatibility == "Needs Python 3.11 and pypdf"
@@ -178,7 +178,7 @@ def test_a_projects_folder_that_leads_outside_cannot_be_used(
     found = find()
     assert only(found).problem == "its SKILL.md leads outside of where it was found"
     assert only(found).description == ""
-    assert found.warnings == (".agents/skills cannot be looked into",)
+    assert found.warnings == (".agents/skills cannot be read",)
 
 
 def test_a_person_may_link_a_skill_from_elsewhere(find: Find, put: Put, home: Path, tmp_path: Path) -> None:
@@ -214,8 +214,8 @@ def test_credentials_pipes_and_folders_are_not_read(find: Find, workspace: Path)
     problems = {skill.name: skill.problem for skill in find().skills}
     assert problems == {
         "a": "its SKILL.md leads to a credential",
-        "b": "its SKILL.md is no file that can be read",
-        "c": "its SKILL.md is no file that can be read",
+        "b": "its SKILL.md is not a readable file",
+        "c": "its SKILL.md is not a readable file",
         "d": "its SKILL.md is gone",
     }
 
@@ -233,7 +233,7 @@ def test_very_many_folders_are_counted_and_not_read(find: Find, put: Put, worksp
         put(workspace / ".claude/skills", f"s{number:03}", TEXT.format(f"s{number:03}"))
     found = find()
     assert [found.skills[0].name, found.skills[-1].name, len(found.skills)] == ["s000", "s199", 200]
-    assert found.warnings == (".claude/skills holds 205 names; only the first 200 were looked at",)
+    assert found.warnings == (".claude/skills holds 205 names; only the first 200 were checked",)
 
 
 def test_files_are_listed_without_links_and_only_so_deep(find: Find, put: Put, workspace: Path) -> None:

@@ -89,7 +89,7 @@ def test_a_refusal_says_what_the_skill_is_for(skilled: Make, project: Path) -> N
     assert error is not None
     assert error.message == (
         "Rule skill.commit forbids exec rm a.py: the active skill commit is for git add:*, git status:*, git diff:*, "
-        "git commit:* only. Nothing ran. Do it with what is named, or deactivate the skill when its task is done."
+        "git commit:* only. Nothing ran. Use the allowed tools, or deactivate the skill when its task is done."
     )
 
 

@@ -348,7 +348,7 @@ def test_the_record_of_a_failed_call_says_what_failed_without_contents(rail: Mak
     missing, stopped = _records(tmp_path)
     assert (missing.summary, missing.command) == ("The file, folder or reference does not exist.", msgspec.UNSET)
     assert (stopped.error_code, stopped.command) == ("TIMEOUT", "sleep …")
-    assert stopped.summary.startswith("The time limit fired")
+    assert stopped.summary.startswith("The time limit was reached; all processes of the call were stopped.")
 
 
 def test_a_chain_that_an_older_version_began_is_verified_and_goes_on(tmp_path: Path) -> None:

@@ -56,7 +56,7 @@ def test_a_file_is_stored_piece_by_piece_and_only_as_what_it_is(tmp_path: Path) 
     (tmp_path / "source").write_bytes(TEXT)
     blobs = Blobs(str(tmp_path / "blobs"))
     descriptor = os.open(tmp_path / "source", os.O_RDONLY)
-    with pytest.raises(StoreError, match="is not what was stored"):
+    with pytest.raises(StoreError, match="was changed in the store"):
         blobs.keep_file("0" * 64, descriptor)
     assert files(tmp_path / "blobs") == []
     os.lseek(descriptor, 0, os.SEEK_SET)

@@ -124,7 +124,7 @@ def test_a_write_that_fails_leaves_nothing(tmp_path: Path) -> None:
     (name,) = store.names()
     (tmp_path / name).unlink()
     (tmp_path / name).mkdir()
-    with pytest.raises(StoreError, match="cannot be kept"):
+    with pytest.raises(StoreError, match="cannot be stored"):
         store.add(folder("/a"))
     assert [path.name for path in tmp_path.iterdir()] == [name]
     assert store.list_folders() == ()

@@ -31,7 +31,7 @@ def test_everything_in_the_state_folder_is_for_its_owner_only(rail: Make, tmp_pa
 
 @pytest.mark.parametrize("where", [".", "state", "deep/in/side"])
 def test_a_state_folder_in_the_workspace_is_refused_and_not_made(rail: Make, workspace: Path, where: str) -> None:
-    with pytest.raises(UsageError, match="lie in one another"):
+    with pytest.raises(UsageError, match=r"must not contain each other. Set HANDRAIL_STATE_DIR."):
         rail(state_dir=workspace / where)
     assert list(workspace.iterdir()) == []
 
@@ -39,17 +39,17 @@ def test_a_state_folder_in_the_workspace_is_refused_and_not_made(rail: Make, wor
 def test_a_workspace_in_the_state_folder_is_refused(rail: Make, tmp_path: Path) -> None:
     inner = tmp_path / "state" / "workspaces" / "mine"
     inner.mkdir(parents=True)
-    with pytest.raises(UsageError, match="lie in one another"):
+    with pytest.raises(UsageError, match=r"must not contain each other. Set HANDRAIL_STATE_DIR."):
         rail(workspace=inner)
 
 
 def test_a_link_does_not_hide_that_they_overlap(rail: Make, tmp_path: Path, workspace: Path) -> None:
     (tmp_path / "link").symlink_to(workspace)
-    with pytest.raises(UsageError, match="lie in one another"):
+    with pytest.raises(UsageError, match=r"must not contain each other. Set HANDRAIL_STATE_DIR."):
         rail(state_dir=tmp_path / "link" / "state")
     (workspace / "sub").mkdir()
     (tmp_path / "other").symlink_to(workspace / "sub")
-    with pytest.raises(UsageError, match="lie in one another"):
+    with pytest.raises(UsageError, match=r"must not contain each other. Set HANDRAIL_STATE_DIR."):
         rail(state_dir=tmp_path / "other")
 
 
@@ -57,7 +57,7 @@ def test_a_link_does_not_hide_that_they_overlap(rail: Make, tmp_path: Path, work
 def test_an_extra_root_around_the_state_folder_is_refused(rail: Make, tmp_path: Path, kind: str) -> None:
     (tmp_path / "state").mkdir()
     for folder in (tmp_path, tmp_path / "state"):
-        with pytest.raises(UsageError, match="lie in one another"):
+        with pytest.raises(UsageError, match=r"must not contain each other. Set HANDRAIL_STATE_DIR."):
             rail(settings=Settings(paths=Paths(**{kind: (str(folder),)})))
 
 

@@ -57,7 +57,7 @@ def test_a_preview_says_how_old_it_is(ago: dict[str, int], said: str) -> None:
     assert f"{TRIED} Preview from {said}.\n" in text_of(tried)
     assert f"Your files are untouched. Preview from {said}.\n" in text_of(tried, outdated=("src/a.py",))
     diff = a_request(command=None, preview=Preview(kind="diff", text="+x\n", time=made))
-    assert f"Preview from {said}. Your files are untouched. If you approve, it is made" in text_of(diff)
+    assert f"Preview from {said}. Your files are untouched. If you approve, handrail makes this change" in text_of(diff)
 
 
 def test_files_stand_below_each_other_where_the_screen_is_narrow() -> None:
@@ -95,8 +95,8 @@ def test_the_forms_of_what_is_said(fields: dict[str, object], told_so: str) -> N
 NOT_TRIED = [
     (("none", "needs the network (git push)"), {"hosts": ("example.org:443",)}, "what it sends cannot be undone."),
     (("none", "no overlay here: none works"), {"tier": 2}, "its result says what undo covers."),
-    (("none", "an earlier call of this batch changes files first"), {}, "undo takes back what it changes."),
-    (("none", "it goes on after its call"), {"background": True}, "it is not covered by undo."),
+    (("none", "an earlier call of this batch changes files first"), {}, "undo reverts its changes."),
+    (("none", "it runs in the background"), {"background": True}, "it is not covered by undo."),
 ]
 
 
@@ -109,7 +109,7 @@ def test_what_was_not_tried_says_why_and_what_a_yes_does(preview: tuple[str, str
 
 
 def test_of_what_changes_nothing_nothing_is_said_about_undo() -> None:
-    why = "it only reads, so approval changes nothing"
+    why = "it is read-only, so approval does not help"
     request = a_request(tier=3, preview=Preview(kind="none", text=why, read_only=True))
     assert f"No preview: {why}. Nothing has run. If you approve, it runs for real." in text_of(request).split("\n")
 
@@ -194,6 +194,8 @@ def test_in_plain_form_it_is_said_in_words() -> None:
         "  changes src/api/types.py: 41 lines added, 12 lines removed",
         "  changes src/api/client.py: 6 lines added, 6 lines removed, layout only",
     ]
+    one = Change(path="a", action="modified", added=1)
+    assert render_changes(trial(changes=(one,), files=1, deleted=0), 79, plain=True)[1] == "  changes a: 1 line added"
 
 
 def test_a_few_words_say_how_much_it_is() -> None:

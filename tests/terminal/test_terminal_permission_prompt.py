@@ -190,7 +190,7 @@ def test_later_leaves_it(ask: Ask) -> None:
 
 def test_what_is_longer_than_the_screen_must_be_seen_to_its_end(ask: Ask) -> None:
     asked = ask(LONG, rows=24)
-    asked.until(b"y", lambda: "Read all of it first: space shows more, then y." in asked.terminal.shown)
+    asked.until(b"y", lambda: "Read the whole request first: space shows more, then y." in asked.terminal.shown)
     assert "echo 99" not in asked.terminal.shown
     asked.until(b"\x1b[B", lambda: "> echo 30" in asked.terminal.shown)
     asked.terminal.press(b"y")

@@ -79,7 +79,7 @@ def test_the_parts_that_ask_say_why_and_by_which_rule() -> None:
 
 
 def test_what_asks_because_of_what_it_changed_names_the_files_once() -> None:
-    why = "changes what steers tools, hooks or builds"
+    why = "changes files that control tools, hooks or builds"
     part = DecisionPart(subject="ci.yml", decision="confirm", rule="fs.protected", reason=f"{why}: ci.yml", effect=why)
     assert f"    ci.yml    needs approval: {why}    rule fs.protected\n" in text_of(command="make", parts=(part,))
 
@@ -91,7 +91,9 @@ def test_what_a_yes_means_is_said() -> None:
     assert "folder" not in plain
     shown = text_of(cwd="src", tier=0, hosts=("example.org:443", "example.net:443"), background=True)
     assert "\nRuns in the folder src\n" in shown
-    assert "\n! No sandbox here: it could read and change whatever you can (handrail doctor).\n" in shown
+    assert (
+        "\n! No sandbox here: the command could read and change everything that you can (handrail doctor).\n"
+    ) in shown
     assert "\nWould open example.org:443, example.net:443 while it runs.\n" in shown
     assert "\nWould open example.net:443 for this call." in text_of(hosts=("example.net:443",))
     assert shown.endswith("\n! Keeps running after the call; not covered by undo.")
@@ -101,7 +103,7 @@ def test_of_a_file_the_difference_is_the_preview() -> None:
     preview = Preview(kind="diff", text="--- a\n+++ a\n-\x1b[31mold\n+new\tx\n", truncated=True)
     shown = text_of(tool_name="write", command=None, description="Write a", preview=preview)
     assert shown.startswith("Write a\n    needs approval: ")
-    assert "Your files are untouched. If you approve, it is made, and undo can revert it:\n--- a\n+++ a\n" in shown
+    assert "If you approve, handrail makes this change. Undo can revert it:\n--- a\n+++ a\n" in shown
     assert shown.endswith("-\\u001b[31mold\n+new    x\n… the preview is cut here")
 
 

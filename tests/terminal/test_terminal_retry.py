@@ -110,7 +110,7 @@ def test_a_look_at_the_difference_is_no_look_at_the_whole_command(ask: Ask) -> N
     asked = ask(LONG, rows=24)
     asked.until(b"d", lambda: PAGE in asked.terminal.shown)
     asked.until(b"q", lambda: NO_PAGE in asked.terminal.shown)
-    asked.until(b"y", lambda: "Read all of it first" in asked.terminal.shown)
+    asked.until(b"y", lambda: "Read the whole request first: space shows more, then" in asked.terminal.shown)
     asked.until(b" ", lambda: "└" in asked.terminal.shown)
     assert asked.answer(b"y") == Answer(kind="once")
 

@@ -36,7 +36,9 @@ REQUESTS = {
 CONTROL = re.compile(r"\x1b\[[?0-9;]*[A-Za-z]|\r")
 
 
-@pytest.mark.parametrize("environ", [{}, {"NO_COLOR": "1"}], ids=["colour", "no colour"])
+@pytest.mark.parametrize(
+    "environ", [{}, {"COLORFGBG": "0;15"}, {"NO_COLOR": "1"}], ids=["colour", "light colour", "no colour"]
+)
 @pytest.mark.parametrize("columns", [60, 80, 120])
 @pytest.mark.parametrize("name", REQUESTS)
 def test_a_prompt_looks_as_it_did(ask: Ask, name: str, columns: int, environ: dict[str, str]) -> None:
@@ -44,7 +46,8 @@ def test_a_prompt_looks_as_it_did(ask: Ask, name: str, columns: int, environ: di
     asked.terminal.sees("┘")
     frame = CONTROL.sub("", asked.terminal.shown).partition("┘")[0] + "┘\n"
     assert all(measure_width(row) <= columns for row in frame.split("\n"))
-    assert ("\x1b[32m" in asked.terminal.painted) is not bool(environ)
+    assert ("\x1b[32m" in asked.terminal.painted) is ("NO_COLOR" not in environ)
+    assert ("\x1b[34m" in asked.terminal.painted) is (name == "edit" and "COLORFGBG" in environ), "blue for cyan"
     file = SCREENS / f"{name}-{columns}.txt"
     if os.environ.get("HANDRAIL_WRITE_SCREENS"):
         file.parent.mkdir(exist_ok=True)

@@ -141,9 +141,11 @@ REFUSED = {
     "a folder to delete": (("*** Delete File: folder",), "NOT_A_FILE", "is a directory"),
     "a link to move": (("*** Update File: link", "*** Move to: c"), "NOT_A_FILE", "is a link"),
     "no text": (("*** Update File: binary", "-x"), "BINARY_FILE", "is not text"),
-    "nothing that changes": (("*** Update File: a", "-x", "+x"), "NO_CHANGE", "every file is what it was"),
+    "nothing that changes": (("*** Update File: a", "-x", "+x"), "NO_CHANGE", "The patch changes nothing. "
+        "Nothing was changed."),
     "one file there and back": (
-        ("*** Update File: a", "*** Move to: c", "*** Update File: c", "*** Move to: a"), "NO_CHANGE", "is what it was",
+        ("*** Update File: a", "*** Move to: c", "*** Update File: c", "*** Move to: a"), "NO_CHANGE",
+        "has its old content",
     ),
 }  # fmt: skip
 
@@ -586,7 +588,7 @@ def test_nothing_is_written_through_a_link_that_the_patch_takes_away(
 def test_what_is_taken_away_twice_is_said_to_be_gone_by_then(one: Handrail, workspace: Path) -> None:
     (workspace / "t").write_text("x\n")
     error = refused(one, workspace, "*** Delete File: t", "*** Delete File: t")
-    assert error.message.startswith("Line 3 of the patch (delete t): t is taken away before that, by the same patch.")
+    assert error.message.startswith("Line 3 of the patch (delete t): t is removed earlier in the same patch.")
 
 
 @pytest.mark.parametrize(
@@ -697,7 +699,7 @@ def test_a_deletion_of_a_link_is_refused_where_the_diff_shows_another(
     error = one.apply_patch(DELETED_LINK.format(shown)).error
     assert error is not None
     assert error.code == "NO_MATCH"
-    assert "does not lead where the patch shows" in error.message
+    assert "is a link with another target than in the patch. Check it with ls." in error.message
     assert one.apply_patch(DELETED_LINK.format("t.txt")).ok
 
 

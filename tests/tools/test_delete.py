@@ -86,7 +86,7 @@ def test_what_is_no_file_is_refused(one: Handrail, workspace: Path) -> None:
     (workspace / "folder" / "x").write_text("x")
     for path in (".", "folder/", "folder/x/"):
         error = one.delete(path).error
-        assert error.message == f"{path} names a directory, and those are not deleted. Give the path of a file."
+        assert error.message == f"{path} is a directory, which cannot be deleted. Give the path of a file."
     assert sorted(os.listdir(workspace)) == ["fifo", "folder"]
 
 

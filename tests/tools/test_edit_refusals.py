@@ -56,8 +56,8 @@ def source(workspace: Path) -> Path:
             "oldText is not in a.py. Closest is lines 18–19: line 19 has 4, oldText has y· (· is a space). "
             "Read 16–21, then retry.",
         ),
-        ("something else entirely", "oldText is not in a.py. Nothing in it comes close. Read it, then retry."),
-        (" \n \n", "oldText is not in a.py. Nothing in it comes close. Read it, then retry."),
+        ("something else entirely", "oldText is not in a.py. No similar text was found. Read it, then retry."),
+        (" \n \n", "oldText is not in a.py. No similar text was found. Read it, then retry."),
     ],
 )
 def test_a_text_that_is_not_there_names_the_closest_and_the_difference(
@@ -87,7 +87,7 @@ def test_line_numbers_in_a_part_of_the_new_text_are_noticed(one: Handrail, sourc
 def test_an_edit_that_was_made_before_is_noticed(one: Handrail, source: Path) -> None:
     assert one.edit("a.py", "return x + 7", "return 7 + x").ok
     error = one.edit("a.py", "return x + 7\n", "return 7 + x\n").error
-    assert "newText is there already, in line 31: this edit may have been made before." in error.message
+    assert "newText already exists, in line 31: this edit may be done already." in error.message
     assert error.details["applied"] == {"first": 31, "last": 31}
 
 
@@ -215,7 +215,7 @@ def test_lone_carriage_returns_are_told(one: Handrail, workspace: Path) -> None:
     error = one.edit("a.txt", "one line\ntwo lines", "x").error
     assert error.code == "NO_MATCH"
     assert "lines of a.txt end with a carriage return alone (U+000D)" in error.message
-    assert "Nothing in it comes close" not in error.message
+    assert "No similar text was found. Read it, then retry." not in error.message
     assert one.edit("a.txt", "one line\rtwo lines", "x").ok
     assert (workspace / "a.txt").read_bytes() == b"x\rthree lines"
 

@@ -52,7 +52,7 @@ def test_a_proven_command_runs_unasked_in_every_mode(rail: Make, workspace: Path
         assert result.artifacts.commands_run == ("wc -l a.txt",)
 
 
-@pytest.mark.skipif(find_ripgrep(()) is None, reason="there is no ripgrep")
+@pytest.mark.skipif(find_ripgrep(()) is None, reason="ripgrep is missing; the slower Python search is used")
 @pytest.mark.parametrize("tier", [1, 2, 3])
 def test_the_ripgrep_that_handrail_brings_is_there_for_commands(
     rail: Make, workspace: Path, monkeypatch: pytest.MonkeyPatch, tier: int

@@ -188,7 +188,7 @@ def test_a_yes_is_used_up_by_the_call_it_was_for(folders: Path, rail: Make) -> N
 def test_who_is_asked_where_there_is_no_sandbox_is_told_so(rail: Make) -> None:
     request = asked(rail(mode="ask", settings=Settings(sandbox=Sandbox(tier=0))), "make test")
     assert "there is no sandbox here" in request["reason"]
-    assert "! No sandbox here: it could read and change whatever you can" in render_request_text(
+    assert "! No sandbox here: the command could read and change everything that you can" in render_request_text(
         convert(request, PermissionRequest)
     )
 

@@ -82,7 +82,7 @@ def test_what_goes_on_changes_nothing_until_it_ends(auto: Handrail, workspace: P
 
 def test_the_result_says_where_its_changes_are(auto: Handrail) -> None:
     result = auto.exec("sleep 1000", yield_ms=0)
-    assert "what it changes is in its overlay, visible to it alone, until it ends" in result.content
+    assert "; its changes stay in its overlay, invisible to others, until it ends" in result.content
     assert result.meta.sandbox is not None
     assert result.meta.sandbox.undo == "layer"
 
@@ -112,7 +112,7 @@ def test_what_loses_its_keeper_while_its_call_waits_is_dropped_and_that_is_said(
     os.kill(record.keeper.number, signal.SIGKILL)
     call.join(SECONDS)
     assert results[0].error is not None
-    assert (results[0].error.code, "was dropped with its overlay" in results[0].content) == ("INTERRUPTED", True)
+    assert (results[0].error.code, "they were dropped with its overlay" in results[0].content) == ("INTERRUPTED", True)
     assert not (workspace / "made").exists()
     assert no_layer_is_left(tmp_path)
 

@@ -235,7 +235,7 @@ def test_of_very_many_blocked_attempts_the_first_are_events_and_what_is_let_thro
     tries = f"{CURL} -o /dev/null http://h$n.example.com; {CURL} http://127.0.0.1:{port}/$n"
     result = run(one, f"for n in 1 2 3 4 5; do {tries}; done", **more)
     assert result.content.count("here is") == 5
-    assert result.warnings == ("2 attempts were blocked, after the first 3, that are no events of their own.",)
+    assert result.warnings == ("2 attempts were blocked, after the first 3, without own events.",)
     assert [allowed for _, _, allowed, _ in attempts(one)] == [False, True] * 3 + [True] * 2
 
 

@@ -107,7 +107,7 @@ def test_what_steers_a_repository_asks_also_where_it_was_made_bit_by_bit_under_a
     one = rail(mode="auto", on_permission=lambda request: asked.append(request.reason) or "deny")
     assert run(one, "bash go").ok is not bool(asks)
     assert len(asked) == bool(asks)
-    assert all("changes what steers" in reason and asks in reason for reason in asked)
+    assert all("changes files that control tools, hooks or builds" in reason and asks in reason for reason in asked)
 
 
 def test_a_result_says_what_was_changed_and_how_to_take_it_back(rail: Make, workspace: Path) -> None:
@@ -198,7 +198,7 @@ def test_what_a_stopped_command_had_changed_is_dropped(
     one = rail(mode="full", settings=Settings(limits=limits))
     result, _ = cut_short(lambda time: run(one, command, timeoutMs=time), time, lambda result: result.data.output)
     assert code(result) == expected
-    assert "What it had changed by then was dropped." in result.content
+    assert "Its changes were dropped." in result.content
     assert "said\n" in result.data.output
     assert (result.meta.undo, result.artifacts.files_changed) == (None, ())
     assert list(workspace.iterdir()) == []
@@ -210,7 +210,7 @@ def test_what_a_cancelled_command_had_changed_is_dropped(rail: Make, workspace: 
     one.subscribe(lambda event: one.cancel() if isinstance(event, ToolCallUpdate) else None)
     result = run(one, "echo half > made; while :; do echo said; read -t 0.05 <> <(:); done")
     assert code(result) == "CANCELLED"
-    assert "What it had changed by then was dropped." in result.content
+    assert "Its changes were dropped." in result.content
     assert list(workspace.iterdir()) == []
     assert layers(tmp_path / "state") == []
 
@@ -276,7 +276,7 @@ def test_the_time_that_a_kept_command_took_is_that_of_its_trial(rail: Make) -> N
 
 def test_only_the_output_is_told_as_such(rail: Make, workspace: Path) -> None:
     result = kept(rail(mode="ask"), "echo said; echo a > made", "output")
-    assert result.content == "said\n[exit code 0; what it changed was dropped, as the person said]\n"
+    assert result.content == "said\n[exit code 0; its changes were dropped, as the user decided]\n"
     assert (result.ok, result.meta.undo, result.artifacts.files_changed) == (True, None, ())
     assert list(workspace.iterdir()) == []
     assert kept(rail(mode="ask", settings=ASKING), "true | bash -c 'echo said'", "output").content == "said\n"
@@ -306,8 +306,8 @@ def test_credentials_that_a_command_wrote_are_dropped_with_all_that_it_changed(r
     assert code(result) == "POLICY_DENIED"
     assert result.error is not None
     assert result.error.message.startswith("Rule fs.secret forbids what it changed: ")
-    assert result.content.startswith("said\n[exit code 0; what it changed was dropped]\n[Rule fs.secret forbids")
-    assert (result.data.output, result.summary) == ("said\n", "exit code 0; what it changed was dropped")
+    assert result.content.startswith("said\n[exit code 0; its changes were dropped]\n[Rule fs.secret forbids")
+    assert (result.data.output, result.summary) == ("said\n", "exit code 0; its changes were dropped")
     assert sorted(path.name for path in workspace.iterdir()) == ["gen.sh"]
     assert [event.code for event in one.events() if isinstance(event, Warned)] == ["POLICY_DENIED"]
 

@@ -135,7 +135,7 @@ def test_nothing_that_a_command_does_besides_hides_what_asks_nor_stands_in_the_w
         (workspace / name).write_text("good\n")
     (workspace / "go").write_text(f"echo evil > .vscode/tasks.json; {hiding}\n")
     [told] = as_nobody(common_folder, 2, "auto", [LATER])
-    assert "changes what steers tools" in told["asked"][0]
+    assert "changes files that control tools, hooks or builds" in told["asked"][0]
     assert told["back"]
     assert (workspace / ".vscode" / "tasks.json").read_text() == "good\n"
 
@@ -165,7 +165,7 @@ def test_where_nobody_can_tell_what_an_unasked_command_changed_the_result_says_s
     monkeypatch.setattr(compare, "AFTER_SECONDS", -1.0)
     result = run(rail(settings=NAMESPACES), LATER)
     assert sandbox(result).undo == "none"
-    assert any("neither judged nor taken back" in warning for warning in result.warnings)
+    assert any(": the command was neither judged nor reverted." in warning for warning in result.warnings)
 
 
 def test_a_command_that_changes_nothing_has_no_number(rail: Make, workspace: Path) -> None:
@@ -206,7 +206,7 @@ def test_with_a_persons_yes_what_is_not_covered_may_be_changed_and_what_is_lost_
     result = run(one, "rm -rf .git a; python3 -c 'print(1)'")
     assert result.ok, result.error
     assert not (workspace / ".git").exists()
-    assert any(".git" in warning and "does not bring it back" in warning for warning in result.warnings)
+    assert any(".git" in warning and "Deleted, and undo cannot restore it:" in warning for warning in result.warnings)
     one.undo()
     assert (workspace / "a").read_text() == "one\n"
 
@@ -327,7 +327,7 @@ def test_what_an_interrupted_command_changed_is_taken_back_where_it_needs_a_yes(
     one = rail(settings=NAMESPACES)
     result = interrupted(one, 'python3 -c \'open(".vscode/tasks.json", "w").write("evil")\'', place)
     assert state_of(workspace) == before
-    assert "was taken back by 2" in result.content
+    assert "were undone by 2" in result.content
     assert result.artifacts.files_changed == ()
 
 
@@ -384,7 +384,7 @@ def test_where_the_snapshot_fails_nothing_runs_before_somebody_says_yes(
     result = run(rail(settings=NAMESPACES, on_permission=answer), 'python3 -c \'open("b", "w")\'')
     assert result.ok, result.error
     ((reason, was_there),) = seen
-    assert "too much in the workspace" in reason
+    assert "the workspace is too large for a snapshot" in reason
     assert not was_there
     assert sandbox(result).undo == "none"
     assert result.artifacts.files_changed == ("b",)
@@ -394,7 +394,7 @@ def test_a_new_credential_is_taken_back_and_refused(rail: Make, workspace: Path)
     result = run(rail(settings=NAMESPACES), 'python3 -c \'open("id_rsa", "w").write("key")\'')
     assert result.error is not None
     assert result.error.code == "POLICY_DENIED"
-    assert "It was taken back." in result.error.message
+    assert "It was reverted." in result.error.message
     assert state_of(workspace) == {}
 
 
@@ -466,7 +466,7 @@ def test_where_too_much_would_have_to_be_read_only_somebody_is_asked(
     result = run(rail(settings=NAMESPACES), 'python3 -c \'open("b", "w")\'')
     assert result.error is not None
     assert result.error.code == "PERMISSION_REQUIRED"
-    assert "1,100 paths could neither be kept nor made read-only" in result.error.message
+    assert "1,100 paths could be neither stored nor made read-only" in result.error.message
     assert not (workspace / "b").exists()
 
 

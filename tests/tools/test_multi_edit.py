@@ -132,7 +132,7 @@ def test_a_refusal_names_the_edit_and_nothing_is_changed(one: Handrail, workspac
             "edits[1]: oldText and newText are the same",
         ),
         ([edit("", "x")], "INVALID_ARGUMENT", "edits[0]: oldText is empty"),
-        ([edit("two", "2"), edit("2", "two")], "NO_CHANGE", "After all edits a is what it was"),
+        ([edit("two", "2"), edit("2", "two")], "NO_CHANGE", "After all edits a has its old content"),
         ([edit("one", "1", "first"), edit("q", "1", "first")], "NO_MATCH", "edits[1]: oldText is not in a."),
     ):
         error = one.multi_edit("a", edits).error
@@ -165,7 +165,7 @@ def test_a_refusal_says_in_which_text_its_lines_are_counted(one: Handrail, works
     error = one.multi_edit("a", [edit("one", "1\n2\n3"), edit("total = sum(price)", "x")]).error
     assert error is not None
     assert "Closest is line 4" in error.message
-    assert "Its line numbers count what the edits before it changed." in error.message
+    assert "Its line numbers are those after the edits before it." in error.message
     assert isinstance(error.details, dict)
     assert error.details["edit"] == 1
 

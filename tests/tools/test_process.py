@@ -41,7 +41,7 @@ def named(rail: Make) -> Iterator[Make]:
     ("args", "said"),
     [
         ({"action": "poll"}, ["sessionId is required for poll; list has the ids"]),
-        ({"action": "list", "sessionId": "p-a"}, ["sessionId is not for list, which names all"]),
+        ({"action": "list", "sessionId": "p-a"}, ["sessionId is not allowed for list"]),
         ({"action": "list", "offset": 1, "limit": 1}, ["offset is for log only", "limit is for log only"]),
         (
             {"action": "kill", "sessionId": "p-a", "data": "x", "eof": True},
@@ -91,7 +91,7 @@ def test_what_is_written_at_once_is_limited(full: Handrail) -> None:
 
 
 def test_nothing_runs_in_a_session_that_has_started_nothing(full: Handrail) -> None:
-    assert asked(full, "list").content == "Nothing is running, and nothing has ended.\n"
+    assert asked(full, "list").content == "There are no process sessions.\n"
     assert full.processes() == ()
 
 
@@ -167,7 +167,7 @@ def test_killed_is_gone_and_its_log_stays_until_it_is_removed(full: Handrail) ->
 
 def test_removing_ends_what_runs(full: Handrail) -> None:
     one = started(full, "sleep 1000")
-    assert "ended with all that it had started" in asked(full, "remove", one).content
+    assert "stopped with all its child processes" in asked(full, "remove", one).content
     events = [event for event in full.events() if isinstance(event, Process)]
     assert [(event.process, event.state, event.reason) for event in events] == [
         (one, "started", None),
@@ -241,7 +241,7 @@ def test_writing_asks_with_the_program_and_what_it_is_sent(named: Make) -> None:
     assert "python3 -q -i" in request.description
     assert request.preview is not None
     assert request.preview.text.startswith("print(1)\n")
-    assert "end of its input" in request.preview.text
+    assert "closed its input" in request.preview.text
     polled_until(asking, python, ">>> ")
     done = asking.answer(request.id, "once")
     assert not isinstance(done, tuple)

@@ -24,7 +24,7 @@ def words(notes: SearchStats | None = None, *limits: Limit, seconds: float = 1.0
 @pytest.mark.parametrize("seconds", [1.0, 10.0])
 def test_the_time_that_is_named_is_the_time_that_the_search_has(seconds: float) -> None:
     [said] = words(None, "time", seconds=seconds)
-    assert said == f"The search was not through in the {seconds:g} s that it has: narrow path."
+    assert said == f"The search was not finished in {seconds:g} s: narrow path."
 
 
 def test_the_other_limits_are_named_with_their_numbers() -> None:
@@ -48,7 +48,7 @@ def test_one_is_told_in_the_singular_and_more_in_the_plural() -> None:
 def test_an_empty_answer_names_what_the_settings_ignore(rail: Rail) -> None:
     one = rail(settings=Settings(search=Search(ignore=("*.lock", "src/gen"))))
     for result in (one.find("absent"), one.grep("absent")):
-        assert ".next, *.lock, src/gen, what .gitignore and .ignore list" in result.content
+        assert ".next, *.lock, src/gen, entries of .gitignore and .ignore" in result.content
     many = rail(settings=Settings(search=Search(ignore=tuple(f"*.{number}" for number in range(100)))))
     content = many.find("absent").content
     assert "*.9, 90 more patterns of the settings, what" in content

@@ -191,7 +191,7 @@ def test_the_line_ending_told_is_the_one_written(
     [
         (b"a\nb\n", "a\r\nb\r\n", "(only line endings change: lf becomes crlf)\n"),
         (b"a\r\nb\n", "a\nb\n", "(only line endings change: mixed becomes lf)\n"),
-        ("grün ".encode() + b"\xff\n", "grün \ufffd\n", "(only bytes that are no text change)\n"),
+        ("grün ".encode() + b"\xff\n", "grün \ufffd\n", "(only bytes that are not text change)\n"),
     ],
 )
 def test_a_change_that_no_line_shows_is_told_in_the_preview_too(
@@ -219,7 +219,7 @@ def test_the_same_content_writes_nothing(one: Handrail, workspace: Path) -> None
         after.st_ctime_ns,
     )
     assert result.ok
-    assert result.summary == "a has this content already; nothing was written"
+    assert result.summary == "a already has this content; nothing was written"
     assert (result.data.diff, result.artifacts.files_changed) == ("", ())
     assert not any(isinstance(event, ChangeEvent) for event in one.events())
 

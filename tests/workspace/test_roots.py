@@ -184,7 +184,7 @@ def test_names_above_a_root_protect_nothing_below_it(rail: Rail, tmp_path: Path,
 def test_no_root_may_hold_the_state_or_lie_in_it(rail: Rail, tmp_path: Path, which: str, path: str) -> None:
     """The agent must not reach its own journal, audit or approvals, whatever else it may."""
     (tmp_path / "state" / "workspaces").mkdir(parents=True)
-    with pytest.raises(UsageError, match="lie in one another"):
+    with pytest.raises(UsageError, match=r"must not contain each other. Set HANDRAIL_STATE_DIR."):
         rail(settings=roots(**{which: (tmp_path / path,)}))
 
 

@@ -93,7 +93,7 @@ def _answer_errors(handler: _Handler[Parameters, Returned]) -> _Handler[Paramete
         except HandrailError as error:
             raise RequestError(INVALID_PARAMS, str(error)) from None
         except Exception as error:
-            text = f"A defect stopped this {report_defect(error)}"
+            text = f"An internal error stopped this {report_defect(error)}"
             raise RequestError(INTERNAL_ERROR, text, {"code": "INTERNAL"}) from None
 
     return run

@@ -33,12 +33,12 @@ _MAX_PICTURES = 20
 """A provider that rejects a request for its size rejects all later ones too."""
 _COMMANDS: dict[str, tuple[str, str | None]] = {
     "undo": (
-        "Take back the last change in this workspace, or the one of this number",
-        "number of a change, or nothing",
+        "Undo the last change in this workspace, or the change with this number",
+        "the number of a change (optional)",
     ),
-    "redo": ("Take back the last undo", None),
-    "diff": ("Show the last change, or the one of this number", "number of a change, or nothing"),
-    CONTINUE: ("Continue the last turn, if it was cut off or waits for you", None),
+    "redo": ("Redo the last undone change", None),
+    "diff": ("Show the last change, or the change with this number", "the number of a change (optional)"),
+    CONTINUE: ("Resume the last turn, if it was interrupted or waits for you", None),
 }
 """The description of each command, and the hint for its argument."""
 
@@ -60,7 +60,7 @@ def parse_prompt(blocks: Sequence[ContentBlock], workspace: str) -> PromptConten
         raise UsageError("The prompt is empty. Nothing was done.")
     if len(text) > _MAX_PROMPT_CHARS:
         size = f"The prompt has {len(text):,} characters, and a model reads at most {_MAX_PROMPT_CHARS:,} at once."
-        raise UsageError(f"{size} Nothing was done. Point at files instead of putting them in.")
+        raise UsageError(f"{size} Nothing was done. Name files instead of pasting them.")
     return PromptContent(text, tuple(builder.pictures))
 
 
@@ -94,14 +94,14 @@ class _PromptBuilder:
             self._add_picture(resource.blob, f"@{name}")
         else:
             self.words.append(f"@{name}")
-            self.material.append(f"(@{name} is no text; it was not put in)")
+            self.material.append(f"(@{name} is not a text file and was left out)")
 
     def _add_picture(self, data: str, name: str) -> None:
         kind, size = detect_image_type(data), _estimate_bytes(data)
         total = size + sum(_estimate_bytes(one.content or "") for one in self.pictures)
         number = len(self.pictures) + 1
         if kind is None:
-            raise UsageError(f"Picture {number} is no PNG, JPEG, GIF or WebP, which models are sent. Nothing was done.")
+            raise UsageError(f"Picture {number} is not a PNG, JPEG, GIF or WebP. Nothing was done.")
         if size > MAX_IMAGE_BYTES or number > _MAX_PICTURES or total > 2 * MAX_IMAGE_BYTES:
             most = f"{_MAX_PICTURES} pictures of {MAX_IMAGE_BYTES:,} bytes each, and {2 * MAX_IMAGE_BYTES:,} together"
             raise UsageError(f"A prompt has at most {most}; picture {number} has {size:,}. Nothing was done.")

@@ -52,9 +52,9 @@ from handrail.settings.load import find_managed_mode, pick_stricter_mode
 from handrail.terminal.question_prompt import spell_out
 
 _MODES: dict[Mode, str] = {
-    "plan": "Looks, and changes nothing",
-    "ask": "Asks before it writes or runs what is not proven harmless",
-    "auto": "Works in the workspace unasked where undo covers it, and asks about the rest",
+    "plan": "Reads only; changes nothing",
+    "ask": "Asks before it writes a file, or runs a command that may change something",
+    "auto": "Works in the workspace without asking if undo covers the change; asks otherwise",
     "full": "Asks nothing",
 }
 _Options = list[SessionConfigOptionSelect | SessionConfigOptionBoolean]
@@ -173,7 +173,7 @@ class EditorSession:
     def check_idle(self) -> None:
         """Refuses if a prompt or a replay is running."""
         if not self._idle.is_set():
-            text = f"Session {self.rail.session_id} is at work. Wait for the end of its prompt, or cancel it."
+            text = f"Session {self.rail.session_id} is busy. Wait until its prompt ends, or cancel it."
             raise RequestError(INVALID_REQUEST, text)
 
     async def close(self) -> None:
@@ -257,7 +257,7 @@ class EditorSession:
         if turn.reason == "cancelled":
             return "cancelled"
         if turn.reason == "error":
-            text = turn.message or "The turn failed. /continue goes on from where it was."
+            text = turn.message or "The turn failed. /continue resumes it."
             raise RequestError(INTERNAL_ERROR, text, {"code": turn.code} if turn.code else None)
         if turn.reason in {"parked", "question"}:
             return "end_turn"

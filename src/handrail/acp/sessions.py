@@ -40,7 +40,7 @@ class SessionRequest(msgspec.Struct, frozen=True):
     cwd: str
     servers: Sequence[McpServer]
     folders: Sequence[str]
-    """Further folders. They become roots as far as the person's settings allow it."""
+    """Further folders. They become roots as far as the user's settings allow it."""
 
 
 class EditorSessions:
@@ -60,7 +60,7 @@ class EditorSessions:
         `replay`: the earlier events too."""
         async with self._lock:
             if self._closed:
-                raise RequestError(INVALID_REQUEST, "The agent is about to end. Nothing was opened.")
+                raise RequestError(INVALID_REQUEST, "The agent is shutting down. Nothing was opened.")
             before = self._open.get(session_id or "")
             if before is not None:
                 before.check_idle()
@@ -80,7 +80,10 @@ class EditorSessions:
     def get(self, session_id: str) -> EditorSession:
         """The open session of an id. RequestError if there is none."""
         if (session := self._open.get(session_id)) is None:
-            text = f"There is no session {session_id[:80]!r} here. session/new begins one, session/load opens an older."
+            text = (
+                f"There is no session {session_id[:80]!r} here. session/new starts a session; session/load "
+                "opens an older one."
+            )
             raise RequestError(_NOT_FOUND, text)
         return session
 
@@ -109,7 +112,7 @@ async def _open_session(
         if not path.startswith("/") or "\0" in path:
             raise UsageError(f"additionalDirectories must be absolute paths, not {path[:200]!r}. Nothing was opened.")
     if session_id is not None and session_id not in _list_session_ids(workspace):
-        text = f"The workspace {workspace} has no session {session_id[:80]!r}. session/list says which it has."
+        text = f"The workspace {workspace} has no session {session_id[:80]!r}. session/list lists its sessions."
         raise RequestError(_NOT_FOUND, text)
     loaded = await asyncio.to_thread(host.load_settings, workspace)
     servers = tuple(map(_convert_server, wanted.servers))

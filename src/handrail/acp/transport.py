@@ -142,7 +142,7 @@ def parse_fields(line: bytes) -> dict[str, Any]:
         fields = decode_fields(repair_line(line))
     request_id = fields.get("id")
     if request_id is not None and not is_request_id(request_id):
-        raise MalformedMessage(INVALID_REQUEST, "an id is a text or a whole number")
+        raise MalformedMessage(INVALID_REQUEST, "an id must be a string or an integer")
     method = fields.get("method")
     if method is None and ("result" in fields or "error" in fields):
         return fields if isinstance(fields.get("error", {}), dict | None) else {**fields, "error": {}}
@@ -160,4 +160,4 @@ def _settle(sent: _Sent) -> None:
 
 def _fail(sent: _Sent) -> None:
     if not sent.done():
-        sent.set_exception(ConnectionError("the client reads no more"))
+        sent.set_exception(ConnectionError("the client stopped reading"))

@@ -75,7 +75,7 @@ class TurnCanceller:
     def _begin(self) -> Task[Any]:
         task = asyncio.current_task()
         if task is None:
-            raise AssertionError("a coroutine runs in a task")
+            raise AssertionError("a coroutine must run in a task")
         self._requested = self._ours = self._settling = False
         self._running = asyncio.get_running_loop(), task
         return task
@@ -99,8 +99,8 @@ async def finish_despite_cancel(work: Awaitable[Result], stop: Callable[[], obje
 
 
 _MAX_REASON_CHARS = 500
-_TALKED_OVER = "The person said something else before this call was made. Nothing was run."
-_CANCELLED = "The person ended the turn. Nothing was run."
+_TALKED_OVER = "The user sent another message before this call. Nothing was run."
+_CANCELLED = "The user ended the turn. Nothing was run."
 
 
 async def start_turn(

@@ -129,13 +129,14 @@ async def _build_digest(rail: AsyncHandrail, transcript: Transcript, kept_from: 
 def _build_events(
     model: Model, plan: CompactionPlan, room: _Room, spent: TokenUsage | None, failed: ModelError | None
 ) -> tuple[PendingEvent, ...]:
-    stay = "as they were" if plan.cut is None else "with their results cut short"
+    stay = "as they were" if plan.cut is None else "with shortened results"
     text = (
-        f"The talk had become long for {model.name} ({room.now:,} of {room.window:,} tokens): {len(plan.dropped)} "
-        f"older messages are summed up for it, {len(plan.kept)} stay {stay}. The log has all of them."
+        f"The conversation became too long for {model.name} ({room.now:,} of {room.window:,} tokens): "
+        f"{len(plan.dropped)} "
+        f"older messages were summarized, {len(plan.kept)} stay {stay}. The log has all messages."
     )
     if failed is not None:
-        text += f" The model wrote no notes on them: {failed.message}"
+        text += f" The model wrote no notes about them: {failed.message}"
     notice: dict[str, Any] = {"text": text}
     return (*(((Usage, {"model": model.name, **msgspec.structs.asdict(spent)}),) if spent else ()), (Notice, notice))
 
@@ -144,7 +145,7 @@ def _build_too_long_error(model: Model, fixed: int) -> ModelError:
     return ModelError(
         "LIMIT_EXCEEDED",
         f"The transcript does not fit the window of {model.name} ({model.window:,} tokens), {fixed:,} of which the "
-        "system prompt and the tools take, and it cannot be made shorter. Use a model with a larger window, "
+        "system prompt and the tools take, and it cannot be shortened. Use a model with a larger window, "
         "or offer fewer tools ([tools] disable).",
     )
 

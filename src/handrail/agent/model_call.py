@@ -38,12 +38,12 @@ Sleep = Callable[[float], Awaitable[object]]
 _FIRST_PAUSE_SECONDS, _MAX_PAUSE_SECONDS = 1.0, 60.0
 OnPiece = Callable[[StreamPiece], None]
 """Receives every piece as it arrives, also those of unfinished calls."""
-_STOPPED = "The person stopped you here: your last words may be cut off."
+_STOPPED = "The user stopped you here. Your last words may be cut off."
 _CUT_OFF_CALL = (
     "Your answer was cut off by its length in the middle of a call to {name}. That call was not made. "
-    "Make it anew with less in it: write a large file in several steps."
+    "Make a shorter call: write a large file in several steps."
 )
-_BLANK = "Your answer was empty. Make a call, or say in words what you found or did."
+_BLANK = "Your answer was empty. Make a call, or report what you found or did."
 _GATHER_SECONDS = 0.025
 """Text is recorded at most this often: a fast model would cost a transaction a word."""
 
@@ -96,7 +96,7 @@ async def ask_model(
     finally:
         buffer.flush()
     if answer is None:
-        raise ModelError("UNAVAILABLE", f"{model.name} ended its answer in the middle.", retryable=True)
+        raise ModelError("UNAVAILABLE", f"{model.name} ended its answer early.", retryable=True)
     return _store_answer(rail, model, transcript, message_id, answer, limits)
 
 
@@ -205,10 +205,10 @@ def _count_cut_off(transcript: Transcript) -> int:
 
 def _handle_blank(parts: tuple[Part, ...], answer: Completion, transcript: Transcript, model: str) -> _NormalizedAnswer:
     if answer.finish == "filtered":
-        raise ModelError("UNAVAILABLE", f"The provider of {model} withheld the answer. Say it in other words.")
+        raise ModelError("UNAVAILABLE", f"The provider of {model} withheld the answer. Rephrase the prompt.")
     before = next((one for one in reversed(transcript.turn_messages) if isinstance(one, AssistantMessage)), None)
     if before is not None and _is_blank(before.parts):
-        raise ModelError("UNAVAILABLE", f"{model} answered with nothing, twice. Try again, or choose another model.")
+        raise ModelError("UNAVAILABLE", f"{model} sent an empty answer twice. Try again, or choose another model.")
     return _NormalizedAnswer(parts=parts, notes=(build_note(_BLANK),))
 
 

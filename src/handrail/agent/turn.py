@@ -17,10 +17,10 @@ from handrail.runtime.conversation import Conversation
 from handrail.store.journal import PendingEvent
 
 Reason = Literal["done", "cancelled", "limit", "parked", "question", "error"]
-CUT_OFF = "Your answer was cut off by its length. Go on where it ended."
+CUT_OFF = "Your answer was cut off by its length. Continue where it ended."
 _REPEATED = (
-    "You made the same calls {count} times in a row, and they came to the same results. "
-    "Do something else, or say what keeps you from getting on."
+    "You made the same calls {count} times in a row, and got the same results. "
+    "Try something else, or say what blocks you."
 )
 _WAITING = {"parked", "question"}
 """Reasons after which the turn goes on once a person answered."""
@@ -68,10 +68,10 @@ def find_exceeded_limit(transcript: Transcript, limits: TurnLimits, more: int) -
     """Why the turn may not make `more` calls, for a person. None if it may."""
     usage = transcript.usage
     if usage.calls + more > limits.calls:
-        return f"The turn was ended: it may make {limits.calls} calls. Say so if it shall go on."
+        return f"The turn was ended: it may make {limits.calls} calls. To go on, tell the model to continue."
     if limits.tokens is not None and usage.tokens >= limits.tokens:
         spent = f"it may use {limits.tokens:,} tokens, and has used {usage.tokens:,}"
-        return f"The turn was ended: {spent}. Say so if it shall go on."
+        return f"The turn was ended: {spent}. To go on, tell the model to continue."
     return None
 
 
@@ -80,7 +80,10 @@ def find_cut_off_reason(message: AssistantMessage, limits: TurnLimits) -> str | 
     if message.finish != "length":
         return None
     often = f", {limits.cut_off} times in a row" if limits.cut_off > 1 else ""
-    return f"The turn was ended: the model's answer was cut off by its length{often}. Say so if it shall go on."
+    return (
+        f"The turn was ended: the model's answer was cut off by its length{often}. To go on, tell the model to "
+        "continue."
+    )
 
 
 def build_loop_notes(
@@ -163,7 +166,7 @@ def fail_turn(conversation: Conversation, transcript: Transcript, error: ModelEr
 
 def build_defect_error(error: Exception) -> ModelError:
     """The error of a defect. It leaves the message out, which may quote contents."""
-    return ModelError("INTERNAL", f"The turn failed ({type(error).__name__}). It can go on from where it was.")
+    return ModelError("INTERNAL", f"The turn failed ({type(error).__name__}). It can be resumed.")
 
 
 def _build_turn(

@@ -343,7 +343,7 @@ class StepApplier:
         with contextlib.suppress(ToolError):
             set_folder_modes(self._run.workspace, inverse._modes)
         if stuck and isinstance(error, ToolError):
-            message = f"{error.message} Changed already, and not to be taken back: {', '.join(stuck[:10])}."
+            message = f"{error.message} Changed already, and not undone: {', '.join(stuck[:10])}."
             raise ToolError(error.code, message, details={**error.named_details, "stuck": stuck}) from error
 
     def _can_restore(self, step: Step) -> bool:
@@ -387,7 +387,7 @@ def _open_parent(workspace: Workspace, path: bytes) -> Generator[ResolvedParent]
     except OSError as error:
         raise to_tool_error(error, os.fsdecode(path)) from None
     except StoreError as error:
-        raise ToolError("IO_ERROR", f"{clip_path(os.fsdecode(path))} cannot be brought back: {error}.") from None
+        raise ToolError("IO_ERROR", f"{clip_path(os.fsdecode(path))} cannot be restored: {error}.") from None
 
 
 def _is_name_of(new: _NewFile, file: FileSnapshot) -> bool:

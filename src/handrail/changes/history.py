@@ -88,7 +88,7 @@ class History:
         path = os.path.join(self.folder, "settling")
         with closing_descriptor(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)) as descriptor:
             if not wait_for_lock(descriptor, _SETTLING_SECONDS):
-                message = "Another process is settling what a crash left. Nothing was done. Try again."
+                message = "Another process is cleaning up after a crash. Nothing was done. Try again."
                 raise ToolError("CONFLICT", message)
             yield
 

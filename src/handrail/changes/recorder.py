@@ -128,7 +128,7 @@ class Recorder:
         try:
             self.history.blobs.keep(digest, data, pack=True)
         except StoreError as error:
-            raise _build_backup_error("What is to be written", error) from None
+            raise _build_backup_error("The content", error) from None
 
     def keep_link(self, landing: ResolvedParent) -> None:
         self.history.blobs.put(os.fsencode(os.readlink(landing.name, dir_fd=landing.folder)), pack=True)
@@ -141,7 +141,7 @@ class Recorder:
         try:
             self.history.blobs.keep_all(self._read_contents(states))
         except StoreError as error:
-            raise _build_backup_error("What is to be changed", error) from None
+            raise _build_backup_error("The change", error) from None
 
     def _read_contents(self, states: Iterable[tuple[bytes, PathState]]) -> Iterator[tuple[str, bytes]]:
         """Yields the small contents, and keeps the large ones by themselves."""
@@ -190,8 +190,8 @@ def _build_backup_error(name: str, error: StoreError) -> ToolError:
     cause = error.__cause__
     if not isinstance(cause, OSError):
         return ToolError(
-            "CONFLICT", f"{clip_path(name)} changed while it was being kept for undo. Nothing was changed."
+            "CONFLICT", f"{clip_path(name)} changed while it was being stored for undo. Nothing was changed."
         )
     full = cause.errno in {errno.ENOSPC, errno.EDQUOT}
-    message = f"{clip_path(name)} could not be kept for undo ({cause.strerror}). Nothing was changed."
+    message = f"{clip_path(name)} could not be stored for undo ({cause.strerror}). Nothing was changed."
     return ToolError("NO_SPACE" if full else "IO_ERROR", message)

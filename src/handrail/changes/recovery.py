@@ -180,7 +180,7 @@ def _finish_uncertain(history: History, entry: LoggedChangeSet, paths: set[bytes
     rows = [row for row in zip(body.steps, body.changes, diffs, strict=False) if row[0].path in paths]
     uncertain = replace(
         body,
-        summary=f"{body.summary} (cut off; whether it was done is not known)",
+        summary=f"{body.summary} (interrupted; it may have been done or not)",
         steps=tuple(row[0] for row in rows),
         changes=tuple(row[1] for row in rows),
         undoes=(),
@@ -204,7 +204,7 @@ def _settle_command(workspace: Workspace, history: History, entry: LoggedChangeS
         snapshot = load_last_snapshot(workspace, history, since=since, until=entry.time)
         outcome = compare_snapshot(snapshot, history)
     except SnapshotError:
-        summary = f"{entry.body.summary} (cut off; what it changed is not known)"
+        summary = f"{entry.body.summary} (interrupted; its changes are unknown)"
         history.log.finish(entry.number, replace(entry.body, summary=summary, undoable=False, certain=False))
         return
     examined = outcome.examined

@@ -80,7 +80,7 @@ class PreviewStore:
         except msgspec.DecodeError as error:
             raise StoreError("the preview cannot be read: it is damaged") from error
         if preview.version > _VERSION:
-            raise StoreError("the preview cannot be read: a newer handrail tried it")
+            raise StoreError("the preview cannot be read: a newer handrail made it")
         return preview
 
     def blobs(self, name: str) -> Blobs:

@@ -69,7 +69,7 @@ class UndoPlan(msgspec.Struct, frozen=True, kw_only=True):
     def summary(self) -> str:
         states = [(undo.step.path, undo.step.after or undo.step.before) for undo in self.steps]
         files = [path for path, state in states if state is not None and state.kind != "folder"]
-        did = f"{'Brought' if self.is_redo else 'Took'} back {_join_numbers(self.changes)}"
+        did = f"{'Redid' if self.is_redo else 'Undid'} {_join_numbers(self.changes)}"
         return f"{did}: {clip_path(os.fsdecode(files[0])) if len(files) == 1 else f'{len(files)} files'}"
 
 
@@ -211,7 +211,7 @@ def _load_undoable(history: History, number: int) -> LoggedChangeSet:
     if not entry.body.undoable and not entry.body.steps:
         raise ToolError("NOT_FOUND", f"The content before change {number} was not stored; it cannot be undone.")
     if not entry.body.undoable:
-        raise ToolError("NOT_FOUND", f"Change {number} is older than changes are kept for; it cannot be undone.")
+        raise ToolError("NOT_FOUND", f"Change {number} is too old; it cannot be undone.")
     return entry
 
 
@@ -328,7 +328,7 @@ def _build_diff(workspace: Workspace, recorder: Recorder, undo: UndoStep, shown:
         try:
             content = b"".join(recorder.history.blobs.chunks(after.hash))
         except StoreError as error:
-            message = f"{clip_path(shown)} cannot be brought back: {error}. Nothing was undone."
+            message = f"{clip_path(shown)} cannot be restored: {error}. Nothing was undone."
             raise ToolError("IO_ERROR", message) from None
     new = decode_text(content) if content is not None else None
     if after is not None and new is None:
@@ -418,7 +418,7 @@ def _describe_conflict(conflict: _Conflict) -> str:
 
 _CHOICES = {
     "later": "undo the later changes too (--with-later)",
-    "lines": "undo only the lines that are as they were left (--lines)",
+    "lines": "undo only lines that did not change since (--lines)",
 }
 
 

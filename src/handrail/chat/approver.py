@@ -39,7 +39,9 @@ class ChatApprover:
     def __init__(self, rail: AsyncHandrail, chat: PromptPlace) -> None:
         self._rail, self._chat = rail, chat
         self._terminal = TerminalApprover(
-            RequestHooks(rail.rail.is_pending, rail.rail.outdated, rail.rail.retry), plain=chat.plain
+            RequestHooks(rail.rail.is_pending, rail.rail.outdated, rail.rail.retry),
+            plain=chat.plain,
+            shows_results=True,
         )
 
     async def ask(self, subject: PermissionRequest | Question, number: int, total: int) -> ApproverReply:
@@ -55,7 +57,7 @@ class ChatApprover:
             except KeyboardInterrupt as interrupt:
                 if interrupt.args != (signal.SIGINT,):
                     chat.leave_soon(128 + interrupt.args[0])
-                chat.say("Left waiting. Your files are untouched. /continue asks again.")
+                chat.say("The request still waits. Your files are untouched. /continue asks again.")
                 return ApproverReply(self._reload(subject))
 
     def report(self, reply: ApproverReply, outcome: Done | Parked | None) -> None:

@@ -20,5 +20,5 @@ async def render_turn_end(session: ChatSession, turn: Turn, seconds: float, glyp
     if turn.reason in {"cancelled", "limit"} and turn.message:
         rows.append(f"  {to_one_line(turn.message)}")
     if turn.reason in {"parked", "question"}:
-        rows.append("  It waits for you: /continue asks again; a new prompt refuses it.")
+        rows.append("  It waits for you: /continue asks again; a new prompt denies it.")
     return rows

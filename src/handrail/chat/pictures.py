@@ -87,7 +87,7 @@ def _read_picture(path: str, name: str) -> bytes | None:
 def _build_attachment(data: bytes, name: str, number: int) -> Attachment:
     kind = find_image_type(data)
     if kind is None:
-        raise UsageError(f"{to_one_line(name)} is no PNG, JPEG, GIF or WebP. Nothing was sent.")
+        raise UsageError(f"{to_one_line(name)} is not a PNG, JPEG, GIF or WebP. Nothing was sent.")
     if number > _MAX_PICTURES or len(data) > MAX_IMAGE_BYTES:
         raise UsageError(
             f"A prompt has at most {_MAX_PICTURES} pictures of {MAX_IMAGE_BYTES:,} bytes. Nothing was sent."

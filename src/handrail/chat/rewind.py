@@ -44,7 +44,7 @@ def describe_scopes(plan: RewindPlan) -> list[str]:
     count = len(plan.numbers)
     changes = f"undo {count} {'change' if count == 1 else 'changes'}" if count else "nothing to undo"
     files = to_one_line(f"cannot undo: {plan.problem}") if plan.problem else changes
-    talk = "go on before this prompt in a new session; the old one stays"
+    talk = "continue before this prompt in a new session; the old session stays"
     return [f"both          {files}; {talk}", f"files         {files}", f"conversation  {talk}"]
 
 

@@ -22,9 +22,9 @@ COMMANDS = {
     "mode": "show or choose the mode: plan, ask, auto",
     "model": "show or choose the model",
     "skills": "list skills",
-    "resume": "go on in another session",
+    "resume": "continue another session",
     "continue": "resume a turn that waits",
-    "fork": "go on in a copy of this session",
+    "fork": "continue in a copy of this session",
     "compact": "replace older messages by a summary",
     "doctor": "check the installation",
     "help": "show the keys and commands",
@@ -103,9 +103,9 @@ async def rewind(chat: "SessionWork", _: str) -> None:
         return
     plan = await rewinds.plan_rewind(session.rail, prompts, chosen)
     if plan.diff:
-        end = build_text_page("next", ["This is what undo would change. q goes on to the choice."])
+        end = build_text_page("next", ["Undo would make this change. q closes the diff."])
         await chat.read_pages([*build_diff_pages(plan.diff, chat.glyphs.paint), end])
-    scope = await chat.choose("Go back with what? (q leaves everything as it is)", rewinds.describe_scopes(plan))
+    scope = await chat.choose("Restore files, conversation or both? (q cancels)", rewinds.describe_scopes(plan))
     if scope is None:
         chat.say("Nothing was changed.")
         return
@@ -154,7 +154,7 @@ async def _policy(chat: "SessionWork", argument: str) -> None:
 async def _mode(chat: "SessionWork", argument: str) -> None:
     session = _require(chat)
     if argument == "full" and session.mode != "full":
-        raise UsageError("Full mode takes the flag --mode full or the user file. The mode was not changed.")
+        raise UsageError("Full mode needs the flag --mode full or the user file. The mode was not changed.")
     if argument and argument not in MODES:
         raise UsageError(f"There is no mode {argument[:40]}. Use plan, ask or auto.")
     if argument:
@@ -180,12 +180,12 @@ async def _resume(chat: "SessionWork", argument: str) -> None:
     if argument:
         others = [one for one in others if one[0].startswith(argument)]
     if not others:
-        chat.say("There is no other session here." if not argument else "There is no such session here.")
+        chat.say("This workspace has no other session." if not argument else "This workspace has no such session.")
         return
     chosen: int | None = 0
     if not argument or len(others) > 1:
         rows = [f"{name:<14} {truncate(to_one_line(prompt), 200)}" for name, prompt in others]
-        chosen = await chat.choose("Go on in which session?", rows)
+        chosen = await chat.choose("Continue which session?", rows)
     if chosen is not None:
         await chat.switch(others[chosen][0])
 
@@ -205,7 +205,7 @@ async def _fork(chat: "SessionWork", _: str) -> None:
 async def _compact(chat: "SessionWork", _: str) -> None:
     shorter = await _require_idle(chat).agent.compact()
     if not shorter:
-        chat.say("The conversation is too short to be summed up. It stays as it is.")
+        chat.say("The conversation is too short to be summarized. Nothing was changed.")
 
 
 async def _doctor(chat: "SessionWork", _: str) -> None:
@@ -250,7 +250,7 @@ def _require(chat: "SessionWork") -> "ChatSession":
 def _require_idle(chat: "SessionWork") -> "ChatSession":
     """The session, if no turn runs that the command would interfere with."""
     if chat.is_working:
-        raise UsageError("The model is at work. Stop it first: esc.")
+        raise UsageError("The model is working. Stop it first: esc.")
     return _require(chat)
 
 

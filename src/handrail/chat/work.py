@@ -173,7 +173,7 @@ class SessionWork(ABC):
         """Continues the last turn, if it waits."""
         session = self.session
         if session is None or not await session.is_unfinished():
-            self.say("Nothing waits here: the last turn has ended.")
+            self.say("Nothing waits: the last turn has ended.")
             return
         await self._run_turn(session.go_on)
 
@@ -202,7 +202,7 @@ class SessionWork(ABC):
                 )
                 self.write([truncate(note, 200) for note in notes])
         if self._was_opened:
-            self.write(["The session is kept: handrail chat -c"])
+            self.write(["To continue this session: handrail chat -c"])
         if session is not None:
             await session.close()
 

@@ -13,7 +13,7 @@ from handrail.cli.output import print_note, warn
 from handrail.protocol.errors import UsageError
 from handrail.protocol.records import list_matching_ids
 from handrail.protocol.text import to_one_line
-from handrail.settings import LoadedSettings, load, resolve_state_folder
+from handrail.settings import LoadedSettings, Settings, SettingsError, load, resolve_state_folder
 from handrail.settings.load import list_unknown_tools
 
 if TYPE_CHECKING:
@@ -95,6 +95,15 @@ def load_settings(
             for text in build_tool_set(loaded.settings).unmatched():
                 warn(f"warning: {text}")
     return loaded
+
+
+def load_settings_for_undo(options: SimpleNamespace) -> Settings:
+    """The settings, or defaults that let nothing expire: a broken file must not keep a person from undoing."""
+    try:
+        return load_settings(options).settings
+    except SettingsError as error:
+        warn(f"warning: {' '.join(str(error).splitlines()[:-1])}. The default settings are used.")
+        return Settings.from_values({"undo.days": 3_650, "store.keep": "3650d", "ask.expire": "365d"})
 
 
 def add_unknown_tool_notes(loaded: LoadedSettings) -> LoadedSettings:

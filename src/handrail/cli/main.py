@@ -145,7 +145,7 @@ def _explain(error: BaseException, words: list[str]) -> int:
     if "-vv" in words or words.count("-v") > 1:
         # Without the text of the error, which may quote a file or an argument.
         warn("".join(tracebacks.format_tb(error.__traceback__)).rstrip())
-    print_error(f"a defect of handrail stopped the command {report_defect(error)}", "handrail doctor")
+    print_error(f"an internal error stopped the command {report_defect(error)}", "handrail doctor")
     return INFRASTRUCTURE
 
 

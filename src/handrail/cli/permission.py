@@ -98,7 +98,7 @@ def describe_answer_commands(request: PermissionRequest, *, outdated: bool = Fal
     if request.command is None:
         return answers
     if "output" not in request.answers:
-        return f"{answers}\nOr to try it, or another command in its place: {retry}"
+        return f"{answers}\nOr to try it, or another command instead: {retry}"
     output = "" if only else f"its output without its changes: handrail approvals allow {short} --output-only; "
     whole = f"all of it: handrail approvals show {short} --diff --output"
     if outdated:

@@ -12,10 +12,10 @@ from handrail.protocol import events
 from handrail.protocol.changes import ChangeSet
 from handrail.protocol.errors import ErrorInfo
 from handrail.protocol.results import ToolResult
-from handrail.protocol.text import pad, to_one_line, truncate
+from handrail.protocol.text import escape_control, pad, to_one_line, truncate
 from handrail.protocol.wire import Time, Wire
 from handrail.terminal.call_lines import describe_subject
-from handrail.terminal.style import measure_columns, wrap_line
+from handrail.terminal.style import Paint, measure_columns, paint_nothing, wrap_line
 
 CallDecision = Literal["allowed", "asked", "not asked", "refused"]
 _NOTED = (events.Display, events.Error, events.Mode, events.Network, events.Notice, events.Process, events.Warning)
@@ -182,8 +182,9 @@ def _to_dict(value: object) -> dict[str, Any]:
 # Text
 
 
-def render_transcript(entries: list[Entry]) -> str:
-    """The entries for people. Words of others are indented, so that they cannot pass for rows."""
+def render_transcript(entries: list[Entry], paint: Paint = paint_nothing) -> str:
+    """The entries for people. Words of others are indented, so that they cannot pass for rows. They are escaped if
+    there is a painter."""
     calls = [entry for entry in entries if isinstance(entry, CallRow)]
     width = max((len(to_one_line(entry.label)) for entry in entries), default=0)
     columns = measure_columns(sys.stdout)
@@ -192,14 +193,16 @@ def render_transcript(entries: list[Entry]) -> str:
     lines: list[str] = []
     indent = len("12:00:00") + width + 4
     for day, of_day in groupby(entries, lambda entry: f"{entry.time.astimezone():%Y-%m-%d}"):
-        lines.append(day)
+        lines.append(paint(day, "heading"))
         for entry in of_day:
-            head = f"{entry.time.astimezone():%H:%M:%S}  {pad(to_one_line(entry.label), width)}  "
+            time = paint(f"{entry.time.astimezone():%H:%M:%S}", "dim")
+            head = f"{time}  {pad(to_one_line(entry.label), width)}  "
             if isinstance(entry, CallRow):
-                lines.append(head + pad(_clip(entry.subject, most), subject) + _render_facts(entry))
+                lines.append(head + pad(_clip(entry.subject, most), subject) + _render_facts(entry, paint))
                 lines += [f"{' ' * indent}warning: {to_one_line(text)}" for text in entry.warnings]
             else:
-                first, *more = entry.text.strip().splitlines() or [""]
+                text = entry.text if paint is paint_nothing else escape_control(entry.text)
+                first, *more = text.strip().splitlines() or [""]
                 lines += [head + first, *(f"{' ' * indent}{line}" for line in more)]
     return "".join(wrap_line(line.rstrip(), columns, indent) for line in lines)
 
@@ -213,13 +216,17 @@ def join_text(entry: Entry) -> str:
     )
 
 
-def _render_facts(row: CallRow) -> str:
+def _render_facts(row: CallRow, paint: Paint) -> str:
     names = [to_one_line(path) for path in row.files[:_MAX_FILES]]
     more = [f"{len(row.files) - _MAX_FILES} more"] if len(row.files) > _MAX_FILES else []
-    facts = [_clip(row.outcome, _MAX_OUTCOME_CHARS), ", ".join([*names, *more])]
-    facts += [f"undo {row.undo}" if row.undo is not None else ""]
-    facts += [f"{row.duration_ms / 1000:.2f} s" if row.duration_ms is not None else ""]
-    return f"  {row.decision or '–':<9}  {'; '.join(filter(None, facts))}"
+    code, *rest = _clip(row.outcome, _MAX_OUTCOME_CHARS).split(":", 1)
+    outcome = ":".join([paint(code, "failed") if row.ok is False else code, *rest])
+    facts = [outcome, ", ".join([*names, *more])]
+    facts += [paint(f"undo {row.undo}" if row.undo is not None else "", "dim")]
+    facts += [paint(f"{row.duration_ms / 1000:.2f} s" if row.duration_ms is not None else "", "dim")]
+    decision = f"{row.decision or '–':<9}"
+    decision = paint(decision, "refused") if row.decision == "refused" else decision
+    return f"  {decision}  {'; '.join(filter(None, facts))}"
 
 
 def _clip(text: str, most: int) -> str:

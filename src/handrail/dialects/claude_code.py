@@ -195,7 +195,7 @@ def _edit_notebook(args: Any, given: dict[str, Any], surface: Surface) -> Canoni
         cells: list[dict[str, Any]] = notebook["cells"]
         ids = [cell.get("id", f"cell-{number}") for number, cell in enumerate(cells)]
     except (ValueError, KeyError, TypeError, AttributeError):
-        raise ToolError("INVALID_ARGUMENT", f"{args.notebook_path} is no notebook. Nothing was changed.") from None
+        raise ToolError("INVALID_ARGUMENT", f"{args.notebook_path} is not a notebook. Nothing was changed.") from None
     if args.cell_id is not None and args.cell_id not in ids:
         raise ToolError("NO_MATCH", f"There is no cell {args.cell_id[:40]}; there are {', '.join(ids[:50])}.")
     if args.edit_mode == "insert":

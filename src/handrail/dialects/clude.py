@@ -74,7 +74,7 @@ codebase_search = codebase_search: Search the code by its meaning.
   data: query=args.query hits=data
 run_terminal_cmd = exec: Run a shell command in the workspace, in a sandbox.
   command* str len>=1 -> command                # The command.
-  is_background bool=false -> background        # Return at once; the command goes on.
+  is_background bool=false -> background        # Return at once; the command continues.
   data: command=args.command cwd="." exit_code=data.exit_code output=data.output
 display = display: Show the person something while you work.
   content str -> content                        # Markdown, at most 10,000 characters; required.

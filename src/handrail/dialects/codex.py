@@ -28,9 +28,9 @@ exec_command = exec apply_patch@apply_patch: Runs a command and returns its outp
   cmd* str len>=1 -> command                    # Shell command to execute.
   workdir str -> cwd                            # Folder to run the command in; the workspace if not given.
   shell str                                     # Ignored: commands run in bash.
-  login bool=false                              # Ignored: the shell is no login shell.
+  login bool=false                              # Ignored: login shells are not supported.
   tty bool=false                                # Not available.
-  yield_time_ms number=10000 -> yieldMs[250..30000]  # Milliseconds to wait before the command goes on by itself.
+  yield_time_ms number=10000 -> yieldMs[250..30000]  # Milliseconds to wait before the command runs on.
   max_output_tokens number=10000 >=0            # Most tokens of output to return.
   sandbox_permissions Sandbox=use_default       # A request only: policy and the person decide.
   justification str                             # Why the command needs more permissions.

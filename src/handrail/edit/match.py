@@ -69,6 +69,6 @@ def list_places(text: str, old: str, most: int) -> tuple[list[Span], bool]:
 def _list_separate(text: str, old: str, path: str) -> tuple[Span, ...]:
     found = tuple(islice(find_places(text, old, overlapping=False), MAX_PLACES + 1))
     if len(found) > MAX_PLACES:
-        message = f"oldText occurs more than {MAX_PLACES} times in {path}, the most one edit replaces."
+        message = f"oldText occurs more than {MAX_PLACES} times in {path}, the maximum for one edit."
         raise ToolError("LIMIT_EXCEEDED", f"{message} Use a longer oldText, or write the whole file.")
     return found

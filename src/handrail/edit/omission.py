@@ -327,7 +327,7 @@ def find_placeholder(old: str, new: str, path: str, *, certain: bool = False) ->
 def _build_error(found: Placeholder, argument: str, advice: str) -> ToolError:
     message = (
         f"{found.describe(argument)} Nothing was changed. {advice} "
-        "If the file is to have this very line, add it first, without removing anything."
+        "If the file needs this exact line, add it first, without removing anything."
     )
     return ToolError("OMITTED_TEXT", message, details=found.details)
 

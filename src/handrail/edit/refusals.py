@@ -53,8 +53,8 @@ def match_or_refuse(
         raise build_no_match_error(readable, old, new, path, None, wording)
     if every and not found.all_of_them:
         occurs = f"{_capitalize(wording.old)} occurs in {path} but for {FORGIVEN[found.strategy]}"
-        advice = "Copy it as read shows it, or write the whole file."
-        raise ToolError("LIMIT_EXCEEDED", f"{occurs}, and too often to be replaced everywhere at once. {advice}")
+        advice = "Copy the text as read shows it, or write the whole file."
+        raise ToolError("LIMIT_EXCEEDED", f"{occurs}, too often to be replaced in one call. {advice}")
     if len(found.places) > 1 and not every:
         spans = [place.span for place in found.places]
         raise build_ambiguous_error(readable, found.strategy, spans, wording, all_of_them=found.all_of_them)
@@ -103,8 +103,8 @@ def _build_undecodable_error(text: str, old: str, path: str, wording: Wording) -
     start = text.find(old)
     first, last = next(list_line_ranges(text, [(start, start + len(old))]))
     message = (
-        f"{_capitalize(wording.old)} holds U+FFFD, which stands for bytes of {path} that are no text "
-        f"({format_line_range(first, last)}). Leave them out of it: they stay as they are."
+        f"{_capitalize(wording.old)} holds U+FFFD, which replaces bytes of {path} that are not text "
+        f"({format_line_range(first, last)}). Leave these characters out: the file keeps its bytes."
     )
     return ToolError("NO_MATCH", message, details={"damaged": {"first": first, "last": last}})
 
@@ -150,8 +150,8 @@ def _hint_applied(text: str, new: str, wording: Wording, details: dict[str, Any]
         return ""
     first, last = next(list_line_ranges(text, [(start, start + len(new))]))
     details["applied"] = {"first": first, "last": last}
-    made = "this edit may have been made before."
-    return f"{_capitalize(wording.new)} is there already, in {format_line_range(first, last)}: {made}"
+    made = "this edit may be done already."
+    return f"{_capitalize(wording.new)} already exists, in {format_line_range(first, last)}: {made}"
 
 
 def _hint_refused(text: str, refused: RefusedError | None, wording: Wording, details: dict[str, Any]) -> str:
@@ -171,7 +171,7 @@ def _hint_closest(text: str, old: str, path: str, wording: Wording, details: dic
     if region is None and "\r" in text and find_closest_region(text.replace("\r", "\n"), old) is not None:
         return f"The lines of {path} end with a carriage return alone (U+000D): write that for newlines in both texts."
     if region is None:
-        return "Nothing in it comes close. Read it, then retry."
+        return "No similar text was found. Read it, then retry."
     differences = list(list_line_differences(region))
     listed = [difference.to_details() for difference in differences[:_MAX_LISTED_DIFFERENCES]]
     details["closest"] = {"first": region.first, "last": region.last, "differences": listed}
@@ -181,8 +181,8 @@ def _hint_closest(text: str, old: str, path: str, wording: Wording, details: dic
     if differences:
         return f"{closest}{_describe_differences(differences, wording)}.{note} {retry}"
     is_cut = len(region.wanted) < count_lines(old.strip("\n"))
-    behind = f"what differs is behind its first {len(region.wanted)} lines"
-    return f"{closest}: {behind if is_cut else 'only what is around it differs'}.{note} {retry}"
+    behind = f"the difference is after its first {len(region.wanted)} lines"
+    return f"{closest}: {behind if is_cut else 'only the text around it differs'}.{note} {retry}"
 
 
 class LineDifference(msgspec.Struct, frozen=True):

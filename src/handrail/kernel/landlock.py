@@ -20,7 +20,7 @@ _ABSTRACT_UNIX_SOCKET, _SIGNAL = 1 << 0, 1 << 1
 
 _LACKING = (
     (2, "no file can be renamed or linked from one folder into another"),
-    (3, "files that can be read, also outside the roots, can be emptied"),
+    (3, "readable files can be truncated, also outside the roots"),
     (4, "TCP ports are guarded by the system call filter alone"),
     (5, "devices that are already open take any ioctl"),
     (6, "other processes of the same user can be signalled, and reached by abstract Unix sockets"),

@@ -25,7 +25,7 @@ KEPT_FOR = timedelta(days=1)
 """How long the result of a parked call stays for the same call."""
 _ASKING = frozenset(("PERMISSION_REQUIRED", "UNAVAILABLE"))
 _AGAIN = "After that, repeat the call with the same arguments to get its result."
-_UNDER_WAY = "The person answered, and the call runs now. Make the same call again: it gives the result."
+_UNDER_WAY = "The user answered, and the call runs now. Repeat the call to get the result."
 
 
 class UnansweredCall(msgspec.Struct, frozen=True, kw_only=True):
@@ -120,7 +120,7 @@ class ClientCalls:
         error = call.interim.error
         if error is None or not call.revisions:
             return ParkedCall(call.interim)
-        reason = error.message if call.requests else "The question waits for a reply; there is no result yet."
+        reason = error.message if call.requests else "The question waits for a reply. There is no result yet."
         commands = self.describe_answer_commands(call)
         message = f"{reason} Only the user can answer: {commands}. {_AGAIN}"
         return ParkedCall(replace(call.interim, content=message, error=replace(error, message=message)))

@@ -32,14 +32,14 @@ _MAX_REASON_CHARS = 2_000
 _REASON = {
     "type": "string",
     "title": "Why not",
-    "description": "Only with a no. The model reads it.",
+    "description": "Only for a denial. The model reads it.",
     "maxLength": _MAX_REASON_CHARS,
 }
 _OWN_WORDS = {"type": "string", "title": "In your own words"}
 _QUESTION = "The model asks:"
-_ELSEWHERE = "Not answered here, it waits in `handrail approvals`."
-_UNCLEAR = "What you sent was none of the answers. Choose one of them."
-_TRIED_AGAIN = "Tried again: this is how it went now."
+_ELSEWHERE = "Without an answer here, it waits in `handrail approvals`."
+_UNCLEAR = "Your answer is not one of the choices. Choose one."
+_TRIED_AGAIN = "The preview ran again. This is its new outcome."
 
 
 class FormAnswer(msgspec.Struct, frozen=True, kw_only=True):
@@ -121,7 +121,7 @@ def _build_message(request: PermissionRequest) -> tuple[str, bool]:
             return message, True
     excerpt = "\n".join(render_request(request, width=None, diff=0))[:_MAX_EXCERPT_CHARS]
     where = f"handrail approvals show {request.id}"
-    note = f"It is too long to be shown here whole, so it can only be denied here. To see it and to answer it: {where}"
+    note = f"It is too long to be shown here, so you can only deny it here. To see and answer it: {where}"
     return "\n".join((*head, f"{excerpt} …", note)), False
 
 

@@ -17,7 +17,7 @@ LEVEL_KEY = "io.modelcontextprotocol/logLevel"
 
 BUSY = -32010
 """Our own error code: too many requests. To the official clients -32000 and -32001 mean something else."""
-SAME_ID = "a request of this id is on its way, and is answered by itself; use every id once."
+SAME_ID = "a request with this id is still running; use each id once."
 
 Level = Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
 LEVELS: tuple[Level, ...] = get_args(Level)
@@ -90,7 +90,7 @@ def is_modern(version: str) -> bool:
 def describe_defect(error: Exception) -> str:
     """Tells a person where a defect is. It leaves out the text of the error, which may hold contents."""
     where = (list_frames(error) or ["an unknown place"])[-1]
-    return f"handrail: a defect stopped something ({type(error).__name__} at {where}); the rest goes on"
+    return f"handrail: an internal error occurred ({type(error).__name__} at {where}); the server continues"
 
 
 def parse_roots(result: dict[str, Any]) -> tuple[str, ...]:

@@ -99,11 +99,11 @@ def resume_with_answer(
     """
     signed, responses = params.get("requestState"), params.get("inputResponses")
     if signed is None:
-        _refuse("inputResponses came without the requestState that they belong to")
+        _refuse("inputResponses came without their requestState")
     state = _check_state(signed, params, Signer.load(calls), protocol)
     found = calls.claim(state.call_id, params["name"], state.digest)
     if found is None:
-        _refuse("The requestState was used before, or what it asks about is not waiting any more")
+        _refuse("The requestState was used before, or its request no longer waits")
     if not isinstance(found, UnansweredCall):
         return found
     on_claim(found.call_id)
@@ -120,7 +120,7 @@ def _apply_responses(calls: ClientCalls, call: UnansweredCall, state: RequestSta
     if responses is None:
         return calls.refresh(call) or call.interim
     if not isinstance(responses, dict):
-        _refuse("inputResponses is no object")
+        _refuse("inputResponses is not an object")
     given: dict[str, Any] = responses  # pyright: ignore[reportUnknownVariableType]  a JSON object
     return apply_form(calls, replace(call, again=state.again), given.get(_KEY))
 
@@ -128,7 +128,7 @@ def _apply_responses(calls: ClientCalls, call: UnansweredCall, state: RequestSta
 def _check_state(signed: object, params: Mapping[str, Any], signer: Signer, protocol: str) -> RequestState:
     payload = signer.verify(signed) if isinstance(signed, str) else None
     if payload is None:
-        _refuse("The requestState is not one of this server's, or was changed")
+        _refuse("The requestState is not from this server, or was changed")
     try:
         state = decode_json(payload, RequestState)
     except msgspec.DecodeError:

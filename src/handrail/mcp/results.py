@@ -13,11 +13,11 @@ from handrail.protocol.version import VERSION
 
 SERVER_INFO = {"name": "handrail", "title": "handrail", "version": VERSION}
 INSTRUCTIONS = """\
-Tools to read, search and change the files of one workspace and to run commands in it, each call under the person's \
-policy. Paths are relative to the workspace. Changes can be taken back by the person (`handrail undo`).
-A call that failed says what went wrong and what to do next. One that needs permission (PERMISSION_REQUIRED) waits for \
-the person to approve: nothing has run yet. Tell them what you wait for (they answer with `handrail approvals`), then \
-make the very same call again: it gives what came of it, once. Do not look for another way to do what was refused."""
+Tools to read, search and change the files of one workspace and to run commands in it, each call under the user's \
+policy. Paths are relative to the workspace. The user can undo changes (`handrail undo`).
+A failed call names the reason and the next step. A call that needs approval (PERMISSION_REQUIRED) waits for the user: \
+nothing has run yet. Tell the user that you wait (they answer with `handrail approvals`), then repeat the same call: \
+its result comes once. Do not look for another way to do a denied action."""
 CACHED: dict[str, Any] = {"ttlMs": 60_000, "cacheScope": "private"}
 """How long a modern client may cache a list, unless it subscribes to changes."""
 _SERVER_INFO_KEY = "io.modelcontextprotocol/serverInfo"

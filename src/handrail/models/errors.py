@@ -33,7 +33,7 @@ _TEMPORARY = {
     408: "gave up waiting",
     409: "was busy",
     425: "was busy",
-    429: "is asked too often",
+    429: "gets too many requests",
     503: "is overloaded",
     529: "is overloaded",
 }
@@ -56,7 +56,7 @@ def to_model_error(error: Exception, place: Endpoint, request: ModelRequest) -> 
         return _build_unreadable_error(place, _quote_provider(error, place, request))
     if isinstance(error, exceptions.UserError):
         why = redact_quotes(str(error), request, _get_key(place))
-        return ModelError("INVALID_ARGUMENT", f"{place.name} cannot be asked this: {why}")
+        return ModelError("INVALID_ARGUMENT", f"{place.name} does not support this request: {why}")
     return _build_unreadable_error(place, type(error).__name__)
 
 
@@ -67,12 +67,12 @@ def is_picture_refusal(error: Exception) -> bool:
 
 def build_no_pictures_error(place: Endpoint) -> ModelError:
     """A retryable error: the next request has no pictures."""
-    message = f"{place.name} takes no pictures. It is asked without them."
+    message = f"{place.name} does not accept pictures. The request goes without them."
     return ModelError("UNAVAILABLE", message, retryable=True, after=0.0)
 
 
 def build_interrupted_error(place: Endpoint) -> ModelError:
-    return ModelError("UNAVAILABLE", f"{place.name} broke off in the middle of its answer.", retryable=True)
+    return ModelError("UNAVAILABLE", f"{place.name} stopped in the middle of its answer.", retryable=True)
 
 
 def is_unreachable(error: Exception) -> bool:
@@ -142,10 +142,10 @@ def _explain_refusal(error: exceptions.ModelHTTPError, place: Endpoint, request:
         told = f"The transcript is longer than {place.name} takes. Ask for less at once, or begin a new session."
         return ModelError("LIMIT_EXCEEDED", told)
     if isinstance(error, exceptions.ModelQuotaExceededError):
-        told = f"{provider.name} refuses: quota or credit is used up. Look at your account there."
+        told = f"{provider.name} refuses: quota or credit is used up. Check your account there."
         return ModelError("UNAVAILABLE", told)
     if status in {401, 403} or (status == 400 and _NO_KEY.search(message)):
-        told = f"at {_get_host(place)} wants a key. Set" if place.key is None else "refused the key. Check"
+        told = f"at {_get_host(place)} needs a key. Set" if place.key is None else "refused the key. Check"
         return ModelError("UNAVAILABLE", f"{provider.name} {told} {' or '.join(provider.keys)}.")
     if status == 404:
         near = f" Did you mean {error.suggested_model_id}?" if error.suggested_model_id else ""
@@ -155,7 +155,7 @@ def _explain_refusal(error: exceptions.ModelHTTPError, place: Endpoint, request:
         told = f"{provider.name} {_TEMPORARY.get(status, 'failed')} ({status})."
         return ModelError("UNAVAILABLE", told, retryable=True, after=error.retry_after)
     why = _quote_provider(error, place, request)
-    return ModelError("INVALID_ARGUMENT", f"{place.name} refuses the question ({status}): {why}")
+    return ModelError("INVALID_ARGUMENT", f"{place.name} refused the request ({status}): {why}")
 
 
 def _explain_timeout(error: Exception, place: Endpoint) -> ModelError:

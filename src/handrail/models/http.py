@@ -23,12 +23,12 @@ class RejectedResponseError(Exception):
 
 class OversizedResponseError(RejectedResponseError):
     def __init__(self) -> None:
-        super().__init__("sent more than an answer can have, or sent it packed")
+        super().__init__("sent too much data, or sent it compressed")
 
 
 class RedirectResponseError(RejectedResponseError):
     def __init__(self) -> None:
-        super().__init__("sends elsewhere, where the key does not follow; set its address to that")
+        super().__init__("redirects to another address, which does not get the key; set its address to")
 
 
 def open_client(address: str, *, connect: float, silence: float) -> AsyncClient:

@@ -47,7 +47,7 @@ _NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]")
 _MAX_NAME_CHARS = 64
 _PICTURE_TYPES = frozenset(("image/png", "image/jpeg", "image/gif", "image/webp"))
 """Every wire takes these."""
-_NO_PICTURE = "[a picture was here; this model takes none]"
+_NO_PICTURE = "[a picture was left out; this model accepts none]"
 _FINISHES: dict[str | None, Finish] = {
     "stop": "stop",
     "tool_call": "calls",

@@ -127,7 +127,9 @@ def is_installed(provider: Provider) -> bool:
 def check_installed(provider: Provider) -> None:
     """ModelError if a package is missing. Imports nothing."""
     if not is_installed(provider):
-        message = f"What talks to {provider.name} is not installed. Install it: {build_install_command(provider.extra)}"
+        message = (
+            f"The library for {provider.name} is not installed. Install it: {build_install_command(provider.extra)}"
+        )
         raise ModelError("UNAVAILABLE", message)
 
 
@@ -145,7 +147,7 @@ def load_provider(provider: Provider) -> None:
 def _build_import_error(provider: Provider, error: ImportError) -> ModelError:
     why = str(error).splitlines()[0][:120] if str(error) else type(error).__name__
     renewal = build_pip_command("-U", f"pydantic-ai-slim[{provider.extra}]")
-    message = f"What talks to {provider.name} cannot be imported ({why}). Renew it: {renewal}"
+    message = f"The library for {provider.name} cannot be imported ({why}). Reinstall it: {renewal}"
     return ModelError("UNAVAILABLE", message)
 
 

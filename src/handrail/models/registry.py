@@ -64,7 +64,7 @@ def split_name(name: str) -> tuple[Provider, str]:
     if provider is None:
         raise ModelError("NOT_FOUND", _describe_unknown(name.strip(), before, colon))
     if not (model if colon else before):
-        raise ModelError("NOT_FOUND", f"{name!r} names no model. {provider.lists}.")
+        raise ModelError("NOT_FOUND", f"{name!r} does not name a model. {provider.lists}.")
     return provider, model if colon else before
 
 
@@ -75,14 +75,14 @@ def _guess_provider(model: str) -> Provider | None:
 
 def _describe_unknown(name: str, before: str, colon: str) -> str:
     if not name:
-        return "No model is named. Use --model provider:model, such as anthropic:claude-… or ollama:…."
+        return "No model is chosen. Use --model provider:model, such as anthropic:claude-… or ollama:…."
     known = ", ".join(f"{one}:…" for one in PROVIDERS)
     near = get_close_matches(before.lower(), [*PROVIDERS, *OTHER_NAMES], 1, 0.7) if colon else []
     if near:
         return f"There is no provider {before!r}. Did you mean {near[0]}:{name.partition(':')[2]}?"
     if colon:
         return f"There is no provider {before!r}; there are {known}. For a local model: ollama:{name}."
-    return f"{name!r} does not say whose model it is. Name the provider: one of {known}."
+    return f"{name!r} does not name a provider. Add one of {known}."
 
 
 def _find_address(provider: Provider, environment: Mapping[str, str]) -> str:
@@ -93,7 +93,9 @@ def _find_address(provider: Provider, environment: Mapping[str, str]) -> str:
     parts = urlsplit(address)
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         variables = " or ".join(provider.address_variables)
-        raise ModelError("INVALID_ARGUMENT", f"The address of {provider.name} is no http address. Look at {variables}.")
+        raise ModelError(
+            "INVALID_ARGUMENT", f"The address of {provider.name} is not an http address. Check {variables}."
+        )
     return address.rstrip("/") + (provider.path if parts.path in {"", "/"} else "")
 
 

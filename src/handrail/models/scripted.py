@@ -59,7 +59,7 @@ class ScriptedModel:
             return
         number = _count_replies(request)
         if number >= len(self._script):
-            raise ModelError("UNAVAILABLE", f"The script has {len(self._script)} lines, and all of them were played.")
+            raise ModelError("UNAVAILABLE", f"The script has {len(self._script)} lines, and all were used.")
         given = self._script[number]
         reply = given(request) if callable(given) else given
         failure = self._next_failure(reply, number)
@@ -117,7 +117,7 @@ async def _wait(reply: ScriptedReply, at: int) -> None:
 
 def _build_summary(reply: ScriptedReply | None) -> Completion:
     if reply is None:
-        raise ModelError("UNAVAILABLE", "The script has no line that sums the transcript up.")
+        raise ModelError("UNAVAILABLE", "The script has no line for a summary of the transcript.")
     if isinstance(reply.fails, ModelError):
         raise reply.fails
     return Completion(parts=(TextPart(text=reply.text),), finish="stop", spent=reply.spent)

@@ -35,7 +35,7 @@ class CommandTarget(msgspec.Struct, frozen=True):
     """Whether the act covers everything in a folder."""
 
 
-FORK_BOMB = BuiltinDeny("deny.fork-bomb", "starts itself again and again until the machine stands still")
+FORK_BOMB = BuiltinDeny("deny.fork-bomb", "starts itself again and again until the machine hangs")
 
 _MAX_SHOWN_PATH_CHARS = 80
 _PLACE_RULES: dict[PlaceKind, tuple[str, str]] = {

@@ -129,8 +129,8 @@ def _list_harms(
     moved = collect_moved_paths(changes)
     bulk = _describe_bulk(changes, maintenance, rules, moved)
     return (
-        ("protected", "fs.protected", "changes what steers tools, hooks or builds", protected),
-        ("protected", "fs.config", "sets what git runs or where it is led:", configs),
+        ("protected", "fs.protected", "changes files that control tools, hooks or builds", protected),
+        ("protected", "fs.config", "changes which programs git runs, or its remotes:", configs),
         ("protected", "fs.link", "makes links that lead outside:", links),
         ("protected", "fs.hard-link", _SHARED, [change.path for change in changes if change.shared]),
         ("protected", "fs.read-only-file", "changes files that are read-only:", read_only),

@@ -106,7 +106,9 @@ def judge_command(fact: CommandFact, facts: Facts, rules: PolicyConfig) -> list[
         verdicts += _judge_together(command.steps, context)
         verdicts += _judge_displayed_commands(context) if command.needs_display else []
     if (fact.background or fact.yields) and rules.restriction is not None:
-        verdicts.append(deny("background", "restricted.command", "the restricted profile leaves nothing running"))
+        verdicts.append(
+            deny("background", "restricted.command", "the restricted profile runs nothing in the background")
+        )
     elif fact.background:
         verdicts.append(judge_by_mode("background", "exec.background", "process", rules.mode, undo=False))
     if not _shows_all_effects(fact):
@@ -152,7 +154,7 @@ def _ask_without_sandbox(verdict: PartVerdict) -> PartVerdict:
     if verdict.part.decision == "confirm":
         reason = f"{verdict.part.reason}; and there is no sandbox here"
         return replace(verdict, part=replace(verdict.part, reason=reason, effect="", grant=""))
-    reason = "there is no sandbox here, so every command asks"
+    reason = "without a sandbox, every command needs approval"
     return PartVerdict(
         DecisionPart(subject=verdict.part.subject, decision="confirm", rule="exec.no-sandbox", reason=reason)
     )
@@ -172,7 +174,7 @@ _GIT_DELETES = tuple(
 def _judge_step(step: CommandStep, context: PolicyContext) -> PartVerdict:
     """A built-in deny, else the rules, else the grants, else the mode."""
     if step.is_too_deep:
-        return deny(step.text, "exec.limit", "it starts more commands than can be looked at")
+        return deny(step.text, "exec.limit", "it starts more commands than handrail can analyse")
     default = _offer_grant(pick_strictest(_list_default_verdicts(step, context)), _find_grant_class(step, context.fact))
     verdicts = [default if default.code is not None else _judge_by_rules(step, context, default)]
     # A rule about a program does not cover its redirections and inner commands.
@@ -324,7 +326,7 @@ def _judge_use_by_default(use: PathUse, program: str, text: str, context: Policy
     if not use.is_certainly_path:
         return _judge_possible_path(use, fact, text, context)
     if fact is None:
-        return deny(text, "fs.unknown", f"nothing is known about {use.path}")
+        return deny(text, "fs.unknown", f"handrail does not know {use.path}")
     return _judge_certain_path(use, fact, program, text, context)
 
 
@@ -344,14 +346,14 @@ def _judge_certain_path(use: PathUse, fact: PathFact, program: str, text: str, c
     if use.is_glob and ".." in use.path.split("/"):
         return deny(text, "fs.outside", f"the pattern {use.path} may lead outside the workspace", "OUTSIDE_WORKSPACE")
     if rules.restriction is not None and use.is_glob:  # the pattern may match a link that leads elsewhere
-        return deny(text, "restricted.path", f"the restricted profile wants each file by its name, not {use.path}")
+        return deny(text, "restricted.path", f"the restricted profile needs each file by name, not {use.path}")
     changes_rights = use.access == "write" and to_base_name(program) in RIGHTS
     if _covers_root(use, fact) and (use.access == "delete" or changes_rights):
-        return deny(text, "deny.workspace", "a root as a whole is neither deleted nor given away")
+        return deny(text, "deny.workspace", "a root folder can be neither deleted nor given away")
     if fact.real is None and _is_private_temporary(use.path, context):
         return _judge_temporary(use, text, rules.mode)
     if fact.real is not None and fact.kind == "other" and use.access == "read":
-        return ask(text, "fs.special", f"it is no regular file, so reading it may never end: {use.path}")
+        return ask(text, "fs.special", f"it is not a regular file, so reading may never end: {use.path}")
     verdict = judge_path(fact, rules, undo=context.undo, subject=text)
     if rules.restriction is not None:
         verdict = restrict_path(verdict, fact, rules, rules.restriction)
@@ -361,7 +363,7 @@ def _judge_certain_path(use: PathUse, fact: PathFact, program: str, text: str, c
 def _judge_temporary(use: PathUse, text: str, mode: Mode) -> PartVerdict:
     if mode == "plan" and use.access != "read":
         return judge_by_mode(text, "fs.temporary", use.access, mode, undo=True)
-    return allow(text, "fs.temporary", "the sandbox's own /tmp ends with the command")
+    return allow(text, "fs.temporary", "the sandbox removes its own /tmp after the command")
 
 
 def _covers_root(use: PathUse, fact: PathFact) -> bool:
@@ -436,16 +438,16 @@ _SYNTAX_RULE = "exec.syntax"
 """The rule of the part about the whole command."""
 _MAX_SHOWN_PARTS = 50
 """Parts in a decision. Later parts are judged too."""
-_REDIRECTION = Classification("write", "fs.write", "it writes where it is redirected to")
+_REDIRECTION = Classification("write", "fs.write", "it writes to a file (redirection)")
 
 
 def _judge_unparsed(unparsed: Unparsed, context: PolicyContext) -> list[PartVerdict]:
     """The command as a whole, then each displayed command."""
     fact, rules = context.fact, context.rules
     if fact.seen is None or (unparsed.too_large and len(fact.text.encode()) <= MAX_SCRIPT_BYTES):
-        return [deny(fact.text, "exec.limit", f"it {unparsed.reason}, and what is in it cannot be seen")]
+        return [deny(fact.text, "exec.limit", f"it {unparsed.reason}, and handrail cannot see its commands")]
     if rules.restriction is not None:
-        why = f"it {unparsed.reason}; the restricted profile wants plain words"
+        why = f"it {unparsed.reason}; the restricted profile needs plain words"
         return [deny(fact.text, "restricted.command", why)]
     why = f"it {unparsed.reason}, so handrail cannot analyse it"
     command = judge_by_mode(fact.text, _SYNTAX_RULE, "unproven", rules.mode, undo=context.undo, why=why)
@@ -459,7 +461,7 @@ def _judge_displayed_commands(context: PolicyContext) -> list[PartVerdict]:
     """The strict verdicts on displayed commands in the strings of a parsed command."""
     displayed = context.fact.seen
     if displayed is None:
-        return [deny(context.fact.text, "exec.limit", "it starts a command that cannot be looked into")]
+        return [deny(context.fact.text, "exec.limit", "it starts a command that handrail cannot analyse")]
     folders = (find_start_folder(displayed, context.fact.cwd),)
     verdicts = [
         _judge_inner(inner, folders, _render_displayed(inner), context, literal=False)

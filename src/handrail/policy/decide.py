@@ -180,13 +180,13 @@ def _judge_process(fact: ProcessFact, rules: PolicyConfig) -> PartVerdict:
     if fact.action in {"list", "poll", "log"}:
         return allow(fact.action, "process.look", "looking at what runs changes nothing")
     if fact.action != "write":
-        return allow(f"{fact.action} {fact.command}", "process.stop", "what this session has started it may end")
+        return allow(f"{fact.action} {fact.command}", "process.stop", "a session may end its own processes")
     subject = f"write to {fact.command}"
     if rules.restriction is not None:
-        return deny(subject, "restricted.tool", "the restricted profile writes to no program")
+        return deny(subject, "restricted.tool", "the restricted profile does not write to programs")
     if fact.looks:
-        return judge_by_mode(subject, "process.write", "proven", rules.mode, undo=False, why="the program only looks")
-    why = "what the program does with it is not proven harmless"
+        return judge_by_mode(subject, "process.write", "proven", rules.mode, undo=False, why="the program only reads")
+    why = "the program may use the input to change something"
     verdict = judge_by_mode(subject, "process.write", "unproven", rules.mode, undo=fact.layered, why=why)
     return ask(subject, "process.write", verdict.part.reason) if verdict.part.decision == "confirm" else verdict
 
@@ -197,8 +197,8 @@ def _judge_memory(fact: MemoryFact, rules: PolicyConfig) -> PartVerdict:
         return allow("notes", "memory.read", "reading notes changes nothing")
     subject = f"{fact.action} {fact.note}".strip()
     if rules.restriction is not None:
-        return deny(subject, "restricted.tool", "the restricted profile notes nothing that lasts")
-    why = "every later session reads what is noted"
+        return deny(subject, "restricted.tool", "the restricted profile stores no notes")
+    why = "every later session reads the note"
     return judge_by_mode(subject, "memory.write", "write", rules.mode, undo=False, why=why)
 
 
@@ -206,15 +206,15 @@ def _judge_mcp_tool(name: str, fact: ForeignFact, rules: PolicyConfig) -> list[P
     """`name`: the name of the tool here. A changed description asks again."""
     subject = f"{fact.tool} ({fact.server})"
     if rules.restriction is not None:
-        return [deny(subject, "restricted.tool", "the restricted profile calls no other server")]
+        return [deny(subject, "restricted.tool", "the restricted profile calls no other servers")]
     if is_read_only_tool(fact, rules.servers):
-        verdict = allow(subject, "tool.vouched", f"the settings vouch that it only looks ({fact.server})")
+        verdict = allow(subject, "tool.vouched", f"the settings declare the tool read-only ({fact.server})")
     else:
-        why = f"it runs on the server {fact.server}, and undo does not cover what it does"
+        why = f"it runs on the server {fact.server}, and undo does not cover its effects"
         verdict = judge_by_mode(subject, "tool.mcp", "foreign", rules.mode, undo=False, why=why)
     verdicts = [_apply_grant(name, verdict, rules)]
     if fact.changed:
-        why = f"{fact.server} describes this tool otherwise than when it was last approved"
+        why = f"{fact.server} changed the description of this tool since its last approval"
         verdicts.append(ask(subject, "tool.changed", why).with_grant(name))
     return verdicts
 

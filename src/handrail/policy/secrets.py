@@ -44,9 +44,9 @@ def find_withheld_reason(name: str) -> str | None:
     """Why commands never get an environment variable of this name. None if they may."""
     upper = name.upper()
     if upper in _SET_FOR_COMMANDS:
-        return "is made anew for every command"
+        return "is set again for every command"
     if upper in _STEERING or upper.startswith(_STEERING_STARTS):
-        return "steers how programs start and what they load"
+        return "controls how programs start and what they load"
     return "has the name of a secret" if is_secret_name(name) else None
 
 

@@ -26,9 +26,9 @@ def deny_outside_skills(spec: ToolSpec, narrowed: Narrowing, facts: Facts) -> li
     if facts.process is not None:
         if facts.process.action != "write":
             return []  # any skill may look at processes and end them
-        return [_deny(f"write to {facts.process.command}", narrowed, "what the program makes of it is no such command")]
+        return [_deny(f"write to {facts.process.command}", narrowed, "the program would not run such a command")]
     if not facts.paths and spec.category != "builtin":
-        return [_deny(spec.name, narrowed, "what it does cannot be compared with that")]
+        return [_deny(spec.name, narrowed, "it cannot be compared with the allowed commands")]
     return [_deny(fact.path, narrowed) for fact in facts.paths if not _covers_path(narrowed, fact)]
 
 
@@ -36,14 +36,14 @@ def _deny(subject: str, narrowed: Narrowing, why: str = "") -> PartVerdict:
     first, *others = narrowed.skills
     are = f"the active skills {' and '.join((first, *others))} are" if others else f"the active skill {first} is"
     patterns, more = narrowed.patterns[:_MAX_NAMED_PATTERNS], len(narrowed.patterns) - _MAX_NAMED_PATTERNS
-    only = ", ".join(patterns) + (f" and {more} more" if more > 0 else "") or "nothing that can be read"
+    only = ", ".join(patterns) + (f" and {more} more" if more > 0 else "") or "nothing readable"
     return deny(subject, f"{SKILL}{first}", f"{are} for {only} only" + (f"; {why}" if why else ""))
 
 
 def _deny_steps(fact: CommandFact, narrowed: Narrowing) -> list[PartVerdict]:
     command = parse_fact(fact)
     if command.unparsed is not None:
-        why = f"this command {command.unparsed.reason}, so the program is not known; write plain words"
+        why = f"this command {command.unparsed.reason}, so the program is unknown; write plain words"
         return [_deny(fact.text, narrowed, why)]
     commands = list(filter(None, map(parse_skill_command, narrowed.patterns)))
     return [_deny(step.text, narrowed) for step in command.steps if not _covers_step(commands, step)]

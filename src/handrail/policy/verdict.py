@@ -33,8 +33,8 @@ TABLE: dict[PartKind, dict[Mode, Cell]] = {
 """The verdict of each mode if no rule decides."""
 
 _REASONS: dict[tuple[PartKind, Verdict], str] = {
-    ("unproven", "deny"): "plan mode runs nothing that is not proven harmless",
-    ("unproven", "confirm"): "what it does is not proven harmless",
+    ("unproven", "deny"): "plan mode runs only commands that handrail can prove harmless",
+    ("unproven", "confirm"): "handrail cannot prove that it changes nothing",
     ("write", "deny"): "plan mode changes nothing",
     ("write", "confirm"): "ask mode asks before every write",
     ("delete", "deny"): "plan mode changes nothing",
@@ -42,13 +42,13 @@ _REASONS: dict[tuple[PartKind, Verdict], str] = {
     ("bulk", "deny"): "plan mode changes nothing",
     ("bulk", "confirm"): "so many files at once ask",
     ("protected", "deny"): "plan mode changes nothing",
-    ("protected", "confirm"): "this file steers tools, hooks or builds, so changing it asks",
+    ("protected", "confirm"): "this file controls tools, hooks or builds, so changes need approval",
     ("outside", "deny"): "the path leads outside the workspace",
-    ("network", "deny"): "plan mode reaches no network",
-    ("network", "confirm"): "the network asks",
+    ("network", "deny"): "plan mode has no network",
+    ("network", "confirm"): "network access needs approval",
     ("process", "deny"): "plan mode leaves nothing running",
-    ("process", "confirm"): "what goes on after the call asks, since undo does not cover it",
-    ("foreign", "deny"): "plan mode calls no other server, but for tools that the settings vouch for",
+    ("process", "confirm"): "background processes need approval, since undo does not cover them",
+    ("foreign", "deny"): "plan mode calls only tools of other servers that the settings declare read-only",
     ("foreign", "confirm"): "what another server does asks",
 }
 
@@ -94,7 +94,7 @@ def deny(subject: str, rule: str, reason: str, code: ErrorCode = "POLICY_DENIED"
 
 def deny_credential(subject: str, path: str = "") -> PartVerdict:
     """A part that uses a credential. `path` names it if the subject does not."""
-    return deny(subject, "fs.secret", "credentials are neither read nor written" + (f": {path}" if path else ""))
+    return deny(subject, "fs.secret", "credentials may be neither read nor written" + (f": {path}" if path else ""))
 
 
 def ask(subject: str, rule: str, reason: str) -> PartVerdict:
@@ -117,7 +117,7 @@ def combine(verdicts: list[PartVerdict], rules: PolicyConfig) -> Decision:
     deciding = verdicts[0] if len(verdicts) == 1 else _pick_deciding(verdicts)
     part, code = deciding.part, deciding.code
     if part.decision == "confirm" and (rules.unattended or rules.restriction is not None):
-        nobody = "no person is here to ask" if rules.unattended else "the restricted profile never asks"
+        nobody = "no person is present to approve" if rules.unattended else "the restricted profile never asks"
         part = replace(part, decision="deny", reason=f"{part.reason}, and {nobody}", effect="")
         code = "PERMISSION_DENIED"
     return Decision(
@@ -168,7 +168,9 @@ def _apply_mode(kind: PartKind, mode: Mode, *, undo: bool) -> tuple[Verdict, str
     cell = TABLE[kind][mode]
     if cell == "undoable":
         covered: Verdict = "allow" if undo else "confirm"
-        return covered, f"{mode} mode allows what undo covers" if undo else "undo would not cover it, so it asks"
+        return covered, f"{mode} mode allows what undo covers" if undo else (
+            "undo does not cover it, so it needs approval"
+        )
     return cell, _REASONS.get((kind, cell)) or ("it only reads" if kind == "proven" else f"{mode} mode allows it")
 
 
@@ -180,12 +182,12 @@ def _needs_explanation(kind: PartKind, mode: Mode, verdict: Verdict) -> bool:
 
 
 def judge_by_rule(subject: str, rule: Rule) -> PartVerdict:
-    reason = rule.because or f"a rule says so ({rule.source or rule.layer})"
+    reason = rule.because or f"a rule decides this ({rule.source or rule.layer})"
     part = DecisionPart(subject=subject, decision=rule.verdict, rule=rule.id, reason=reason)
     return PartVerdict(part, "POLICY_DENIED" if rule.verdict == "deny" else None, final=True)
 
 
-_SHARED = "the file has other names (hard links), maybe outside the workspace, and a write changes all of them"
+_SHARED = "the file has other names (hard links), maybe outside the workspace, and a write changes all names"
 
 
 def judge_path(fact: PathFact, rules: PolicyConfig, *, undo: bool, subject: str = "") -> PartVerdict:
@@ -196,7 +198,7 @@ def judge_path(fact: PathFact, rules: PolicyConfig, *, undo: bool, subject: str 
     # A link may lead elsewhere by the time it is used, so both names count.
     protections = {find_protection(fact.real), find_protection(fact.named or fact.real)}
     if "credential" in protections or fact.credential:
-        return deny_credential(subject, "the file is one under another name (hard link)" if fact.credential else "")
+        return deny_credential(subject, "the file has another, protected name (hard link)" if fact.credential else "")
     if fact.access == "read":
         return judge_by_mode(subject, "fs.read", "proven", rules.mode, undo=undo)
     if not fact.writable:
@@ -212,7 +214,7 @@ def _find_write_guard(fact: PathFact, real: str) -> tuple[str, str] | None:
     if fact.shared:
         return "fs.hard-link", _SHARED
     if fact.read_only:
-        return "fs.read-only-file", "the file's mode makes it read-only; a write would replace it all the same"
+        return "fs.read-only-file", "the file is read-only by its mode; a write would still replace it"
     return ("fs.lock", GIT_LOCK) if is_git_lock(real) else None
 
 

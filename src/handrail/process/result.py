@@ -30,7 +30,7 @@ class CommandResult(msgspec.Struct, frozen=True, kw_only=True):
 
     ending: Ending
     exit_code: int | None
-    """As in a shell: above 128 for a signal. None: it was ended, or never ran."""
+    """As in a shell: above 128 for a signal. None: it was stopped, or never ran."""
     seconds: float
     output: CapturedOutput
     """Both streams in order. With two pipes: stdout."""
@@ -65,7 +65,7 @@ _MEANINGS: Mapping[str, Mapping[int, str]] = {
     "git": {128: "git could not do it.", 129: "git was called wrongly."},
     **dict.fromkeys(("test", "[", "[["), _TEST),
     **dict.fromkeys(("pytest", "py.test"), _PYTEST),
-    "find": {1: "Some folders or files could not be looked at."},
+    "find": {1: "Some folders or files could not be read."},
     **dict.fromkeys(("fd", "fdfind", "pgrep", "pidof"), _FIND),
     **dict.fromkeys(("which", "type", "command", "hash"), _LOOK_UP),
     "curl": {3: "The URL is malformed.", 6: "The host's name could not be resolved.",
@@ -81,7 +81,7 @@ _MEANINGS: Mapping[str, Mapping[int, str]] = {
     **dict.fromkeys(("ssh", "scp", "sftp"), _SSH),
     "rsync": {11: "A file could not be read or written.", 12: "The connection broke.",
               23: "Some files were not transferred.", 24: "Some files vanished meanwhile."},
-    "ls": {1: "Some entries could not be looked at.", 2: "What was named could not be looked at."},
+    "ls": {1: "Some entries could not be read.", 2: "The named file could not be read."},
     "jq": {1: "The last result is false or null.", 2: "A file could not be read.", 3: "The filter is not valid.",
            4: "There was no result.", 5: "An error in the filter or its input."},
     "xargs": {123: "One of the commands failed.", 124: "One of the commands ended with 255.",

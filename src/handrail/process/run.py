@@ -77,7 +77,7 @@ def _build_result(
         *(["file size"] if exit_code == _FILE_TOO_LARGE else []),
         *fired,
     ]
-    left = [] if gone else ["Something that the command started could not be ended; it may still be running."]
+    left = [] if gone else ["A process that the command started could not be stopped and may still be running."]
     return CommandResult(
         ending="failed" if ending == "exit" and exit_code is None else ending,
         exit_code=exit_code,
@@ -188,15 +188,15 @@ def _start(launch: Launch, pipes: Pipes, stdin: int | None) -> subprocess.Popen[
 def build_start_error(error: OSError | ValueError, launch: Launch) -> ToolError:
     """The error for the model: a missing program, a command that is too long, a machine without room."""
     if isinstance(error, ValueError):
-        text = "The command cannot be started: it holds a character that no command can (such as NUL)."
+        text = "The command cannot be started: it has a character that is not allowed (such as NUL)."
         return ToolError("INVALID_ARGUMENT", text)
     if error.errno == errno.E2BIG:
         size = max(len(os.fsencode(word)) for word in launch.argv)
         text = f"The command is too long to be started ({size:,} bytes): write it to a file, run that."
         return ToolError("INVALID_ARGUMENT", text)
     if error.errno in _NO_ROOM:
-        text = f"The machine has no room for another process ({error.strerror}): try again later."
+        text = f"The machine cannot start another process ({error.strerror}): try again later."
         return ToolError("LIMIT_EXCEEDED", text)
     program = os.path.basename(launch.argv[0])
-    text = f"{program} could not be started ({error.strerror}): `handrail doctor` says what is missing."
+    text = f"{program} could not be started ({error.strerror}): `handrail doctor` names the missing part."
     return ToolError("SANDBOX_UNAVAILABLE", text)

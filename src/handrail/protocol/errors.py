@@ -43,7 +43,7 @@ REFUSAL_ADVICE = "Do not try another way; say what you need it for."
 
 MEANING: dict[ErrorCode, str] = {
     "INVALID_ARGUMENT": "An argument is missing, unknown, mistyped or out of range; details lists every problem.",
-    "UNKNOWN_TOOL": "No tool of that name is offered in this session; details lists the names that are.",
+    "UNKNOWN_TOOL": "This session has no tool of that name; details lists its tools.",
     "UNSUPPORTED_VERSION": "The call asks for another major version of the tool.",
     "NOT_FOUND": "The file, folder or reference does not exist.",
     "NOT_A_FILE": "The path is a directory, device, FIFO or socket.",
@@ -55,22 +55,22 @@ MEANING: dict[ErrorCode, str] = {
     "NO_MATCH": "The text to replace is not in the file.",
     "AMBIGUOUS_MATCH": "The text to replace is in the file more than once.",
     "NO_CHANGE": "The call would change nothing.",
-    "OMITTED_TEXT": "The new text holds a placeholder where real lines belong.",
+    "OMITTED_TEXT": "The new text has a placeholder instead of real lines.",
     "STALE_FILE": "The file's bytes changed since this session read them.",
-    "CONFLICT": "Something else changed or holds what the call needs.",
+    "CONFLICT": "Another program changed or holds something that the call needs.",
     "OUTSIDE_WORKSPACE": "The path leads outside the roots.",
     "POLICY_DENIED": "A rule forbids the call.",
-    "PERMISSION_REQUIRED": "A person has to answer first; details is the permission request. Never a final result.",
-    "PERMISSION_DENIED": "The person refused.",
+    "PERMISSION_REQUIRED": "The user has to approve first; details is the permission request. Never a final result.",
+    "PERMISSION_DENIED": "The user denied the request.",
     "PROCESS_NOT_FOUND": "No process session of that id belongs to this session.",
     "PROCESS_ENDED": "The process session has ended.",
-    "TIMEOUT": "The time limit fired; everything the call had started is gone.",
+    "TIMEOUT": "The time limit was reached; all processes of the call were stopped.",
     "CANCELLED": "The call was cancelled.",
-    "INTERRUPTED": "The runtime ended while the call ran; what it did is not known.",
+    "INTERRUPTED": "The runtime ended while the call ran; its effects are unknown.",
     "LIMIT_EXCEEDED": "Something is larger than its limit allows.",
-    "UNAVAILABLE": "What the call needs is not installed or not switched on.",
-    "SANDBOX_UNAVAILABLE": "Commands cannot be confined here, so none runs.",
-    "INTERNAL": "A defect in handrail or in a custom tool.",
+    "UNAVAILABLE": "The call needs something that is not installed or not enabled.",
+    "SANDBOX_UNAVAILABLE": "This machine has no sandbox, so no command runs.",
+    "INTERNAL": "An internal error in handrail or in a custom tool.",
 }
 
 CODES: tuple[ErrorCode, ...] = get_args(ErrorCode)
@@ -150,7 +150,7 @@ class StoreError(HandrailError):
         cause, brief = self.__cause__, self.brief
         code, why = EXHAUSTED.get((isinstance(cause, OSError) and cause.errno) or 0, ("IO_ERROR", ""))
         text = f"{why}, so {brief}" if why else f"{brief[0].upper()}{brief[1:]}"
-        return ToolError(code, f"{text}. {became} Only the user can mend this: handrail doctor")
+        return ToolError(code, f"{text}. {became} Only the user can repair this: handrail doctor")
 
     def describe(self) -> tuple[str, str]:
         """The problem, and the next command."""

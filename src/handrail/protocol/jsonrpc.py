@@ -113,11 +113,11 @@ def decode_fields(line: bytes) -> dict[str, Any]:
     try:
         message = _decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise MalformedMessage(_PARSE_ERROR, f"the line is no JSON: {error}") from None
+        raise MalformedMessage(_PARSE_ERROR, f"the line is not JSON: {error}") from None
     except RecursionError:
-        raise MalformedMessage(_PARSE_ERROR, "the line is JSON in too many brackets") from None
+        raise MalformedMessage(_PARSE_ERROR, "the line is JSON with too many nested brackets") from None
     if isinstance(message, list):
-        raise MalformedMessage(INVALID_REQUEST, "messages come one by one: this protocol has no batches")
+        raise MalformedMessage(INVALID_REQUEST, "send messages one by one: this protocol has no batches")
     if not isinstance(message, dict):
         raise MalformedMessage(INVALID_REQUEST, "a message is an object")
     return cast("dict[str, Any]", message)

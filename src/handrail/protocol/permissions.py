@@ -206,14 +206,14 @@ class Question(Wire, frozen=True):
         possible = _describe_possible_replies(self)
         unknown = [one for one in given.chosen if one not in self.options]
         if unknown:
-            raise UsageError(f"{render_value(unknown[0])} is no option of the question. {possible}")
+            raise UsageError(f"{render_value(unknown[0])} is not an option of the question. {possible}")
         if text and not self.custom:
-            raise UsageError(f"the question takes no reply in other words: {render_value(text)}. {possible}")
+            raise UsageError(f"the question accepts only its options: {render_value(text)}. {possible}")
         chosen = tuple(option for option in self.options if option in given.chosen)
         if len(chosen) > 1 and not self.multiple:
             raise UsageError(f"only one option may be chosen, not {len(chosen)}. {possible}")
         if not chosen and not text:
-            raise UsageError(f"the reply says nothing. {possible}")
+            raise UsageError(f"the reply is empty. {possible}")
         if len(text) > _MAX_REPLY_CHARS:
             raise UsageError(f"a reply has at most {_MAX_REPLY_CHARS:,} characters; this one has {len(text):,}")
         return Reply(chosen=chosen, text=text or None)

@@ -77,7 +77,7 @@ class ProcessRecord(Wire, frozen=True):
             ports = f", listens on port {', '.join(map(str, self.ports))} of its own network" if self.ports else ""
             return f"running for {self.format_run_time(now)}{ports}"
         if self.state == "lost":
-            return "gone: its keeper was killed, so its end is unknown"
+            return "gone: its keeper was killed, so its outcome is unknown"
         if self.reason is not None:
             return _REASONS.get(self.reason, f"ended: {self.reason}")
         by = f" ({self.signal})" if self.signal else ""

@@ -35,8 +35,8 @@ _NAMESPACES = 2
 _PATH_ARGUMENTS = ("path", "command", "cwd")
 """Arguments that name paths. Others are contents and stay unchanged."""
 _OUT_OF_REACH = {
-    "OUTSIDE_WORKSPACE": "it reaches outside of the copy",
-    "SANDBOX_UNAVAILABLE": "no sandbox here keeps it to the copy",
+    "OUTSIDE_WORKSPACE": "it reaches outside the copy",
+    "SANDBOX_UNAVAILABLE": "no sandbox confines it to the copy",
 }
 
 
@@ -196,9 +196,9 @@ def find_skip_reason(one: RecordedCall) -> str:  # noqa: PLR0911  one a reason
     if result.error is not None and result.error.code in _CUT_OFF:
         return "it was cut off"
     if one.call.name == "memory":
-        return "the notes of now are not those of then"
+        return "the notes changed since"
     if one.call.name == "process" or one.args.get("background") or one.args.get("yieldMs"):
-        return "what goes on by itself is not the same twice"
+        return "background processes differ between runs"
     if any(_is_fact_outside(fact, result) for fact in one.facts.paths):
         return "it uses files outside the workspace, which were not copied"
     return "it could reach hosts" if result.meta.sandbox is not None and result.meta.sandbox.net != "none" else ""
@@ -290,17 +290,17 @@ class _Player:
         name = one.call.name
         if name == BY_PERSON:
             made = {*one.args.get("numbers", ())} & self._numbers.keys()
-            return "" if made else "what it took back was not made again"
+            return "" if made else "the change that it undid was not replayed"
         if name.startswith(MCP_PREFIX):
-            return "no other server is called for a replay"
+            return "a replay calls no other servers"
         if _has_offered_tool(one) and all(spec.name != name for spec in self._rail.specs()):
             return "there is no such tool here"
         if name in self._custom:
-            return "what a custom tool does is not kept to the copy"
+            return "a custom tool is not confined to the copy"
         if one.result is not None and any(
             _is_outside(path, self._mapping.then) for path in one.result.artifacts.files_changed
         ):
-            return "it changed files outside of the workspace"
+            return "it changed files outside the workspace"
         return find_skip_reason(one)
 
     def _run(self, calls: list[RecordedCall]) -> dict[str, ToolResult[Any]]:
@@ -331,13 +331,13 @@ class _Player:
     def _compare(self, one: RecordedCall, now: ToolResult[Any]) -> CallComparison:
         then = one.result
         if then is None:
-            raise AssertionError("only what was recorded is compared")
+            raise AssertionError("only recorded values are compared")
         if then.meta.undo is not None and now.meta.undo is not None:
             self._numbers[then.meta.undo] = now.meta.undo
             self._mapping.numbers[now.meta.undo] = then.meta.undo
         found = compare_results(then, now, self._mapping)
         if found.verdict == "differs" and (files := _list_used(one, self._unknown)):
-            return replace(found, verdict="outside", reason=f"not as then: {', '.join(files)}")
+            return replace(found, verdict="outside", reason=f"changed since: {', '.join(files)}")
         return found
 
     def _skip(self, one: RecordedCall, reason: str) -> CallComparison:

@@ -132,7 +132,10 @@ _TIMES = re.compile(
     r"|\b\d\d:\d\d:\d\d(?:\.\d+)?\b"
     r"|\b\d+(?:[.,]\d+)?\s?(?:ns|µs|us|ms|s|sec|secs|seconds?|min|minutes?)\b"
 )
-_NUMBERED = re.compile(r"(\b(?:undo|Took back|Brought back|[Cc]hanges?) )(\d{1,9}(?:(?:, | and )\d{1,9})*)\b")
+_NUMBERED = re.compile(
+    r"(\b(?:undo|Took back|Brought back|Undid|Redid|[Cc]hanges?) )(\d{1,9}(?:(?:, | and "
+    r")\d{1,9})*)\b"
+)
 _NUMBER = re.compile(r"\d+")
 _MAX_DIFF_LINES = 40
 
@@ -220,7 +223,7 @@ def _mask_times(value: Any) -> str:
 
 def _describe_difference(then: ToolResult[Any], now: ToolResult[Any]) -> str:
     was, is_now = _render_outcome(then), _render_outcome(now)
-    return f"was {was}, is {is_now}" if was != is_now else "the same outcome in other words"
+    return f"was {was}, is {is_now}" if was != is_now else "the same outcome, worded differently"
 
 
 def _render_outcome(result: ToolResult[Any]) -> str:

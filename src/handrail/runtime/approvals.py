@@ -218,8 +218,8 @@ def _check_answer(request: PermissionRequest, answer: Answer) -> None:
     if answer.grants and answer.kind not in {"session", "workspace"}:
         raise UsageError(f"the answer {answer.kind} grants no class of commands; say session or workspace")
     if answer.kind != "deny" and (answer.revision or 0) != request.revision:
-        reason = f"the request {request.id} was tried again since, and shows something else now"
-        raise UsageError(f"{reason}. Look at it, then answer that revision: revision={request.revision}")
+        reason = f"the request {request.id} has a newer preview"
+        raise UsageError(f"{reason}. Check it, then answer that revision: revision={request.revision}")
 
 
 def _save_answer(session: Session, stored: StoredRequest, answer: Answer) -> list[str] | None:
@@ -233,7 +233,7 @@ def _save_answer(session: Session, stored: StoredRequest, answer: Answer) -> lis
         try:
             session.grants.remember(request, answer)
         except StoreError as error:
-            text = f"The answer counts for this call, but will be asked for again: {error}."
+            text = f"The approval covers this call, but later calls need approval again: {error}."
             session.journal.append((Notice, {"text": text, "code": "IO_ERROR"}))
         session.journal.deliver()
     except Exception:  # the answer is stored, so another process has to be able to run the batch
@@ -302,7 +302,7 @@ def answer_question(session: Session, call_id: str, reply: Reply | str | None) -
     if entry is None or question is None:
         if entry is not None and isinstance(session.journal.event(entry.start_seq + 1), ToolCallQuestionRequired):
             return None
-        raise UsageError(f"this session asks no question {call_id[:80]!r}")
+        raise UsageError(f"this session has no question {call_id[:80]!r}")
     pending = load_call(session.journal, session.offer, entry, session.characters)
     if reply is None:
         pending.fail(build_no_reply_error())

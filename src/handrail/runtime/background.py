@@ -104,7 +104,7 @@ class BackgroundWork:
         ended = [process for process in processes if process.wait(0)]
         running = len(processes) - len(ended)
         if running >= self._limits.sessions:
-            message = f"{running} process sessions are running, and limits.sessions allows no more."
+            message = f"{running} process sessions are running, which is the limit of limits.sessions."
             raise ToolError("LIMIT_EXCEEDED", f"{message} Nothing was run. End one: process kill, or remove.")
         for process in ended[:-_MAX_ENDED_SESSIONS]:
             self.forget(process)

@@ -216,7 +216,7 @@ def _wait_for_result(session: Session, pending: PendingCall) -> ToolResult[Any]:
 def _load_result(session: Session, seq: int) -> ToolResult[Any]:
     event = session.journal.event(seq)
     if not isinstance(event, ToolCallEnd | ToolCallError):
-        raise StoreError(f"event {seq} of session {session.id} should hold a result and cannot be read")
+        raise StoreError(f"event {seq} of session {session.id} should have a result and cannot be read")
     result = event.result
     tool = session.offer.get(result.name)
     if tool is None or result.data is None or tool.spec.foreign is not None:
@@ -266,8 +266,8 @@ def _check_base_previews(done: PendingCall, later: list[PendingCall]) -> None:
                 pending.approval = msgspec.structs.replace(approval, unmet_previews=approval.unmet_previews - met)
     approval = later[0].approval
     if approval is not None and approval.unmet_previews and approval.answer and approval.answer.kind != "output":
-        reason = "that was not kept, or is another. Nothing was kept. Call again."
-        message = f"This was tried on top of what an earlier call of its batch would change, and {reason}"
+        reason = "that change was dropped or is different. Nothing was kept. Call again."
+        message = f"This preview includes the change of an earlier call of its batch, and {reason}"
         later[0].fail(ToolError("CONFLICT", message))
 
 

@@ -250,13 +250,13 @@ def render_refusal(pending: PendingCall, decision: Decision, code: ErrorCode) ->
     subject, action = clip_path(decision.subject), _name_action(pending, decision.subject)
     if code == "OUTSIDE_WORKSPACE":
         why = _find_closed_reason(pending, decision.subject)
-        hint = "Paths are relative to it. Ask the person if you need it."
+        hint = "Paths are relative to it. Ask the user if you need it."
         return f"{subject} is outside the workspace{why and '; '}{why}. {hint}"
     if code == "PERMISSION_DENIED":
         return f"{action} {subject} needs approval: {decision.reason}. Nothing ran. Do not repeat this call."
     forbidden = f"Rule {decision.rule} forbids {action} {subject}: {decision.reason}."
     if decision.rule.startswith(SKILL):
-        return f"{forbidden} Nothing ran. Do it with what is named, or deactivate the skill when its task is done."
+        return f"{forbidden} Nothing ran. Use the allowed tools, or deactivate the skill when its task is done."
     return f"{forbidden} {REFUSAL_ADVICE}"
 
 
@@ -289,7 +289,7 @@ def _refuse_no_network(pending: PendingCall) -> None:
     if command is not None and command.hosts and command.tier == 1:
         hosts = ", ".join(command.hosts[:3])
         text = f"It needs {hosts}, and the network is opened only in sandbox tier 2; here is tier 1. Nothing was run."
-        raise ToolError("UNAVAILABLE", f"{text} Go on without it; `handrail doctor` tells a person more.")
+        raise ToolError("UNAVAILABLE", f"{text} Continue without it; `handrail doctor` tells the user more.")
 
 
 def _build_unknown_tool_error(session: Session, pending: PendingCall) -> ToolError:
@@ -311,5 +311,5 @@ def _check_description(pending: PendingCall, decided: ToolSpec | None = None) ->
     known = {request.fingerprint if request is not None else None}
     known.add(decided.foreign.fingerprint if decided is not None and decided.foreign is not None else None)
     if known - {foreign.fingerprint, None, ""}:
-        text = f"{pending.tool.spec.server} describes {pending.name} otherwise than when this call was decided about"
+        text = f"{pending.tool.spec.server} describes {pending.name} differently than at the decision about this call"
         raise ToolError("CONFLICT", f"{text}. Nothing was run. Call again.")

@@ -38,7 +38,7 @@ from handrail.tools.exec.run import remove_spill_files
 
 _REQUEST_ID_SUFFIX = "-kept"
 """Ends the id of the call that requests approval for the changes."""
-_PARKED = "what it changed waits for approval (handrail approvals)"
+_PARKED = "its changes wait for approval (handrail approvals)"
 
 
 def commit_deferred(session: Session, process: ProcessSession) -> None:
@@ -66,7 +66,7 @@ def _settle(session: Session, process: ProcessSession, note: OverlayNote) -> str
     """Returns the row about the changes for the record of the process session."""
     pending = _load_decided(session, note.call_id)
     if pending is None:
-        return "what it changed was dropped: the record of its call cannot be read"
+        return "its changes were dropped: the record of its call cannot be read"
     made = session.recorder.made_by(note.call_id)  # by a runtime that was killed before it settled
     if made is not None and made.state == "done":
         return render_change_row(ChangeSet(changes=made.body.changes, number=made.number, undoable=made.body.undoable))
@@ -74,9 +74,9 @@ def _settle(session: Session, process: ProcessSession, note: OverlayNote) -> str
         return _PARKED
     overlay = Overlay.reclaim(note.layer)
     if overlay is None and os.path.isdir(note.layer):  # the sweep locks each overlay for a moment
-        raise ToolError("CONFLICT", "Another process is looking at what it changed just now. Try again.")
+        raise ToolError("CONFLICT", "Another process is checking its changes. Try again.")
     if overlay is None:
-        return "what it changed is gone: its overlay was removed"
+        return "its changes are gone: its overlay was removed"
     try:
         return _settle_overlay(session, pending, process, note, overlay)
     finally:
@@ -104,11 +104,11 @@ def _settle_overlay(
         if decision.decision == "confirm":
             check_room(session.recorder, examined)
     except ToolError as error:  # the workspace is gone, or the changes are too large to be stored
-        return f"what it changed was dropped: {error.message}"
+        return f"its changes were dropped: {error.message}"
     if not examined.steps:
         return "it changed nothing"
     if decision.decision == "deny":
-        return f"what it changed was dropped: {decision.reason}"
+        return f"its changes were dropped: {decision.reason}"
     record, limits = process.record(), session.commands.limits(None, restricted=False)
     result = CommandResult(
         ending="exit",
@@ -149,7 +149,7 @@ def _commit(session: Session, pending: PendingCall, preview: CommandPreview) -> 
     with context.exclusive():  # outside of the commit: without the lock nothing is dropped, but tried again
         outcome = commit_preview(replace(context, exclusive=nullcontext), recorder, preview, None)
     if outcome.made is None:
-        return f"what it changed was dropped: {outcome.failure.message}" if outcome.failure else "it changed nothing"
+        return f"its changes were dropped: {outcome.failure.message}" if outcome.failure else "it changed nothing"
     session.journal.append((ChangeEvent, {**build_event_fields(pending), "change": outcome.made.changes}))
     return outcome.row
 

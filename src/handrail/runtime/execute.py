@@ -102,7 +102,7 @@ def _wait_in_queue(session: Session, pending: PendingCall) -> None:
     """Waits until no other call with effects runs in the session, in any process."""
     if not pending.tool.spec.side_effects:
         return
-    conflict = "Another call of this session is still running. Nothing was run. Try again later."
+    conflict = "Another call of this session still runs. Nothing was run. Try again later."
     if session.queue.held_here:  # a tool called a tool, and would wait for itself
         raise ToolError("CONFLICT", conflict)
     pending.releases.append(session.queue.leave)
@@ -145,7 +145,7 @@ def _check_approval(session: Session, pending: PendingCall) -> None:
         if real != bound.real or session.workspace.hash_of(path) != bound.hash:
             message = f"The preview was out of date: {clip_path(path)} changed. Nothing was kept."
             if pending.facts.command is not None:  # it had no preview
-                message = f"{clip_path(path)} is another now than when the person was asked. Nothing was run."
+                message = f"{clip_path(path)} changed since the request. Nothing was run."
             raise ToolError("CONFLICT", f"{message} Call again.")
 
 
@@ -188,7 +188,7 @@ def _note_edited_command(_: Session, pending: PendingCall) -> None:
     request, output = pending.request, pending.output
     if request is None or not request.edited or output is None:
         return
-    note = f"The person changed the command to: {request.command}"
+    note = f"The user changed the command to: {request.command}"
     pending.output = replace(output, content=f"{note}\n{output.content}", summary=f"{output.summary} (changed command)")
 
 
@@ -247,11 +247,11 @@ def _check_surroundings(session: Session, pending: PendingCall, request: Permiss
     if command.tier < request.tier:
         message = f"The approval was for a sandbox of tier {request.tier}; now there is only tier {command.tier}."
     elif build_command_fact(session.workspace, command.cwd, "read").real != request.cwd:
-        message = f"cwd {clip_path(command.cwd)} leads to another folder now than when the person was asked."
+        message = f"cwd {clip_path(command.cwd)} leads to another folder than at the request."
     elif set(command.hosts) != set(request.hosts):
         message = "The command would now reach other hosts than those in the approval."
     elif request.environment is not None and digest_environment(session) != request.environment:
-        message = "The command would get other environment variables here and now than when the person was asked."
+        message = "The command would get other environment variables than at the request."
     if message:
         raise ToolError("CONFLICT", f"{message} Nothing was run. Call again.")
 
@@ -339,7 +339,7 @@ def _to_text(value: object) -> str | None:
 @contextlib.contextmanager
 def _lock_roots(session: Session, pending: PendingCall) -> Generator[None]:
     """Keeps other sessions from changing files of the workspace."""
-    conflict = "Another session is changing files of the workspace, and does not come to an end."
+    conflict = "Another session has been changing files of the workspace for too long."
     conflict = f"{conflict} Nothing was changed. Call again."
     with contextlib.ExitStack() as held:
         for root in session.workspace.roots:
@@ -423,13 +423,15 @@ def _build_internal_error(error: BaseException, folder: Callable[[], str]) -> To
     """The error of a call that a full machine or a defect stopped. For a defect, a report is written if possible."""
     if isinstance(error, OSError) and error.errno in EXHAUSTED:
         code, words = EXHAUSTED[error.errno]
-        return ToolError(code, f"{words} ({errno.errorcode[error.errno]}), so the call was given up: try again later.")
+        return ToolError(code, f"{words} ({errno.errorcode[error.errno]}), so the call was abandoned: try again later.")
     with contextlib.suppress(OSError, StoreError):
         write_report(error, folder())
     kind = type(error).__name__
     where = (list_frames(error) or ["an unknown place"])[-1]
     return ToolError(
-        "INTERNAL", f"A defect stopped the call ({kind} at {where}). It is not your arguments; go on without it."
+        "INTERNAL",
+        f"An internal error stopped the call ({kind} at {where}). Your arguments are not the cause. "
+        "Continue without this call.",
     )
 
 
@@ -438,7 +440,7 @@ def _describe_progress(session: Session, pending: PendingCall) -> str:
     if pending.journal_state is None:
         return "Nothing was run." if pending.output is None else "Nothing was changed."
     if pending.output is not None or pending.result is not None:
-        return "The call ran, and its result is not recorded: look before you repeat it."
+        return "The call ran, but its result was not recorded: check before you repeat it."
     with contextlib.suppress(StoreError):
         return describe_interrupted(session, pending)
-    return "Its effects are not known; look before you repeat it."
+    return "Its effects are unknown. Check before you repeat it."

@@ -236,7 +236,7 @@ def set_client_roots(
         if problem := _find_client_problem(real, setting, boundary, restricted=restricted):
             messages.append(f"The client's root {real} is not used: {problem}.")
         elif (root := _open_client_root(client_roots, real, writable=setting == "writable")) is None:
-            messages.append(f"The client's root {real} is not used: it is no folder that can be opened.")
+            messages.append(f"The client's root {real} is not used: it cannot be opened as a folder.")
         else:
             roots.append(root)
     if (more := len(outside) - MAX_CLIENT_ROOTS) > 0:
@@ -248,10 +248,10 @@ def set_client_roots(
 
 def _find_client_problem(real: str, setting: ClientRoots, boundary: Boundary, *, restricted: bool) -> str:
     if restricted:
-        return "the restricted profile works in the workspace alone"
+        return "the restricted profile works only in the workspace"
     if reason := boundary.find_closed_reason(real):
         return reason
-    return f"it is outside the workspace; {_SETTING_HINT} lets it be one" if setting == "ignore" else ""
+    return f"it is outside the workspace; {_SETTING_HINT} allows it" if setting == "ignore" else ""
 
 
 def _open_client_root(client_roots: Sequence[Root], real: str, *, writable: bool) -> Root | None:

@@ -173,7 +173,9 @@ def _apply_answer(session: Session, pending: PendingCall) -> None:
         raise ToolError("PERMISSION_DENIED", f"{message} Make the call again if you still need it.")
     if answer.kind == "deny":
         reason = f': "{answer.reason}"' if answer.reason else ""
-        raise ToolError("PERMISSION_DENIED", f"The person refused{reason}. Nothing ran. Do not repeat this call.")
+        raise ToolError(
+            "PERMISSION_DENIED", f"The user denied the request{reason}. Nothing ran. Do not repeat this call."
+        )
     with suppress(StoreError):  # the process that stored the answer may have been killed before it stored the grant
         session.grants.remember(request, answer)
     if request.kind == "external_directory":

@@ -38,7 +38,7 @@ NO_TOOL = Tool(
 )
 """The tool of a call until its own is found."""
 _NO_FACTS = Facts()
-_UNDECIDED = Decision(decision="deny", rule="call.refused", reason="the call was refused before policy looked at it")
+_UNDECIDED = Decision(decision="deny", rule="call.refused", reason="the call was invalid before the policy decided")
 
 
 class Approval(Struct, frozen=True):

@@ -90,7 +90,7 @@ def require_answer(session: Session, pending: PendingCall) -> None:
     parked, and then fails again with the same error. Or the mode is stricter now."""
     if pending.answer is None and pending.decision.decision == "confirm":
         request_approval(session, pending)
-        raise ToolError("CONFLICT", "This needs a person's approval now. Nothing ran. Call again.")
+        raise ToolError("CONFLICT", "This now needs the user's approval. Nothing ran. Call again.")
 
 
 def build_request(
@@ -289,11 +289,11 @@ def load_request(session: Session, request_id: str) -> StoredRequest:
 
 
 def retry(session: Session, request_id: str, command: str | None) -> PermissionRequest:
-    """Previews the command of a request again, or another command in its place. The request keeps its id. ToolError if
+    """Previews the command of a request again, or another command instead. The request keeps its id. ToolError if
     policy refuses the new command: then the request stays as it was."""
     stored = load_request(session, request_id)
     if not stored.answered and stored.request.command is None:
-        raise UsageError(f"the permission request {request_id!r} is about no command, so there is nothing to try")
+        raise UsageError(f"the permission request {request_id!r} is not about a command, so it has no preview")
     return _replace_request(session, stored, command, keep_id=True)
 
 
@@ -338,8 +338,8 @@ def _load_undecided(session: Session, request: PermissionRequest, command: str |
     if command is not None:
         pending.replace_call(replace_command(pending.call, command))
     if request.environment is not None and digest_environment(session) != request.environment:
-        message = "The command would get other environment variables here and now than when the person was asked."
-        raise ToolError("CONFLICT", f"{message} Nothing was tried. Try again where it was asked.")
+        message = "The command would get other environment variables than at the request."
+        raise ToolError("CONFLICT", f"{message} No preview ran. Try again in the workspace of the request.")
     return pending
 
 
@@ -390,5 +390,5 @@ def _store_replacement(session: Session, pending: PendingCall, stored: StoredReq
 
 def _describe_race(session: Session, request_id: str) -> str:
     if load_request(session, request_id).answered:
-        return f"the permission request {request_id!r} was answered meanwhile; what was tried now is dropped"
-    return f"another program retried the permission request {request_id!r} again meanwhile; look at what it shows now"
+        return f"the permission request {request_id!r} was answered meanwhile; the new preview was dropped"
+    return f"another program retried the permission request {request_id!r} meanwhile; check its new preview"

@@ -69,9 +69,9 @@ def find_preview_obstacle(command: CommandFact, *, mode: Mode, tries: bool) -> s
     if mode == "plan":
         return "plan mode tries nothing"
     if command.background:
-        return "it goes on after its call"
+        return "it runs in the background"
     if command.yields:
-        return "it may go on after its call (yieldMs)"
+        return "it may continue in the background (yieldMs)"
     return None
 
 
@@ -103,11 +103,11 @@ def _preview_command(session: Session, pending: PendingCall, base: "list[_Simula
     except ToolError as error:
         if error.code in _REFUSALS or "limits" in error.named_details:
             raise
-        return build_missing_preview(f"it could not be tried: {error.message}")
+        return build_missing_preview(f"its preview failed: {error.message}")
     except (OSError, StoreError) as error:
-        return build_missing_preview(f"it could not be tried: {error}")
+        return build_missing_preview(f"its preview failed: {error}")
     if preview is None:
-        return build_missing_preview("nothing tries it")
+        return build_missing_preview("its tool has no preview")
     if session.is_cancelled(pending.call.tool_call_id):
         drop_preview(session, preview.id)
         raise ToolError("CANCELLED", "The call was cancelled. Nothing was kept.")

@@ -189,7 +189,7 @@ class ToolRegistry:
     def add(self, tool: Tool) -> None:
         """Registers a custom or foreign tool. UsageError if its name is invalid, reserved or taken."""
         if not isinstance(tool, Tool):  # pyright: ignore[reportUnnecessaryIsInstance]  a function without its decorator
-            raise UsageError(f"{tool!r} is no tool; declare a function with @tool")
+            raise UsageError(f"{tool!r} is not a tool; declare a function with @tool")
         name = tool.spec.name
         if not re.fullmatch(_NAME, name):
             rule = "a tool's name has letters, digits, _ and - only, at most 64, or model providers reject it"

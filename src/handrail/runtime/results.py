@@ -47,9 +47,9 @@ _LOOK_BACK_BYTES = 1 << 20
 """How far before the end of the audit a record is searched that may have been added just now."""
 _NOT_TRUNCATED = Meta(truncated=False)
 _NO_ARTIFACTS = Artifacts()
-_NOT_STORED = "There was no room to keep what it printed; only what is shown here is left of it."
+_NOT_STORED = "Its output could not be stored; only the shown part is left."
 _NOTHING_CHANGED = "Nothing was changed."
-_UNKNOWN_OUTCOME = "Its effects are not known; look before you repeat it."
+_UNKNOWN_OUTCOME = "Its effects are unknown. Check before you repeat it."
 
 
 def build_result(session: Session, pending: PendingCall) -> None:
@@ -275,8 +275,10 @@ def _check_custom_result(result: ToolResult[Any], output: Output) -> None:
         decode_json(encode(result), ToolResult[Any])
         decode_json(encode(output.changes), ChangeSet | None)
     except (msgspec.MsgspecError, TypeError, ValueError, OverflowError, RecursionError) as error:
-        message = f"{result.name} returned something that is no result ({clip_text(str(error), 200)})."
-        raise ToolError("INTERNAL", f"{message} It is not your arguments; go on without it.") from None
+        message = f"{result.name} returned something that is not a result ({clip_text(str(error), 200)})."
+        raise ToolError(
+            "INTERNAL", f"{message} Your arguments are not the cause. Continue without this call."
+        ) from None
 
 
 def _fit_content(session: Session, pending: PendingCall, output: Output) -> tuple[str, dict[str, Any]]:
@@ -289,7 +291,7 @@ def _fit_content(session: Session, pending: PendingCall, output: Output) -> tupl
         return text, {}
     reference = session.outputs.store(pending.call.tool_call_id, full_text)
     if output.whole is not None:
-        text += f"… this is a part of it; read {reference} for all of it …\n"
+        text += f"… this is only a part; read {reference} for all of it …\n"
     content = text if len(text) <= pending.budget else truncate_with_reference(text, pending.budget, reference)
     return content, {"output": reference, "characters": len(full_text)}
 
@@ -335,7 +337,7 @@ def describe_interrupted(session: Session, pending: PendingCall) -> str:
         return _UNKNOWN_OUTCOME
     if pending.facts.command is None and pending.decision.rule != BY_PERSON:
         _mark_read(session, entry)
-    made = f"Its change was made: {_adopt_change_set(pending, entry)}."
+    made = f"Its change was applied: {_adopt_change_set(pending, entry)}."
     return f"{made}{_describe_sent(session, call_id)}"
 
 
@@ -371,8 +373,8 @@ def _describe_command(session: Session, pending: PendingCall) -> str:
     if entry is None or entry.state != "done" or not entry.body.changes:
         return _UNKNOWN_OUTCOME
     if entry.undone_by is not None:
-        return f"What it changed was taken back by {entry.undone_by}; look before you repeat it."
-    return f"As far as is known it changed {_adopt_change_set(pending, entry)}; look before you repeat it."
+        return f"Its changes were undone by {entry.undone_by}; check before you repeat it."
+    return f"Its known changes: {_adopt_change_set(pending, entry)}; check before you repeat it."
 
 
 def _adopt_change_set(pending: PendingCall, entry: "LoggedChangeSet") -> str:
@@ -402,7 +404,7 @@ def _describe_sent(session: Session, call_id: str) -> str:
     """A warning if the call reached other hosts: an overlay does not hold that back."""
     if not session.journal.has_reached(call_id):
         return ""
-    return " What it sent to other hosts by then was sent: look before you repeat it."
+    return " Other hosts have already received its requests: check before you repeat it."
 
 
 def redact_arguments(arguments: Json, plain: tuple[str, ...]) -> Json:

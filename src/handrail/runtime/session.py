@@ -210,7 +210,9 @@ def open_session(options: SessionOptions) -> Session:
     own, paths = os.path.realpath(options.state.path), options.settings.paths
     for folder in (root, *map(os.path.realpath, (*paths.read_only, *paths.writable))):
         if os.path.commonpath((own, folder)) in {own, folder}:
-            text = f"the folder {folder} and the state folder {own} lie in one another. Set HANDRAIL_STATE_DIR."
+            text = (
+                f"the folder {folder} and the state folder {own} must not contain each other. Set HANDRAIL_STATE_DIR."
+            )
             raise UsageError(text)
     custom = (*options.custom, *load_configured_tools(options.settings))
     exit_stack = ExitStack()

@@ -182,7 +182,7 @@ def _build_gone_entry(active: ActiveSkill) -> SkillEntry:
         path=active.folders[0] if active.folders else "",
         active=True,
         usable=False,
-        problem="its file is gone; what it says of tools still counts until it is deactivated",
+        problem="its file is gone; its list of tools still applies until you deactivate the skill",
         by_name_only=False,
         allowed_tools=format_allowed_tools(active.tools, active.patterns),
         warnings=(),

@@ -31,7 +31,7 @@ from handrail.tools.undo import UndoArguments, UndoData, build_undo_tool, previe
 Within = Callable[[LoggedChangeSet], bool]
 """Whether this session can reach the files of a change set. Folders of another session are out of reach."""
 
-_NO_CHANGES = "Session {} has changed nothing that is in effect. `handrail log --changes` says which sessions have."
+_NO_CHANGES = "Session {} has no change in effect. `handrail log --changes` lists the changes of all sessions."
 
 
 def _select_last_change(log: ChangeLog, within: Within) -> tuple[int, ...]:
@@ -50,7 +50,7 @@ def _select_changes(log: ChangeLog, numbers: tuple[int, ...]) -> tuple[int, ...]
     """Change sets that are not undone yet."""
     for entry in (_load_change_set(log, number) for number in numbers):
         if entry.undone_by is not None:
-            raise ToolError("NO_CHANGE", f"Change {entry.number} is undone already, by {entry.undone_by}.")
+            raise ToolError("NO_CHANGE", f"Change {entry.number} was already undone by {entry.undone_by}.")
     return numbers
 
 
@@ -121,12 +121,12 @@ Resolve = Literal["later", "lines"]
 """How to undo a file that was changed later: with the later changes, or only the lines that are unchanged."""
 Choose = Callable[[ChangeLog, Within], tuple[int, ...]]
 _MAX_FILE_BYTES = 8 * 1024 * 1024
-_ALLOWED = Decision(decision="allow", rule=BY_PERSON, reason="a person asked for it")
+_ALLOWED = Decision(decision="allow", rule=BY_PERSON, reason="the user asked for it")
 
 
 def select_change_sets(number: int | tuple[int, ...] | None, turn: bool, session: str | None) -> Choose:
     if (number is not None) + turn + (session is not None) > 1:
-        raise UsageError("undo takes a number, turn=True or a session: one of them")
+        raise UsageError("undo takes one of: a number, turn=True, a session")
     if number is not None:
         numbers = (number,) if isinstance(number, int) else number
         return lambda log, _: _select_changes(log, numbers)
@@ -189,7 +189,7 @@ def read_diff(session: Session, number: int | None) -> StoredDiff:
     selected = _find_last_in_effect(session) if number is None else _load_change_set(log, number).number
     diffs = log.diffs(selected)
     if diffs is None:
-        raise ToolError("NOT_FOUND", f"Change {selected} is older than changes are kept for.")
+        raise ToolError("NOT_FOUND", f"Change {selected} is too old.")
     text = "".join(diffs)
     return StoredDiff((selected,), text, is_truncated_diff(text))
 
@@ -213,7 +213,7 @@ def find_line_origin(session: Session, path: str, line: int) -> tuple[str, str, 
     lines = split_text_lines(data)
     if lines is None:
         raise ToolError(
-            "BINARY_FILE", f"{path} is no text, so it has no lines. handrail log --changes lists its changes."
+            "BINARY_FILE", f"{path} is not text, so it has no lines. handrail log --changes lists its changes."
         )
     if line > len(lines):
         count = "1 line" if len(lines) == 1 else f"{len(lines)} lines"
@@ -289,5 +289,5 @@ def _read_file(descriptor: int, path: str) -> bytes:
     with open(descriptor, "rb", closefd=False) as file:
         data = file.read(_MAX_FILE_BYTES + 1)
     if len(data) > _MAX_FILE_BYTES:
-        raise ToolError("LIMIT_EXCEEDED", f"{path} is larger than 8 MiB, so its lines are not followed.")
+        raise ToolError("LIMIT_EXCEEDED", f"{path} is larger than 8 MiB, so handrail does not track its lines.")
     return data

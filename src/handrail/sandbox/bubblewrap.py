@@ -129,13 +129,14 @@ class BubblewrapBackend:
             raise ToolError(
                 "LIMIT_EXCEEDED",
                 f"The workspace holds {hidden:,} credentials, sockets and protected files, and {_MAX_HIDDEN_PATHS:,}"
-                " can be kept from a command. Nothing was run. Ask the person to remove some, or to open a smaller"
+                " can be hidden from a command. Nothing was run. Ask the user to remove some, or to open a smaller"
                 " folder.",
             )
         program = os.path.realpath(self.program.path)
         if self.program.path not in SYSTEM_PROGRAMS and any(is_inside(program, root) for root in profile.writable):
             text = (
-                f"Bubblewrap at {program} lies in the workspace, where anybody could have written it. Nothing was run."
+                f"Bubblewrap at {program} is in the workspace, where any program could have written it. Nothing "
+                "was run."
             )
             raise ToolError("SANDBOX_UNAVAILABLE", f"{text} Install it on the system.")
 
@@ -221,7 +222,7 @@ def _list_setup_commands(profile: SandboxProfile) -> Iterator[str]:
         yield f"ulimit -u {_cap_limit(resource.RLIMIT_NPROC, profile.limits.threads)}"
     if profile.proxy:
         if profile.is_read_only:
-            raise ValueError("a command that only looks may open no socket, so no proxy either")
+            raise ValueError("a read-only command may not open sockets, so it cannot reach the proxy")
         host = find_proxy_host(profile.proxy, shared=profile.joined)
         yield build_handover_command(find_interpreter(), host)
     if profile.is_preview:
@@ -314,7 +315,7 @@ def make_empty_placeholders(state: str) -> str:
         os.close(os.open(new, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC, 0o444))
         os.replace(new, f"{place}/file")
     if not _has_placeholders(place):
-        raise FileExistsError(f"{place} holds something; remove it")
+        raise FileExistsError(f"{place} is not empty; remove it")
     return place
 
 

@@ -91,21 +91,21 @@ _MAX_PATH_CHARACTERS = 200
 _MEANS = {1: "Landlock and seccomp", 0: "nothing"}
 _UNSIZED = "private folders such as /tmp have no limit of their own: bubblewrap is older than 0.5"
 TIER_1 = (
-    "whether a file outside the roots exists, and its size, owner, times and extended attributes, can be seen",
-    "that files outside the roots change can be watched",
-    "outside the roots a command that may write can change the mode and the times of files of this user",
-    "names and command lines of the machine's other processes can be seen; their variables and memory cannot",
-    "the machine's mounts, network addresses and connections can be seen",
-    "names of hidden files and folders can be seen; what is in the files cannot",
-    "in a folder that holds something hidden or sealed nothing can be made, renamed or removed",
+    "a command can see whether a file outside the roots exists, and its size, owner, times and extended attributes",
+    "a command can watch changes of files outside the roots",
+    "a writing command can change the mode and times of this user's files outside the roots",
+    "a command can see names and command lines of other processes, but not their variables and memory",
+    "a command can see the machine's mounts, network addresses and connections",
+    "a command can see names of hidden files and folders, but not their content",
+    "in a folder with a hidden or sealed entry, a command cannot create, rename or remove anything",
     "sockets cannot be opened, not even between the command's own processes",
     "/tmp, /dev/shm and terminals cannot be used: TMPDIR and HOME lead to a folder of the command's own",  # noqa: S108
-    "what is written to that folder has no limit but each file's size",
+    "that folder has no limit except the size of each file",
     "a command that is another process every millisecond may outlive its call on a busy machine",
 )
 TIER_0 = (
-    "nothing is confined: the command can do what this user can, the network included",
-    "it can kill its supervisor, and what it has started then lives on",
+    "no sandbox: a command can do everything that this user can, also use the network",
+    "it can kill its supervisor, and its processes then survive",
 )
 
 
@@ -178,10 +178,10 @@ def diagnose_mount_failure(error: str, state: str, kind: str, roots: list[tuple[
         )
     for root, other in roots:
         if other in _NO_LOWER:
-            return Diagnosis(f"{clip_path_start(root)} is on {other}, over which no overlay can lie ({error})", None)
+            return Diagnosis(f"{clip_path_start(root)} is on {other}, which does not support overlays ({error})", None)
     if kind in _NO_UPPER or kind.startswith("fuse."):
-        reason = f"the state folder {clip_path_start(state)} is on {kind}, which cannot take in what an overlay holds"
-        return Diagnosis(f"{reason}, and no other place can ({error})", _OTHER_STATE_FOLDER)
+        reason = f"the state folder {clip_path_start(state)} is on {kind}, which cannot store an overlay"
+        return Diagnosis(f"{reason}, and no other folder can ({error})", _OTHER_STATE_FOLDER)
     known = read_text("/proc/filesystems")
     if os.path.exists("/proc/sys") and known and "overlay" not in known:
         return Diagnosis(f"the kernel has no overlayfs ({error})", "modprobe overlay" if os.geteuid() == 0 else None)

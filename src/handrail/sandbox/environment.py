@@ -143,7 +143,7 @@ def check_text(text: str) -> None:
     try:
         size = len(os.fsencode(text))
     except UnicodeEncodeError:
-        raise ToolError("INVALID_ARGUMENT", "The command has half a character in it, which no text has.") from None
+        raise ToolError("INVALID_ARGUMENT", "The command has an incomplete character.") from None
     if size > MAX_ARGUMENT_BYTES:
         raise ToolError(
             "LIMIT_EXCEEDED",
@@ -161,8 +161,8 @@ def _find_objection(name: str, value: str) -> str | None:
     if reason := find_withheld_reason(name):
         return reason
     if not _is_plain(value):
-        return "is longer than a variable should be, or holds what is no text"
-    return "holds what looks like a secret" if is_secret_value(value) or is_random_value(value) else None
+        return "is too long, or is not text"
+    return "looks like a secret" if is_secret_value(value) or is_random_value(value) else None
 
 
 def _is_plain(value: str) -> bool:

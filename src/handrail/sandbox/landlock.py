@@ -41,7 +41,9 @@ def launch_supervised(profile: SandboxProfile, host: SandboxHost, text: str, tie
     """A command that is ready to start under a supervisor: confined in tier 1, unconfined in tier 0."""
     check_text(text)
     if not sys.executable:
-        raise ToolError("UNAVAILABLE", "Python cannot tell its own path (sys.executable), and commands are run by it.")
+        raise ToolError(
+            "UNAVAILABLE", "Python cannot tell its own path (sys.executable), which it needs to run commands."
+        )
     with DescriptorSet() as opened:
         base = build_base_view(host, profile.roots) if tier else None
         fence = _build_fence(profile, host.home, base, opened) if base else None
@@ -90,7 +92,7 @@ def _build_environment(
 def _build_fence(profile: SandboxProfile, home: str, base: BaseView, opened: DescriptorSet) -> LandlockFence:
     version = landlock.read_abi_version()
     if not version:
-        raise ToolError("SANDBOX_UNAVAILABLE", "This kernel has no Landlock, or it is switched off; tier 1 needs it.")
+        raise ToolError("SANDBOX_UNAVAILABLE", "This kernel has no Landlock, or Landlock is disabled; tier 1 needs it.")
     _remove_abandoned_once()
     program = require_filter(profile.origin, 1)
     ruleset = landlock.Ruleset(version)
@@ -99,7 +101,7 @@ def _build_fence(profile: SandboxProfile, home: str, base: BaseView, opened: Des
         if count == _MAX_RULES:
             raise ToolError(
                 "SANDBOX_UNAVAILABLE",
-                f"Too many files lie beside something hidden or sealed: there is room for {_MAX_RULES} rules, and"
+                f"Too many files are next to a hidden or sealed entry: the limit is {_MAX_RULES} rules, and"
                 f" {path} is one more. Nothing was run. Install bubblewrap, or keep what is hidden in a folder with"
                 " fewer files.",
             )

@@ -262,13 +262,13 @@ _ENVIRONMENTS = ("VIRTUAL_ENV", "CONDA_PREFIX")
 _WITHHELD_IN_ENVIRONMENTS = ("pip.conf", ".condarc", "condarc", "etc/conda")
 """Files of an environment that may hold the password of a package index."""
 
-_TOO_WIDE = "it holds the home folder, the state folder or a good part of the machine"
+_TOO_WIDE = "it contains the home folder, the state folder or too much of the machine"
 _OBJECTIONS: dict[ToolchainObjection, str] = {
     "home": _TOO_WIDE,
     "state": _TOO_WIDE,
     "machine": _TOO_WIDE,
-    "in state": "it lies in the state folder",
-    "credentials": "its name is one of credentials",
+    "in state": "it is in the state folder",
+    "credentials": "its name is a name of credentials",
 }
 
 

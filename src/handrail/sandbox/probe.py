@@ -57,7 +57,7 @@ def probe_tier(launch: LaunchCommand, host: SandboxHost, *, expected: Mapping[st
     try:
         return retry_timeout(lambda: _find_tier_fault(launch, host, expected))
     except (OSError, ToolError, subprocess.SubprocessError) as error:
-        return f"trying it out failed: {error}"
+        return f"its test failed: {error}"
 
 
 def retry_timeout(work: Callable[[], _Result]) -> _Result:
@@ -115,7 +115,7 @@ def _run_in_tier(launch_command: LaunchCommand, stage: _Stage, host: SandboxHost
 def _find_tier_faults(stage: _Stage, printed: str, expected: Mapping[str, str]) -> Iterator[str]:
     lines = [line.strip() for line in printed.split("\n") if line.strip()]
     if "probed" not in lines:
-        yield lines[-1][:200] if lines else "it ended without a word"
+        yield lines[-1][:200] if lines else "it ended without an answer"
     if not (stage.folder / "inside/written").exists():
         yield "a command cannot write in the workspace"
     for place, name in (("looked", "a read-only folder"), ("outside", "a file outside the workspace")):
@@ -173,7 +173,7 @@ def probe_overlay(folder: str, roots: tuple[str, ...], *, in_user_namespace: boo
             printed = _run_in_overlay(overlay, mark)
             return next(_find_overlay_faults(overlay, mark, printed), None)
     except (OSError, ToolError, subprocess.SubprocessError) as error:
-        return f"trying it out failed: {error}"
+        return f"its test failed: {error}"
 
 
 def _run_in_overlay(overlay: Overlay, mark: str) -> str:
@@ -198,9 +198,9 @@ def _find_overlay_faults(overlay: Overlay, mark: str, printed: str) -> Iterator[
     for mount in overlay.overlaid:
         changed = os.path.join(mount.upper, mark)
         if os.path.lexists(os.path.join(mount.root, mark)):
-            yield "what is changed in an overlay also changes the files below it"
+            yield "changes in an overlay also change the files below it"
         if not _has_changes(changed):
-            yield error or "what is changed in an overlay is not stored in it"
+            yield error or "changes in an overlay are not stored in it"
         if not is_opaque(os.path.join(changed, "replaced")):
             yield error or "a folder cannot be replaced in an overlay"
 

@@ -35,7 +35,7 @@ from handrail.workspace.roots import is_inside
 
 _CONFINED = {"NoNewPrivs": "1", "Seccomp": "2"}
 _WITHOUT_CAPABILITIES = {**_CONFINED, "CapEff": "0000000000000000", "CapBnd": "0000000000000000"}
-_DOCTOR = "`handrail doctor` tells the person more."
+_DOCTOR = "`handrail doctor` tells the user more."
 
 
 class TierChoice(NamedTuple):
@@ -118,7 +118,7 @@ class CommandSandbox:
                 self._backend = BubblewrapBackend(choice.program, self._host)
             return self._backend.launch(profile, text, overlay, network)
         if overlay is not None:  # without tier 2 the command would change the files themselves
-            raise _refuse_broken_overlay("the sandbox around it does not work any more")
+            raise _refuse_broken_overlay("its sandbox no longer works")
         if profile.proxy:
             raise _refuse_network(choice)
         return _launch_supervised(profile, self._host, text, choice.tier)
@@ -131,10 +131,10 @@ class CommandSandbox:
             return _refuse_broken_overlay(error.rpartition(": ")[2])  # without paths
         tier = self._choose().tier
         self.forget()
-        lines = [line.strip() for line in printed.split("\n") if line.strip()] or ["it ended without a word"]
+        lines = [line.strip() for line in printed.split("\n") if line.strip()] or ["it ended without an answer"]
         return _refuse(
             f"Commands cannot run now: the sandbox (tier {tier}) could not be made ({lines[-1][:300]}). Nothing was"
-            f" run. It is not your fault, and not yours to mend: continue with file tools, or end. {_DOCTOR}"
+            f" run. You cannot repair this: continue with file tools, or end. {_DOCTOR}"
         )
 
     def forget(self) -> None:
@@ -162,7 +162,7 @@ class CommandSandbox:
 def _refuse_network(choice: TierChoice) -> ToolError:
     text = f"The network can be opened to a command only in sandbox tier 2, and here is tier {choice.tier}"
     fix = next((failure.fix for failure in choice.failures if failure.tier == 2), None)
-    text = f"{text} ({choice.namespace_failure}). Nothing was run. Call without the network, or end."
+    text = f"{text} ({choice.namespace_failure}). Nothing was run. Call without the network, or stop here."
     return _refuse(text, fix, code="UNAVAILABLE")
 
 
@@ -170,21 +170,21 @@ def _refuse_weak_tier(choice: TierChoice, least: int) -> ToolError:
     better = [failure for failure in choice.failures if failure.tier >= min(least, 2)]
     reasons = "; ".join(f"tier {failure.tier}: {failure.reason}" for failure in better)
     fix = next((failure.fix for failure in choice.failures if failure.fix), None)
-    text = f"Commands must be confined by tier {least} at least, and here the best is tier {choice.tier}"
+    text = f"Commands need at least tier {least}, and the best tier here is {choice.tier}"
     return _refuse(f"{text} ({reasons or 'settings allow no better one'}). Nothing was run.", fix)
 
 
 def _refuse_missing_overlay(obstacle: Diagnosis | None) -> ToolError:
-    text = "Settings ask for sandbox tier 3 (sandbox.least): what a command changes must go into an overlay"
+    text = "Settings ask for sandbox tier 3 (sandbox.least): a command may change files only in an overlay"
     if obstacle is None:
-        reason, advice = "one that goes on in the background gets none", "Call it without background and yieldMs."
+        reason, advice = "a background process has no overlay", "Call it without background and yieldMs."
     else:
-        reason, advice = obstacle.reason, "Commands that only look still run, and so do file tools."
+        reason, advice = obstacle.reason, "Read-only commands still run, and so do file tools."
     return _refuse(f"{text}, and {reason}. Nothing was run. {advice}", obstacle.fix if obstacle else None)
 
 
 def _refuse_broken_overlay(error: str) -> ToolError:
-    text = f"The overlay for what the command changes could not be put over the workspace ({error})"
+    text = f"The overlay for the command could not be mounted ({error})"
     return _refuse(f"{text}. Nothing was run. Call again: it will run without one, or need approval. {_DOCTOR}")
 
 

@@ -87,7 +87,7 @@ _REFUSED_ALWAYS = (
         " mount_setattr",
     ),
     _CallGroup(
-        "its flags lie in memory, where a filter cannot look for namespaces; libraries fall back to clone",
+        "its flags are in memory, where a filter cannot check for namespaces; libraries fall back to clone",
         ENOSYS,
         "clone3",
     ),
@@ -128,7 +128,7 @@ _REFUSED_WITHOUT_NETWORK = (
 )
 
 _REFUSED_TO_CLIENTS = (
-    _CallGroup("a read-only command is no server; it only sends requests", EACCES, "bind listen accept accept4"),
+    _CallGroup("a read-only command is not a server; it only sends requests", EACCES, "bind listen accept accept4"),
 )
 
 _REFUSED_WITHOUT_NAMESPACES = (
@@ -139,7 +139,7 @@ _REFUSED_WITHOUT_NAMESPACES = (
     ),
     _CallGroup("Landlock does not refuse it outside the roots", EPERM, "file_setattr"),
     _CallGroup(
-        "Landlock does not refuse it outside the roots, and programs that copy attributes go on without",
+        "Landlock does not refuse it outside the roots, and programs that copy attributes continue without it",
         EOPNOTSUPP,
         "setxattr lsetxattr fsetxattr setxattrat removexattr lremovexattr fremovexattr removexattrat",
     ),

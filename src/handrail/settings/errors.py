@@ -146,7 +146,7 @@ def _describe_permissions(value: object) -> str:
 
     items = _list_items(value) or [value]
     is_tool = any(isinstance(item, str) and item.startswith(MCP_PREFIX) for item in items)
-    return "; tools of other servers are taken away by tools.disable" if is_tool else ""
+    return "; tools.disable removes tools of other servers" if is_tool else ""
 
 
 def _describe_hosts(items: list[object]) -> str:

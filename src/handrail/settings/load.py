@@ -45,7 +45,7 @@ _WIDE_FOLDERS = frozenset(
 ToolchainObjection = Literal["home", "state", "shared", "credentials", "machine", "in state"]
 """Why commands must not see a path: a folder that it holds or lies in, or credentials."""
 _REFUSED_TOOLCHAINS: dict[ToolchainObjection, str] = {
-    "home": "which the home folder lies in",
+    "home": "which contains the home folder",
     "state": "which handrail keeps its own files in",
     "shared": "where programs keep credentials",
     "credentials": "where programs keep credentials",
@@ -114,7 +114,7 @@ def _review_rules(rules: "tuple[Rule, ...]", sources: list[str]) -> tuple[str, .
 
     faults = review(rules)
     if problems := list_first_problems(escape_unprintable(fault.problem) for fault in faults if fault.is_error):
-        raise SettingsError(f"The rules cannot be used ({' and '.join(sources)})", problems, ADVICE)
+        raise SettingsError(f"The rules are unusable ({' and '.join(sources)})", problems, ADVICE)
     return tuple(escape_unprintable(fault.problem) for fault in faults)
 
 
@@ -204,8 +204,8 @@ def _refuse_writable_settings(writable: tuple[str, ...], files: tuple[str, ...])
     for path in files if writable else ():
         if around := [folder for folder in writable if is_located_in(path, folder)]:
             raise SettingsError(
-                f"The settings file {quote_path(path)} would be an agent's to write",
-                [f"paths.writable has {quote_path(folder)}, which it lies in" for folder in around],
+                f"The settings file {quote_path(path)} would be writable for an agent",
+                [f"paths.writable has {quote_path(folder)}, which contains it" for folder in around],
                 "Nothing was run. Name a smaller folder, or keep the settings elsewhere.",
             )
 
@@ -286,7 +286,7 @@ def pick_stricter_mode(one: Mode, other: Mode) -> Mode:
 def check_tools(loaded: LoadedSettings, names: Collection[str]) -> None:
     """SettingsError: a rule names an unknown tool. Tools of other servers may appear later."""
     if problems := list_unknown_tools(loaded, names):
-        raise SettingsError("The rules cannot be used", problems, ADVICE)
+        raise SettingsError("The rules are unusable", problems, ADVICE)
 
 
 def list_unknown_tools(loaded: LoadedSettings, names: Collection[str]) -> list[str]:

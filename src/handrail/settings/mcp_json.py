@@ -131,11 +131,11 @@ def _is_handrail(entry: object) -> bool:
 
 def _find_problem(name: str, entry: object) -> str | None:
     if not isinstance(entry, dict):
-        return "it is no object"
+        return "it is not an object"
     table = cast("dict[str, object]", entry)
     kind = table.get("type", "http" if "url" in table else "stdio")
     if kind == "sse":
-        return "its transport, sse, is the one before streamable HTTP, and is not spoken here"
+        return "its transport, sse, is the older SSE transport, which is not supported here"
     if kind != "stdio" and kind not in _HTTP_TYPES:
         return f"its type is {truncate_repr(kind)}; allowed: stdio or http"
     needed = "command" if kind == "stdio" else "url"
@@ -156,7 +156,7 @@ def _list_ignored_keys(entries: Mapping[str, object]) -> Iterator[str]:
     for name, entry in entries.items():
         if isinstance(entry, dict) and (own := _OWN_KEYS & cast("dict[str, object]", entry).keys()):
             keys, server = ", ".join(sorted(own)), truncate_repr(name)
-            yield f"{MCP_FILE}: {keys} of the server {server} is ignored: handrail's own settings can say so"
+            yield f"{MCP_FILE}: {keys} of the server {server} is ignored: set it in handrail's own settings"
 
 
 class ConfiguredServer(msgspec.Struct, frozen=True, kw_only=True):
@@ -232,7 +232,7 @@ def resolve_servers(loaded: LoadedSettings, workspace: str, environ: Mapping[str
         else:
             # None of its tools would be offered, and starting it opens the network.
             if "net.connect" in server.reach and "net.connect" in loaded.settings.tools.deny:
-                unusable[name] = "it needs net.connect, which [tools] deny lists"
+                unusable[name] = "it needs net.connect, which [tools] deny denies"
             else:
                 usable.append(server)
     notes = brought.remarks if brought else ()
@@ -288,13 +288,13 @@ def _check_url(url: str) -> None:
         parts = urlsplit(url)
         host, _ = parts.hostname or "", parts.port
     except ValueError:
-        raise ValueError("its url is no address") from None
+        raise ValueError("its url is not an address") from None
     if parts.username or parts.password:
         raise ValueError("its url has a name or a password in it; put them into headers")
     if parts.scheme == "https" and host:
         return
     if parts.scheme != "http" or host not in _LOCAL_HOSTS:
-        raise ValueError("its url is neither https nor http of this machine (localhost, 127.0.0.1, [::1])")
+        raise ValueError("its url must be https, or http of this machine (localhost, 127.0.0.1, [::1])")
 
 
 def _check_cwd(cwd: str) -> str:

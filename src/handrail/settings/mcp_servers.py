@@ -52,22 +52,25 @@ class ServerTable(Section, frozen=True, kw_only=True):
 
     command: Annotated[
         Text | None,
-        Field("The program that is the server; it is started here, in a sandbox."),
-        Field(allowed="a text that is not empty"),
+        Field("The program of the server; handrail starts it in a sandbox."),
+        Field(allowed="a non-empty string"),
     ] = None
-    args: Annotated[tuple[Value, ...], Field("Its arguments.", allowed="a list of texts")] = ()
+    args: Annotated[tuple[Value, ...], Field("Its arguments.", allowed="a list of strings")] = ()
     env: Annotated[
         Mapping[Variable, Value],
-        Field("Variables that it gets besides those of commands; ${NAME} and ${NAME:-else} stand for yours."),
+        Field("Variables of the server besides those of commands; ${NAME} and ${NAME:-else} insert your own."),
         Field(allowed="a table of names of variables and texts"),
     ] = {}
     cwd: Annotated[
         Text | None,
-        Field("The folder that it is started in: the workspace, or one in it.", allowed="a folder in the workspace"),
+        Field(
+            "The folder that the server starts in: the workspace, or a folder in it.",
+            allowed="a folder in the workspace",
+        ),
     ] = None
     url: Annotated[
         Text | None,
-        Field("Where a server is that runs elsewhere.", allowed="an address, https, or http of this machine"),
+        Field("The address of a remote server.", allowed="an address, https, or http of this machine"),
     ] = None
     headers: Annotated[
         Mapping[_Header, _HeaderValue],
@@ -75,22 +78,18 @@ class ServerTable(Section, frozen=True, kw_only=True):
     ] = {}
     network: Annotated[
         tuple[str, ...],
-        Field("Hosts that a server reaches which is started here; all others are out of its reach."),
-        Field(
-            allowed='a list such as "api.github.com:443" or "*.example.org"; ports are 80 and 443 where none is named'
-        ),
+        Field("Hosts that a local server may reach; all others are blocked."),
+        Field(allowed='a list such as "api.github.com:443" or "*.example.org"; the default ports are 80 and 443'),
     ] = ()
-    writable: Annotated[bool, Field("Whether it may change the workspace.")] = False
+    writable: Annotated[bool, Field("Whether the server may change the workspace.")] = False
     read_only: Annotated[
         tuple[Text, ...],
-        Field("Tools of it that only look, by your word: its own word loosens nothing."),
-        Field(allowed="a list of names of tools, as the server calls them; get_* stands for several"),
+        Field("Tools of the server that you declare read-only; the server's own claim does not count."),
+        Field(allowed="a list of tool names of the server; get_* stands for several"),
     ] = ()
-    hints: Annotated[bool, Field("Whether it is believed when it says itself that a tool only looks.")] = False
-    timeout: Annotated[
-        Time, declare_time("How long a call of one of its tools may take.", "100 ms", "1 h", '"60s"')
-    ] = "60s"
-    enabled: Annotated[bool, Field("Whether it is used.")] = True
+    hints: Annotated[bool, Field("Whether to trust the server's own claim that a tool is read-only.")] = False
+    timeout: Annotated[Time, declare_time("The time limit of a call.", "100 ms", "1 h", '"60s"')] = "60s"
+    enabled: Annotated[bool, Field("Whether the server is used.")] = True
 
     def __post_init__(self) -> None:
         """ValueError: an entry of `network` names no host, or `timeout` is out of its range."""
@@ -136,14 +135,14 @@ def list_server_problems(name: str, table: object) -> Iterator[str]:
     if problem := find_name_problem(name):
         yield problem
     elif not isinstance(table, dict):
-        yield f"mcp.servers.{name} is no table; write [mcp.servers.{name}]"
+        yield f"mcp.servers.{name} is not a table; write [mcp.servers.{name}]"
     else:
         for key, problem in list_table_problems(cast("dict[str, Any]", table)):
             yield f"mcp.servers.{name}{f'.{key}' if key else ''} {problem}"
 
 
 def find_name_problem(name: str) -> str | None:
-    return None if is_server_name(name) else f"a server is called {truncate_repr(name)}; allowed: {_ALLOWED_NAMES}"
+    return None if is_server_name(name) else f"a server is named {truncate_repr(name)}; allowed: {_ALLOWED_NAMES}"
 
 
 def list_table_problems(table: Mapping[str, object]) -> Iterator[tuple[str, str]]:
@@ -155,7 +154,7 @@ def list_table_problems(table: Mapping[str, object]) -> Iterator[tuple[str, str]
             shown = "cannot be used" if key in _SECRET_KEYS else f"is {truncate_repr(value)}"
             yield key, f"{shown}; allowed: {SERVER[key].allowed}"
     if "command" in table and "url" in table:
-        yield "", "has a command and a url; a server is started or reached, not both"
+        yield "", "has a command and a url; a server has only one of them"
     for key, needed in _OWNERS.items():
         if key in table and needed not in table:
             yield key, f"is for a server with a {needed}, and this one has none"
@@ -171,14 +170,14 @@ def describe_server(table: ServerTable) -> str:
     elif table.command is not None:
         first = f"runs {_render_command((table.command, *table.args))}"
     else:
-        first = "adds to the one of .mcp.json"
+        first = "adds to the server of .mcp.json"
     names = (*table.env, *table.headers)
     details = [
         *([f"with {', '.join(names)}"] if names else []),
         *([f"reaches {', '.join(table.network)}"] if table.network else []),
         *(["changes the workspace"] if table.writable else []),
         *([f"asks less for {', '.join(table.read_only)}"] if table.read_only else []),
-        *(["is believed about which tools only look"] if table.hints else []),
+        *(["is trusted about which tools are read-only"] if table.hints else []),
         *([] if table.enabled else ["switched off"]),
     ]
     return escape_unprintable("; ".join((first, *details)))

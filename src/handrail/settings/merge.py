@@ -106,7 +106,8 @@ class Merge:
             if source != "default" and not _is_same(held, chosen):
                 self._override(
                     f"{key} = {_render_value(chosen)}",
-                    f" ({source}) is ignored: the {layer.source} says {_render_value(held)}, and nothing looser counts",
+                    f" ({source}) is ignored: the {layer.source} says {_render_value(held)}, and looser values "
+                    "are ignored",
                 )
             self.values[key] = held
             if _is_same(held, value):
@@ -118,7 +119,7 @@ class Merge:
             for name, table in self.servers.items():
                 if layer.servers.get(name) != table:
                     written = _describe_server(name, table)
-                    self._override(written, f" is ignored: the {layer.source} says which there are")
+                    self._override(written, f" is ignored: the {layer.source} lists all servers")
             self.servers = dict(layer.servers)
 
     def _override(self, written: str, reason: str) -> None:
@@ -179,7 +180,7 @@ def _build_ignored_value(
             " stricter, not looser. To loosen it, use the flag or the user file."
         )
     else:
-        part = "is ignored" if held == below else f"counts only where it is stricter ({_render_value(held)})"
+        part = "is ignored" if held == below else f"applies only if stricter ({_render_value(held)})"
         note = f"{_describe_location(layer, line)}{written} {part}{_describe_reason(layer, key, curable=curable)}"
     return IgnoredSetting(kind=layer.kind, value=written, key=key, line=line, note=note, until_trusted=curable)
 
@@ -215,6 +216,6 @@ def _describe_reason(layer: Layer, key: str, *, curable: bool) -> str:
     if curable:
         return " until you trust this project: handrail trust"
     if layer.kind == "user":
-        return ": the file lies in the workspace, where an agent could write it"
+        return ": the file is in the workspace, where an agent could write it"
     where = "the user file" if list_settings()[key].loosened_by == FILE_SOURCES else "the user file or a flag"
     return f": {where} can say so, a {layer.kind} cannot"

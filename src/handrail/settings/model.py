@@ -72,7 +72,7 @@ class _Ask(Section, frozen=True, kw_only=True):
 class Tools(Section, frozen=True, kw_only=True):
     enable: Annotated[_ToolNames, Field("Tools offered besides those that are on by default.", intersect)] = ()
     disable: Annotated[
-        _ToolNames, Field("Tools not offered; base tools too, and of other servers by mcp__NAME or a glob.", unite)
+        _ToolNames, Field("Tools that are not offered, base tools too; for other servers mcp__NAME or a glob.", unite)
     ] = ()
     deny: Annotated[
         tuple[Permission, ...],
@@ -88,9 +88,9 @@ class _Skills(Section, frozen=True, kw_only=True):
     enabled: Annotated[_Switch, Field("Whether skills (folders with a SKILL.md) are used.")] = True
     # The model takes these skills for the user's own.
     folders: Annotated[
-        _Folders, Field("Folders with skills, besides the usual ones and before them.", loosened_by=USER_SOURCES)
+        _Folders, Field("Folders with skills, searched before the usual ones.", loosened_by=USER_SOURCES)
     ] = ()
-    disable: Annotated[tuple[str, ...], Field("Skills that cannot be used.", unite, "a list of names of skills")] = ()
+    disable: Annotated[tuple[str, ...], Field("Skills that are disabled.", unite, "a list of names of skills")] = ()
 
 
 class _Read(Section, frozen=True, kw_only=True):
@@ -101,14 +101,14 @@ class _Read(Section, frozen=True, kw_only=True):
 class Results(Section, frozen=True, kw_only=True):
     """How much of a result the model sees before the rest is stored."""
 
-    characters: Annotated[_Characters, Field("Characters of one result before the rest is kept aside.")] = 30_000
-    batch_characters: Annotated[_Characters, Field("Characters of all results of one batch together.")] = 100_000
+    characters: Annotated[_Characters, Field("Maximum characters of one result; the rest is stored.")] = 30_000
+    batch_characters: Annotated[_Characters, Field("Maximum characters of all results of one batch.")] = 100_000
 
 
 class _Journal(Section, frozen=True, kw_only=True):
     durability: Annotated[
         Literal["crash", "power"],
-        Field("What a recorded event survives; power flushes the disk at each commit.", pick_first("power", "crash")),
+        Field("The durability of events; power flushes the disk at each commit.", pick_first("power", "crash")),
     ] = "crash"
 
 
@@ -126,7 +126,9 @@ class _Events(Section, frozen=True, kw_only=True):
     ] = None
     dialect: Annotated[
         _EventDialect | None,
-        Field("The system whose form live event lines have; without it, handrail's own.", loosened_by=FILE_SOURCES),
+        Field(
+            "The format of live event lines: another system's, or handrail's own (default).", loosened_by=FILE_SOURCES
+        ),
         Field(allowed="one of " + ", ".join(get_args(_EventDialect))),
     ] = None
 
@@ -151,7 +153,9 @@ class Paths(Section, frozen=True, kw_only=True):
 class Bulk(Section, frozen=True, kw_only=True):
     """From how many files or bytes on a change counts as a bulk change."""
 
-    deleted: Annotated[_Count, Field("More deleted files than this are a bulk change, which asks in auto.")] = 20
+    deleted: Annotated[
+        _Count, Field("More deleted files than this are a bulk change, which needs approval in auto mode.")
+    ] = 20
     changed: Annotated[_Count, Field("More changed files than this are a bulk change.")] = 200
     bytes: Annotated[
         Size, declare_size("More written bytes than this are a bulk change.", "4 KB", "64 TB", "500 MB")
@@ -190,11 +194,11 @@ class _Undo(Section, frozen=True, kw_only=True):
 
 
 class Sandbox(Section, frozen=True, kw_only=True):
-    tier: Annotated[_Tier, Field("The best sandbox that is used: 3 overlay, 2 namespaces, 1 Landlock, 0 none.")] = 3
-    least: Annotated[_Tier, Field("The weakest sandbox that a command still runs in; below it none runs.")] = 0
+    tier: Annotated[_Tier, Field("The highest sandbox tier to use: 3 overlay, 2 namespaces, 1 Landlock, 0 none.")] = 3
+    least: Annotated[_Tier, Field("The lowest sandbox tier in which commands run; below it no command runs.")] = 0
     toolchains: Annotated[
         tuple[_Toolchain, ...],
-        Field("Folders and files outside the roots that commands see besides those of known tools.", intersect),
+        Field("More folders and files outside the roots that commands can see.", intersect),
         Field(
             allowed="a list of folders and files, each absolute or starting with ~/, but none that holds everything or"
             " credentials",
@@ -204,8 +208,8 @@ class Sandbox(Section, frozen=True, kw_only=True):
     ] = ()
     environment: Annotated[
         tuple[Variable, ...],
-        Field("Variables that commands get besides the usual ones.", intersect, loosened_by=USER_SOURCES),
-        Field(allowed="a list of names of variables, but none of a secret or that steers how programs start"),
+        Field("More variables that commands get.", intersect, loosened_by=USER_SOURCES),
+        Field(allowed="a list of variable names, without secrets and variables that control how programs start"),
     ] = ()
 
     def __post_init__(self) -> None:
@@ -223,11 +227,11 @@ class NetworkSettings(Section, frozen=True, kw_only=True):
     # A host can receive whatever a command reads, so only the user opens one.
     allow: Annotated[
         tuple[str, ...],
-        Field("Hosts that every command reaches which may change something; all others are out of reach."),
+        Field("Hosts that writing commands may reach; all others are blocked."),
         Field(
             merge=intersect_hosts,
             allowed='a list such as "index.example.org:443", "*.example.org", "127.0.0.1:8080" or "10.0.0.0/8:5432"; '
-            "ports are 80 and 443 where none is named",
+            "the default ports are 80 and 443",
             loosened_by=FILE_SOURCES,
         ),
     ] = ()
@@ -240,8 +244,8 @@ class NetworkSettings(Section, frozen=True, kw_only=True):
             Allowlist.from_entries(self.allow)
 
 
-_WAIT = "How long a session waits for other MCP servers to start before it goes on without them."
-_PERMISSION_WAIT = "How long a call of an MCP client without forms waits for an answer from elsewhere."
+_WAIT = "How long a session waits for other MCP servers to start."
+_PERMISSION_WAIT = "How long a call waits for approval if the MCP client cannot ask."
 
 
 class _Mcp(Section, frozen=True, kw_only=True):
@@ -251,10 +255,10 @@ class _Mcp(Section, frozen=True, kw_only=True):
     permission_wait: Annotated[Time, declare_time(_PERMISSION_WAIT, "100 ms", "10 min", '"45s"')] = "10s"
 
 
-_EXEC = "How long a command may take whose call names no time."
-_OUTPUT = "How much of what a command prints is kept at hand; more goes to a file."
-_WAITING = "How much all previews of a workspace may take that wait for an answer."
-_IDLE = "How long an idle process session runs: without output and without a call about it."
+_EXEC = "The time limit of a command if the call sets none."
+_OUTPUT = "Maximum output of a command in memory; more goes to a file."
+_WAITING = "Maximum disk space of all waiting previews of a workspace."
+_IDLE = "How long a process session runs without output and calls."
 
 
 class Limits(Section, frozen=True, kw_only=True):
@@ -263,61 +267,57 @@ class Limits(Section, frozen=True, kw_only=True):
     exec: Annotated[Time, declare_time(_EXEC, "100 ms", "10 min", '"120s" or "1.5 min"')] = "120s"
     output: Annotated[Size, declare_size(_OUTPUT, "64 KB", "64 MB", "4 MB")] = "4 MB"
     memory: Annotated[
-        Size, declare_size("How much memory a command may use with all it starts.", "16 MB", "64 TB", "1.5 GB")
+        Size, declare_size("Maximum memory of a command with its child processes.", "16 MB", "64 TB", "1.5 GB")
     ] = "4 GB"
-    processes: Annotated[
-        int, Meta(ge=8, le=1_000_000), Field("How many processes a command may have at once.", min)
-    ] = 512
+    processes: Annotated[int, Meta(ge=8, le=1_000_000), Field("Maximum processes of a command at once.", min)] = 512
     file_size: Annotated[
-        Size, declare_size("How large a file may become that a command writes.", "4 KB", "64 TB", "500 MB")
+        Size, declare_size("Maximum size of a file that a command writes.", "4 KB", "64 TB", "500 MB")
     ] = "2 GB"
     preview: Annotated[
-        Size, declare_size("How much a command may write before its approval.", "64 KB", "64 TB", "2 GB")
+        Size, declare_size("Maximum data that a command may write before its approval.", "64 KB", "64 TB", "2 GB")
     ] = "1 GB"
     waiting: Annotated[Size, declare_size(_WAITING, "64 KB", "64 TB", "2 GB")] = "4 GB"
     idle: Annotated[Time, declare_time(_IDLE, "1 s", "168 h", '"30 min"')] = "30 min"
-    sessions: Annotated[
-        int, Meta(ge=1, le=1_000), Field("How many process sessions a session may have running at once.", min)
-    ] = 64
+    sessions: Annotated[int, Meta(ge=1, le=1_000), Field("Maximum running process sessions of a session.", min)] = 64
 
 
 class _Agent(Section, frozen=True, kw_only=True):
     calls: Annotated[int, Meta(ge=1, le=1_000_000), Field("How many tool calls one turn may make.", min)] = 200
     tokens: Annotated[
         Annotated[int, Meta(ge=1, le=1_000_000_000)] | None,
-        Field("How many tokens one turn may use, questions and answers; without it, any number.", pick_smaller),
+        Field("Maximum tokens of one turn, prompts and answers; unlimited by default.", pick_smaller),
     ] = None
     repeats: Annotated[
         int,
         Meta(ge=2, le=1_000),
-        Field("How often the same calls may come to the same results in a row before the turn ends.", min),
+        Field("How often in a row the same calls may give the same results before the turn ends.", min),
     ] = 4
     attempts: Annotated[
         int,
         Meta(ge=1, le=100),
-        Field("How often a question is put to a provider that cannot answer just then.", min),
+        Field("How often a request is sent to a provider that is busy or failing.", min),
     ] = 5
     full: Annotated[
         float,
         Meta(ge=0.1, le=1.0),
-        Field("From which part of the model's window on the transcript is made shorter.", min),
+        Field("The part of the model's window from which the transcript is compacted.", min),
     ] = 0.8
     window: Annotated[
         Annotated[int, Meta(ge=2_000, le=100_000_000)] | None,
-        Field("How many tokens the model takes in all, where its provider does not say so.", pick_smaller),
+        Field("The size of the model's window in tokens, if the provider does not report it.", pick_smaller),
     ] = None
 
 
 class Settings(Section, frozen=True, kw_only=True):
     mode: Annotated[
         Mode,
-        Field("How much runs unasked; the environment can only make it stricter.", pick_first(*MODES)),
+        Field("How much runs without approval; the environment can only make it stricter.", pick_first(*MODES)),
         Field(reserved=("full",)),
     ] = "ask"
     model: Annotated[
         _ModelName | None,
         Field("The model of handrail run; its provider sees every file that the model reads.", loosened_by=ALL_SOURCES),
-        Field(allowed='a provider and its name for a model, such as "anthropic:claude-sonnet-4-5" or "ollama:qwen3"'),
+        Field(allowed='a provider and a model, such as "anthropic:claude-sonnet-4-5" or "ollama:qwen3"'),
     ] = None
     dialect: Annotated[
         _DialectName | None,
@@ -333,7 +333,7 @@ class Settings(Section, frozen=True, kw_only=True):
     ask: _Ask = _Ask()
     profile: Annotated[
         Literal["standard", "restricted"],
-        Field("The profile of a session; restricted: few commands, few folders, nothing asks."),
+        Field("The profile of a session; restricted: few commands, few folders, no approvals."),
         Field(merge=pick_first("restricted", "standard")),
     ] = "standard"
     tools: Tools = Tools()

@@ -142,7 +142,7 @@ def read_bytes(file: SettingsFile) -> bytes:
             os.close(descriptor)
     except (OSError, ValueError) as error:
         if flags & os.O_NOFOLLOW and os.path.islink(file.path):
-            _refuse(file, "it is a link; a project's settings are read from a regular file only")
+            _refuse(file, "it is a link; project settings must be a regular file")
         reason = error.strerror if isinstance(error, OSError) else None  # without the path, which is in the headline
         _refuse(file, f"it cannot be read: {reason or truncate(str(error), MAX_SHOWN_CHARACTERS)}")
 
@@ -192,8 +192,8 @@ _LocatedTables = list[tuple[dict[str, Any], dict[str, int]]]
 """Each table with the lines of its keys."""
 
 _Text = Annotated[str, msgspec.Meta(min_length=1)]
-_Pattern = Annotated[_Text | None, Field(allowed="one text that is not empty; a second pattern is a second rule")]
-_Examples = Annotated[tuple[_Text, ...], Field(allowed="a list of texts")]
+_Pattern = Annotated[_Text | None, Field(allowed="one non-empty string; a second pattern needs a second rule")]
+_Examples = Annotated[tuple[_Text, ...], Field(allowed="a list of strings")]
 
 
 class RuleTable(Section, frozen=True, kw_only=True):
@@ -206,15 +206,17 @@ class RuleTable(Section, frozen=True, kw_only=True):
         Field("The name of the rule in decisions."),
         Field(allowed="letters, digits, - and _, at most 64, beginning with a letter or digit"),
     ]
-    allow: Annotated[_Pattern, Field("Commands by their first words, or paths by a pattern, that run unasked.")] = None
-    ask: Annotated[_Pattern, Field("Those that ask, whatever the mode.")] = None
-    deny: Annotated[_Pattern, Field("Those that are refused.")] = None
+    allow: Annotated[
+        _Pattern, Field("Commands by their first words, or paths by a pattern, that run without approval.")
+    ] = None
+    ask: Annotated[_Pattern, Field("Commands or paths that need approval in every mode.")] = None
+    deny: Annotated[_Pattern, Field("Commands or paths that are denied.")] = None
     tool: Annotated[
         _Text,
         Field("The tool that the rule is about, or * for every tool but exec; without it, exec."),
         Field(allowed="the name of a tool"),
     ] = "exec"
-    because: Annotated[str, Field("Why, for the person or the model that reads the decision.", allowed="a text")] = ""
+    because: Annotated[str, Field("The reason that the decision shows.", allowed="a text")] = ""
     match: Annotated[_Examples, Field("Commands or paths that the rule must be about; checked at load.")] = ()
     no_match: Annotated[_Examples, Field("Commands or paths that it must not be about; checked at load.")] = ()
     any_args: Annotated[bool, Field("Whether an allowed command may have any arguments.")] = False
@@ -264,14 +266,14 @@ def _list_problems(located: _LocatedTables) -> Iterator[str]:
             if problem := _find_problem(key, value):
                 yield (format_line(lines.get(key)) or place) + problem
         if "id" not in table:
-            yield f"{place}the rule has no id; decisions name the rule by it"
+            yield f"{place}the rule has no id"
         if len(verdicts := _list_verdicts(table)) != 1:
             yield f"{place}the rule says {' and '.join(verdicts) or 'nothing'}; allowed: one of allow, ask, deny"
 
 
 def _find_problem(key: str, value: object) -> str | None:
     if key not in RULE:
-        return f"{quote_key(key)} is no part of a rule; {suggest_key(key, RULE)}"
+        return f"{quote_key(key)} is not a key of a rule; {suggest_key(key, RULE)}"
     if is_convertible({"id": "a", key: value}, RuleTable):
         return None
     return f"{key} is {truncate_repr(value)}; allowed: {RULE[key].allowed}"

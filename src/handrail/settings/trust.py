@@ -35,7 +35,7 @@ class TrustFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 def read_file_trust(state: str, workspace: str, file: str, digest: str) -> tuple[bool, str]:
     """Whether this content of handrail.toml or .mcp.json is trusted, and a remark for the user."""
     if is_located_in(state, workspace):
-        return False, "the state folder lies in the workspace, so trust that is recorded there does not count"
+        return False, "the state folder is in the workspace, so its records of trust are ignored"
     try:
         trust = read_trust(state).get(workspace)
     except StoreError as error:
@@ -43,7 +43,7 @@ def read_file_trust(state: str, workspace: str, file: str, digest: str) -> tuple
     trusted = "" if trust is None else trust.digest if file == PROJECT_FILE else trust.servers
     if trusted in {"", digest}:
         return bool(trusted), ""
-    return False, f"{file} is no longer what you trusted: look at it before you trust it again"
+    return False, f"{file} changed since you trusted it: check it before you trust it again"
 
 
 def build_trust_path(state: str) -> str:
@@ -62,7 +62,7 @@ def read_trust(state: str) -> dict[str, Trust]:
     try:
         return decode_json(_read_own_file(path, descriptor), TrustFile).projects
     except (msgspec.DecodeError, UnicodeDecodeError, OSError):
-        raise _build_error(path, "it is not what handrail wrote") from None
+        raise _build_error(path, "handrail did not write it") from None
     finally:
         os.close(descriptor)
 
@@ -70,7 +70,7 @@ def read_trust(state: str) -> dict[str, Trust]:
 def _read_own_file(path: str, descriptor: int) -> bytes:
     status = os.fstat(descriptor)
     if not stat.S_ISREG(status.st_mode) or status.st_size > _MAX_FILE_BYTES:
-        raise _build_error(path, "it is not what handrail wrote")
+        raise _build_error(path, "handrail did not write it")
     if status.st_uid != os.geteuid() or status.st_mode & 0o022:
         raise _build_error(path, "another user could have written it")
     with open(descriptor, "rb", closefd=False) as stream:
@@ -79,4 +79,4 @@ def _read_own_file(path: str, descriptor: int) -> bytes:
 
 def _build_error(path: str, reason: str) -> StoreError:
     problem = f"The record of trust {quote_path(path)} cannot be used: {reason}"
-    return StoreError(problem, advice="Look at it, then remove it.")
+    return StoreError(problem, advice="Check it, then remove it.")

@@ -85,7 +85,7 @@ class AmountRange(msgspec.Struct, frozen=True):
 
 def _parse(written: str, form: str, units: dict[str, int] | dict[str, float]) -> float:
     if not re.match(form, written):
-        raise ValueError(f"{written!r} is no number with one of the units {', '.join(units)}")
+        raise ValueError(f"{written!r} is not a number with one of the units {', '.join(units)}")
     unit = written.lstrip("0123456789. ")
     return float(written.removesuffix(unit)) * units[unit]
 

@@ -59,7 +59,7 @@ def parse_allowed_tools(value: Any) -> AllowedTools | None:
     for entry in entries:
         match = _ENTRY.fullmatch(entry)
         if match is None:
-            raise AllowedToolsError(f"allowed-tools names {entry[:80]!r}, which is no tool's name")
+            raise AllowedToolsError(f"allowed-tools names {entry[:80]!r}, which is not a tool")
         tool = _NAMES.get(match["name"], match["name"])
         pattern = _normalize_pattern(tool, match["argument"])
         if pattern is None:
@@ -67,7 +67,7 @@ def parse_allowed_tools(value: Any) -> AllowedTools | None:
         elif (patterns := found.setdefault(tool, [])) is not None and pattern not in patterns:
             patterns.append(pattern)
             if not _is_supported(tool, pattern):
-                unread = "a pattern that is not read here: nothing is covered by it"
+                unread = "an unsupported pattern, which allows nothing"
                 warnings.append(f"allowed-tools has {entry[:80]}, {unread}")
     limited = {tool: tuple(patterns) for tool, patterns in found.items() if patterns is not None}
     return AllowedTools(tuple(found), limited, tuple(warnings))
@@ -134,7 +134,7 @@ def _list_entries(value: Any) -> list[str]:
     entries: list[str] = []
     for text in texts:  # pyright: ignore[reportUnknownVariableType]
         if not isinstance(text, str):
-            raise AllowedToolsError("allowed-tools is neither a text nor a list of texts")
+            raise AllowedToolsError("allowed-tools is neither a text nor a list of strings")
         entries += _split_entries(text)
     if len(entries) > _MAX_TOOLS:
         raise AllowedToolsError(f"allowed-tools names more than {_MAX_TOOLS} tools")

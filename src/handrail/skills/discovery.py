@@ -109,7 +109,7 @@ def _find_in_folder(workspace: Workspace, place: SkillFolder, warnings: list[str
         return []  # there is no such folder
     except ToolError as error:
         if error.code not in {"NOT_FOUND", "NOT_A_DIRECTORY"}:
-            warnings.append(f"{place.shown} cannot be looked into")
+            warnings.append(f"{place.shown} cannot be read")
         return []
 
 
@@ -125,7 +125,7 @@ def _list_skills(
     with own.open_folder(path) as opened:
         names, count = list_names(opened.descriptor, _MAX_SKILLS)
     if count > _MAX_SKILLS:
-        warnings.append(f"{place.shown} holds {count} names; only the first {_MAX_SKILLS} were looked at")
+        warnings.append(f"{place.shown} holds {count} names; only the first {_MAX_SKILLS} were checked")
     found = [_find_skill(workspace, place, name) for name in names if not name.startswith(".")]
     return [skill for skill in found if skill is not None]
 

@@ -48,7 +48,7 @@ def read_skill(workspace: Workspace, path: str, found: Skill) -> Skill:
         front, body = split_front_matter(text.text.removeprefix("\ufeff"))
         return _build_skill(found, parse_front_matter(front), body)
     except ToolError as error:
-        return replace(found, problem=_PROBLEMS.get(error.code, f"its {FILE} is no file that can be read"))
+        return replace(found, problem=_PROBLEMS.get(error.code, f"its {FILE} is not a readable file"))
     except (FrontMatterError, AllowedToolsError) as error:
         return replace(found, problem=str(error))
 
@@ -70,7 +70,7 @@ def parse_front_matter(text: str) -> dict[str, Any]:
         raise FrontMatterError(f"its front matter has more than {_MAX_FRONT_MATTER_CHARS} characters")
     fields = _load_yaml(text)
     if not isinstance(fields, dict):
-        raise FrontMatterError("its front matter is no table of names and values")
+        raise FrontMatterError("its front matter is not a table of names and values")
     return fields  # pyright: ignore[reportUnknownVariableType]  keys and values are texts
 
 
@@ -86,7 +86,7 @@ def _load_yaml(text: str) -> Any:
             if depth > _MAX_LEVELS:
                 raise FrontMatterError("its front matter is nested too deeply")
             if isinstance(event, yaml.AliasEvent):  # a few of them can expand beyond any memory
-                raise FrontMatterError("its front matter uses references (*name), which are not read")
+                raise FrontMatterError("its front matter uses references (*name), which are not supported")
         return yaml.load(text, Loader=loader)  # noqa: S506  a base loader
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
@@ -104,7 +104,7 @@ def _build_skill(found: Skill, fields: dict[str, Any], body: str) -> Skill:
     tools = parse_allowed_tools(fields.get("allowed-tools"))
     unknown = sorted(str(key)[:40] for key in fields if key not in _FIELDS)
     if unknown:
-        warnings.append(f"the front matter has {', '.join(unknown[:10])}, which means nothing here")
+        warnings.append(f"the front matter has {', '.join(unknown[:10])}, which has no effect")
     return replace(
         found,
         name=name,
@@ -147,7 +147,7 @@ def _choose_description(given: Any, body: str, warnings: list[str]) -> str:
         text = next((line for line in body.split("\n") if line.strip() and not line.lstrip().startswith("#")), "")
         if not text:
             raise FrontMatterError("it has no description")
-        warnings.append("it has no description; the first line of its text is taken for one")
+        warnings.append("it has no description; the first line of its text is used")
     text = " ".join(text.split())
     if len(text) > _MAX_DESCRIPTION_CHARS:
         warnings.append(f"its description was cut at {_MAX_DESCRIPTION_CHARS} characters")
@@ -163,7 +163,7 @@ def _read_metadata(given: Any, warnings: list[str]) -> dict[str, str]:
     if given is None or given == "":
         return {}
     if not isinstance(given, dict):
-        warnings.append("metadata is no table of names and values")
+        warnings.append("metadata is not a table of names and values")
         return {}
     pairs: list[tuple[Any, Any]] = list(given.items())[:_MAX_METADATA_ENTRIES]  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
     return {str(key)[:_MAX_VALUE_CHARS]: value[:_MAX_VALUE_CHARS] for key, value in pairs if isinstance(value, str)}

@@ -296,13 +296,13 @@ def _check_line(line: bytes, number: int, head: str, calls: FinishedCalls) -> tu
     if not recorded:  # its journal was removed or moved away, or cannot be read
         calls.removed[record.session_id] -= 1
         is_unknown = record.session_id in calls.sessions and calls.removed[record.session_id] < 0
-        return ("is of a call that its journal does not know" if is_unknown else None), digest
+        return ("belongs to a call that its journal does not have" if is_unknown else None), digest
     facts = (record.name, record.ok, record.error_code, record.duration_ms, record.files_changed, record.commands_run)
     for outcome in recorded:
         if outcome is None or outcome == facts:
             recorded.remove(outcome)
             return None, digest
-    return "says something else than the journal", digest
+    return "differs from the journal", digest
 
 
 def _describe_missing(calls: list[tuple[str, str]]) -> list[str]:

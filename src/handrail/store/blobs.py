@@ -105,7 +105,7 @@ class Blobs:
             os.makedirs(self.folder, mode=0o700, exist_ok=True)
             os.replace(path, self._path(name))
         except OSError as error:
-            raise StoreError(f"a file cannot be kept in {self.folder}: {error.strerror}") from error
+            raise StoreError(f"a file cannot be stored in {self.folder}: {error.strerror}") from error
         return name
 
     def keep_file(self, digest: str, descriptor: int) -> None:
@@ -373,7 +373,7 @@ def _decompress_group(data: bytes) -> bytes:
     try:
         return zlib.decompress(data)
     except (zlib.error, TypeError) as error:  # TypeError: a damaged row holds no bytes
-        raise StoreError(f"a kept content cannot be unpacked: {error}") from error
+        raise StoreError(f"a stored content cannot be unpacked: {error}") from error
 
 
 def _split_groups(contents: list[tuple[bytes, bytes]]) -> Iterator[list[tuple[bytes, bytes]]]:
@@ -414,7 +414,7 @@ def _check(pieces: Iterator[bytes], digest: str) -> Iterator[bytes]:
         actual.update(piece)
         yield piece
     if actual.hexdigest() != digest:
-        raise StoreError(f"the stored content {digest[:12]} is not what was stored")
+        raise StoreError(f"the stored content {digest[:12]} was changed in the store")
 
 
 def _compress(pieces: Iterator[bytes]) -> Iterator[bytes]:
@@ -435,4 +435,4 @@ def _decompress(pieces: Iterator[bytes]) -> Iterator[bytes]:
                 piece = decompressor.decompress(decompressor.unconsumed_tail, _CHUNK_BYTES)
         yield decompressor.flush()
     except zlib.error as error:
-        raise StoreError(f"a kept content cannot be unpacked: {error}") from error
+        raise StoreError(f"a stored content cannot be unpacked: {error}") from error

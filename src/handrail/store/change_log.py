@@ -117,7 +117,7 @@ class ChangeLog:
         with self._database.lock, self._database.transaction:
             update = "UPDATE change_set SET state = 'done', data = ?, diff = ifnull(?, diff)"
             if execute(f"{update} WHERE number = ? AND state = 'begun'", (_encode(body), packed, number)).rowcount != 1:
-                raise StoreError(f"change {number} is not begun")
+                raise StoreError(f"change {number} was not begun")
             for path in {step.path for step in body.steps}:  # those of a command are known only now
                 execute("INSERT OR IGNORE INTO touched VALUES (?, ?)", (path, number))
             for undone in body.undoes:

@@ -209,7 +209,7 @@ class Database:
             brief = f"handrail's {self._schema.name} is damaged"
             advice = f"It is damaged; your files and {self._schema.others} are safe."
         elif _get_code(error) == sqlite3.SQLITE_BUSY:
-            advice = "Another process is at work on it: try again."
+            advice = "Another process is using it: try again."
         raise StoreError(f"the {self._name} cannot be {verb}: {reason}", brief, advice) from cause
 
     def close(self) -> None:

@@ -73,7 +73,7 @@ class SmallFiles(Generic[Kind]):
         try:
             yield
         except OSError as error:
-            raise StoreError(f"the {self._title} in {self._path} cannot be kept: {error.strerror}") from error
+            raise StoreError(f"the {self._title} in {self._path} cannot be stored: {error.strerror}") from error
 
 
 class GrantFiles:
@@ -184,7 +184,7 @@ class KnownTools:
     """
 
     def __init__(self, path: str) -> None:
-        self._files = SmallFiles(path, _KnownServer, "tools of other servers that were met")
+        self._files = SmallFiles(path, _KnownServer, "known tools of other servers")
 
     def path_of(self, server: str) -> str:
         return self._files.path_of(_name_server(server))

@@ -112,7 +112,7 @@ class PastCall(msgspec.Struct, frozen=True):
     decided: CallContext
 
 
-_LOST = Decision(decision="deny", rule="journal.broken", reason="what the call was decided on cannot be read")
+_LOST = Decision(decision="deny", rule="journal.broken", reason="the facts of the decision cannot be read")
 _LOST_CONTEXT = CallContext(batch_id="", facts=Facts(), decision=_LOST)
 
 
@@ -299,7 +299,7 @@ class SessionJournal:
             self._listeners.deliver()
 
     def _report_failure(self, kind: str) -> None:
-        text = f"A listener failed ({kind}) and hears no more."
+        text = f"A listener failed ({kind}) and gets no more events."
         with contextlib.suppress(StoreError):
             self.append((Notice, {"code": "LISTENER_REMOVED", "text": text}))
 
@@ -414,7 +414,7 @@ class SessionJournal:
     def _read_start(self, seq: int, data: bytes, decided: bytes | None) -> PastCall | BrokenEvent:
         event = self._read_event(seq, "tool_call.start", data)
         if not isinstance(event, ToolCallStart):
-            return event if isinstance(event, BrokenEvent) else BrokenEvent(seq, "tool_call.start", "it is no call")
+            return event if isinstance(event, BrokenEvent) else BrokenEvent(seq, "tool_call.start", "it is not a call")
         try:
             return PastCall(event, decode_json(decided or b"", CallContext))
         except UNREADABLE as error:

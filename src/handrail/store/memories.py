@@ -16,7 +16,7 @@ MAX_MEMORY_CHARACTERS = 24_000
 _LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"
 _PREFIX, _LENGTH = "m-", 5
 _PATIENCE_SECONDS = 5.0
-_MAKE_ROOM = "Nothing was noted. Delete or shorten one first."
+_MAKE_ROOM = "Nothing was noted. Delete or shorten a note first."
 
 
 class Memories:
@@ -35,7 +35,7 @@ class Memories:
         """One note. ToolError NOT_FOUND if there is none."""
         note = next((note for note in self.list_notes() if note.id == note_id), None)
         if note is None:
-            raise ToolError("NOT_FOUND", f"There is no note {note_id[:40]!r}. The action list shows those that are.")
+            raise ToolError("NOT_FOUND", f"There is no note {note_id[:40]!r}. The action list shows all notes.")
         return note
 
     @contextmanager
@@ -63,7 +63,7 @@ class Memories:
         others = [other for other in self.list_notes() if other.id != note.id]
         used = sum(map(_count_characters, others))
         if len(others) >= MAX_MEMORIES:
-            full = f"There are {MAX_MEMORIES} notes, which is all there is room for."
+            full = f"There are {MAX_MEMORIES} notes, which is the maximum."
             raise ToolError("LIMIT_EXCEEDED", f"{full} {_MAKE_ROOM}")
         if used + _count_characters(note) > MAX_MEMORY_CHARACTERS:
             full = f"The notes may have {MAX_MEMORY_CHARACTERS:,} characters together; {used:,} are taken."

@@ -57,7 +57,7 @@ class PackFiles:
                     file.seek(position.group.start)
                     group = self._group = key, zlib.decompress(file.read(position.group.length))
             except (OSError, zlib.error) as error:
-                raise StoreError(f"a kept content cannot be unpacked: {error}") from error
+                raise StoreError(f"a stored content cannot be unpacked: {error}") from error
         return group[1][position.start : position.start + position.size]
 
     def sweep(self, used: set[str], seconds: float) -> None:

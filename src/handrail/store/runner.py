@@ -106,7 +106,7 @@ class Lease(_LockFile):
             holder = _describe_holder(descriptor)
             os.close(descriptor)
             raise UsageError(
-                f"session {self._session_id} is at work in {holder}; wait until its turn is over, or fork the session"
+                f"session {self._session_id} is in use in {holder}; wait until its turn ends, or fork the session"
             ) from None
         self._descriptor = descriptor
         _held_here.add(self)

@@ -120,7 +120,7 @@ class StateFolder:
         except OSError as error:
             raise StoreError(f"the key {path} cannot be used: {error.strerror}") from error
         if key is None or len(key) != _KEY_BYTES:
-            advice = "Remove it: what it signed counts no more then."
+            advice = "Remove it. Its signatures are then invalid."
             raise StoreError(f"the key {path} is not {_KEY_BYTES} bytes long", advice=advice)
         return key
 

@@ -22,6 +22,8 @@ _REFUSED = frozenset({"POLICY_DENIED", "PERMISSION_DENIED", "OUTSIDE_WORKSPACE",
 _MAX_DISPLAY_LINES = 8
 _COLUMN = 66
 """Where the outcome of a call begins, if there is room."""
+_MIN_SUBJECT = 18
+"""The columns that a call keeps beside a long outcome."""
 
 
 def render_call_line(
@@ -34,14 +36,16 @@ def render_call_line(
         sign = "denied" if error.code in _REFUSED else "failed"
         line = truncate(f"{_render_call(name, args)}: {_explain_error(error)}", glyphs.width * 2 - 2)
         return f"{glyphs.sign(sign)} {line}"
-    facts = [truncate(_describe_outcome(result, change, glyphs), 60)]
+    facts = [_describe_outcome(result, change, glyphs)]
     if result.meta.undo is not None:
         facts.append(f"undo {result.meta.undo}")
     facts.append(format_rounded_seconds(result.duration_ms / 1e3))
+    others = len(glyphs.between.join(["", *facts[1:]]))
+    facts[0] = truncate(facts[0], max(12, min(60, glyphs.width - others - _MIN_SUBJECT - 4)))
     facts = [fact for fact in facts if fact]
     outcome = glyphs.between.join(facts)
     painted = glyphs.between.join([facts[0], *(glyphs.paint(fact, "dim") for fact in facts[1:])])
-    room = max(24, glyphs.width - len(outcome) - 4)
+    room = max(_MIN_SUBJECT, glyphs.width - len(outcome) - 4)
     indent = len(glyphs.ok) + 1
     subject = truncate(_render_call(name, args), room - indent)
     return f"{glyphs.sign('ok')} {pad(subject, min(_COLUMN, room) - indent)}  {painted}"
@@ -167,4 +171,4 @@ def list_undo_gaps(result: ToolResult[Any]) -> tuple[str, ...]:
     if used.not_covered or used.undo != "none":
         return used.not_covered
     why = f" ({to_one_line(used.no_layer)})" if used.no_layer else ""
-    return (f"what it changed, if anything{why}",)
+    return (f"its changes, if any{why}",)

@@ -212,7 +212,7 @@ def _describe_undo(request: PermissionRequest) -> str:
     if request.hosts:
         return "; what it sends cannot be undone"
     if request.tier == OVERLAY_TIER:
-        return "; undo takes back what it changes"
+        return "; undo reverts its changes"
     return "; its result says what undo covers"
 
 
@@ -337,10 +337,14 @@ def _build_entry(change: Change) -> _Entry:
 
 def _describe_change(change: Change) -> str:
     """A change in words, for a plain screen."""
-    facts = [f"{change.added} lines added"] if change.added else []
-    facts += [f"{change.removed} lines removed"] if change.removed else []
+    facts = [f"{_count_lines(change.added)} added"] if change.added else []
+    facts += [f"{_count_lines(change.removed)} removed"] if change.removed else []
     facts += _list_remarks(change, plain=True)
     return f"{_VERBS.get(change.action, 'changes')} {_format_path(change)}{': ' if facts else ''}{', '.join(facts)}"
+
+
+def _count_lines(number: int) -> str:
+    return f"{number} {'line' if number == 1 else 'lines'}"
 
 
 def _list_remarks(change: Change, *, plain: bool) -> list[str]:

@@ -60,8 +60,9 @@ _NO_HOOKS = RequestHooks()
 class TerminalApprover:
     """Asks on stdin and stderr."""
 
-    def __init__(self, hooks: RequestHooks = _NO_HOOKS, *, plain: bool = False) -> None:
-        self._hooks, self._plain = hooks, plain
+    def __init__(self, hooks: RequestHooks = _NO_HOOKS, *, plain: bool = False, shows_results: bool = False) -> None:
+        """`shows_results`: a view shows the result of each call, so a kept preview needs no line of its own."""
+        self._hooks, self._plain, self._shows_results = hooks, plain, shows_results
 
     def is_available(self) -> bool:
         return is_person_present()
@@ -90,6 +91,8 @@ class TerminalApprover:
         if is_kept(request, answer):
             results = outcome.results if isinstance(outcome, Done) else ()
             result = next((one for one in results if one.tool_call_id == request.tool_call_id), None)
+            if self._shows_results and result is not None and answer.kind == "once":
+                return []
             width = screen.size()[0] - 1
             line = render_kept_line(request, answer, result, width=width, plain=screen.plain, paint=screen.paint)
             return [line]
@@ -269,7 +272,7 @@ class _RequestDialog:
     def _can_answer(self, answer: Answer, letter: str) -> bool:
         """Whether the answer counts now. Otherwise say why not. Checks again for outdated paths."""
         if not self._scroll.seen:
-            self._screen.status(f"Read all of it first: space shows more, then {letter}.")
+            self._screen.status(f"Read the whole request first: space shows more, then {letter}.")
             return False
         if not is_kept(self._request, answer):
             return True

@@ -158,7 +158,7 @@ def interpret_reply(question: Question, typed: str) -> tuple[Reply | None, str]:
     reply, count = parse_reply(question, typed), len(question.options)
     if isinstance(reply, Reply):
         is_valid = question.multiple or len(reply.chosen) == 1
-        return (reply, "") if is_valid else (None, "One of them, please: type its number.")
+        return (reply, "") if is_valid else (None, "Choose one: type its number.")
     if len(reply) > _MAX_REPLY_CHARS:
         return None, f"A reply has at most {_MAX_REPLY_CHARS:,} characters. This one has {len(reply):,}."
     try:

@@ -38,7 +38,7 @@ from handrail.terminal.style import Paint, paint_nothing, truncate_painted, wrap
 MAX_DIFF_LINES = 40
 """Lines of a diff, unless all are asked for."""
 _NOT_SENT = "Nothing has been sent. If you approve, it is sent for real; undo does not cover its effects."
-_NO_SANDBOX = "No sandbox here: it could read and change whatever you can (handrail doctor)."
+_NO_SANDBOX = "No sandbox here: the command could read and change everything that you can (handrail doctor)."
 _GOES_ON = "Keeps running after the call; not covered by undo."
 _WIDEST_COLUMNS = 200
 """The width for columns if there is no limit. Each cell is padded to the longest."""
@@ -193,7 +193,7 @@ def describe_answers(request: PermissionRequest, *, with_reason: bool = True) ->
         "session": f"{verb}, and {grant} in this session",
         "workspace": f"{verb}, and {grant} in this workspace",
         "edits": f"{verb}, and {_ALLOW_EDITS}",
-        "output": "drop changes, show model output" if keeps else "drop its changes, show the model what it printed",
+        "output": "drop changes, show model output" if keeps else "drop its changes, show the model its output",
         "deny": f"{'drop' if keeps else 'deny'} it{reason}",
     }
     return {kind: text for kind, text in words.items() if kind in request.answers or kind == "deny"}
@@ -272,7 +272,7 @@ def render_kept_line(
     granted = _format_classes(answer.grants or request.grants)
     facts += [f"{granted} in this {answer.kind}"] if answer.kind in _LONGER else []
     facts += [_EDITS_ALLOWED] if answer.kind == "edits" else []
-    facts += ["kept when all of its batch is answered"] if result is None else []
+    facts += ["kept when its whole batch has answers"] if result is None else []
     how = "".join(f"{', ' if plain else ' · '}{fact}" for fact in facts)
     done = "kept" if result is not None else "approved"
     return _render_success(request, done, how, width, plain=plain, paint=paint)
@@ -396,7 +396,7 @@ def _render_diff(request: PermissionRequest, width: int | None, most: int | None
     if request.fingerprint is not None:
         yield from wrap(f"! {to_one_line(request.server_name)} changed this tool since it was approved:", width)
     else:
-        effect = "Your files are untouched. If you approve, it is made, and undo can revert it"
+        effect = "Your files are untouched. If you approve, handrail makes this change. Undo can revert it"
         yield from wrap(f"{describe_preview_age(request)} {effect}{'' if most == 0 else ':'}".lstrip(), width, "  ")
     if most != 0:
         yield from render_diff_lines(preview, width, most, paint)
@@ -411,7 +411,7 @@ def _list_other_choices(request: PermissionRequest, possible: PromptState) -> li
     if has_preview_run(request):
         choices += [PromptChoice("d", "diff"), PromptChoice("v", "output")]
     elif count_hidden_lines(request):
-        choices.append(PromptChoice("d", "all of the change"))
+        choices.append(PromptChoice("d", "the whole change"))
     run = request.preview.tried if request.preview is not None else None
     if _can_retry(request, possible) and (possible.outdated or run is None or run.exit_code != 0):
         choices.append(PromptChoice("r", "try again"))

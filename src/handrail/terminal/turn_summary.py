@@ -13,7 +13,7 @@ from handrail.protocol.events import (
 )
 from handrail.protocol.records import ProcessRecord
 from handrail.protocol.results import ToolResult
-from handrail.protocol.text import to_one_line, truncate
+from handrail.protocol.text import measure_width, to_one_line, truncate
 from handrail.terminal.call_lines import format_rounded_seconds, list_undo_gaps
 from handrail.terminal.glyphs import Glyphs
 
@@ -127,7 +127,13 @@ def _render_files(tally: Tally, glyphs: Glyphs, here: str | None) -> list[str]:
     if here is None:
         numbers = ", ".join(map(str, tally.numbers))
         return [f"  {files}{glyphs.between}undo {numbers}      /diff turn · /undo turn · /rewind"]
-    return [f"  {files}      to see it: handrail diff --turn{here}      to take it back: handrail undo --turn{here}"]
+    return _fit([files, f"handrail diff --turn{here}", f"handrail undo --turn{here}"], glyphs)
+
+
+def _fit(facts: list[str], glyphs: Glyphs) -> list[str]:
+    """One row, or a row for each fact: a break within a command would spoil the command."""
+    row = glyphs.between.join(facts)
+    return [f"  {row}"] if measure_width(row) < glyphs.width - 2 else [f"  {fact}" for fact in facts]
 
 
 def _render_gaps(tally: Tally) -> list[str]:
@@ -141,8 +147,10 @@ def _render_running(processes: tuple[ProcessRecord, ...]) -> list[str]:
     listed = ", ".join(f"{one.id[:9]} {truncate(to_one_line(one.command), 60)}" for one in running)
     if not running:
         return []
-    uncovered = "what goes on in the background is not covered by undo"
-    return [f"  Still running: {listed} ({uncovered})      to end it: handrail processes stop {running[0].id[:9]}"]
+    return [
+        f"  Still running (not covered by undo): {listed}",
+        f"  to stop it: handrail processes stop {running[0].id[:9]}",
+    ]
 
 
 def _format_count(number: int) -> str:

@@ -152,4 +152,4 @@ class CommandEnvironment:
 
 def describe_foreign_owner(folder: str) -> str:
     """The reason against an overlay over a folder of another user or group."""
-    return f"{folder} belongs to another user or group, and nothing in it could be changed under an overlay"
+    return f"{folder} belongs to another user or group, and an overlay could not change it"

@@ -80,7 +80,7 @@ def check_spec(spec: ToolSpec) -> ToolSpec:
     elif parse_major_version(spec.version) is None:
         problem = f"has the version {render_value(spec.version)}; use numbers such as 1.0.0"
     elif unknown := [permission for permission in spec.permissions if permission not in PERMISSIONS]:
-        problem = f"asks for {render_value(unknown[0])}, which is no permission; there are {', '.join(PERMISSIONS)}"
+        problem = f"asks for {render_value(unknown[0])}, which is not a permission; there are {', '.join(PERMISSIONS)}"
     else:
         try:
             encode((spec.title, spec.description, msgspec.json.schema(spec.arguments)))
@@ -101,7 +101,9 @@ def to_output(value: Any, name: str) -> Output:
         content = encode(value)
     except (TypeError, ValueError, OverflowError, RecursionError):
         returned = f"{name} returned {render_value(value)}, which is not JSON."
-        raise ToolError("INTERNAL", f"{returned} It is not your arguments; go on without it.") from None
+        raise ToolError(
+            "INTERNAL", f"{returned} Your arguments are not the cause. Continue without this call."
+        ) from None
     text = value if isinstance(value, str) else content.decode()
     return Output(summary=f"{name} is done", content=text, data=CustomData(value=value))
 
@@ -192,9 +194,9 @@ def _build_struct(name: str, schema: Any) -> type[msgspec.Struct]:
     required: set[Any] = set(described.get("required") or ())
     for field in properties:
         if not str(field).isidentifier() or str(field).startswith("__"):
-            raise ValueError(f"{render_value(field)} is no name for a parameter")
+            raise ValueError(f"{render_value(field)} is not a name for a parameter")
     if missing := required - properties.keys():
-        raise ValueError(f"{render_value(missing.pop())} is required and not described")
+        raise ValueError(f"{render_value(missing.pop())} is required but not described")
     fields: list[Any] = []
     for field, inner in properties.items():
         kind = _build_type(field, inner)

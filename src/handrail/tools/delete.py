@@ -17,7 +17,7 @@ from handrail.workspace.roots import clip_path
 class DeleteArguments(Arguments, frozen=True):
     """The arguments of delete."""
 
-    path: Annotated[str, Meta(description="File to delete, relative to the workspace. A link goes, not its target.")]
+    path: Annotated[str, Meta(description="File to delete, relative to the workspace. Deletes a link, not its target.")]
 
 
 class DeleteData(Wire, frozen=True, omit_defaults=False):
@@ -34,7 +34,7 @@ class DeleteData(Wire, frozen=True, omit_defaults=False):
 DELETE = ToolSpec(
     name="delete",
     title="Delete",
-    description="Delete a file, or a link and not what it leads to. Folders are not deleted.",
+    description="Delete a file, or a link but not its target. Cannot delete folders.",
     arguments=DeleteArguments,
     data=DeleteData,
     permissions=("fs.delete",),

@@ -31,8 +31,8 @@ class EditArguments(Arguments, frozen=True):
         str,
         Meta(max_length=MAX_TEXT_BYTES, description="Text to replace, as read shows it; it must be in the file once."),
     ]
-    new_text: Annotated[str, Meta(max_length=MAX_TEXT_BYTES, description="Text to put in its place.")]
-    replace_all: Annotated[bool, Meta(description="Replace it wherever it is.")] = False
+    new_text: Annotated[str, Meta(max_length=MAX_TEXT_BYTES, description="The new text.")]
+    replace_all: Annotated[bool, Meta(description="Replace every occurrence.")] = False
 
 
 class EditData(Wire, frozen=True, omit_defaults=False):
@@ -95,7 +95,7 @@ def _refuse_same(old: str, new: str) -> None:
     if old == new:
         raise ToolError("NO_CHANGE", "oldText and newText are the same. Nothing was changed.")
     if normalize_newlines(old) == normalize_newlines(new):
-        message = "oldText and newText differ in line endings only, and those stay as the file has them."
+        message = "oldText and newText differ in line endings only, and the file keeps its line endings."
         raise ToolError("NO_CHANGE", f"{message} Nothing was changed.")
 
 

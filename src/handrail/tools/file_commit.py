@@ -246,10 +246,8 @@ def check_hard_links(target: FileTarget, data: bytes) -> None:
     before = target.snapshot
     if before is None or before.status.st_nlink < 2 or max(before.status.st_size, len(data)) <= MAX_IN_MEMORY_BYTES:
         return
-    message = (
-        f"{clip_path(target.path)} has several hard links, and is written in place. Before and after it may have 8 MiB"
-    )
-    raise ToolError("LIMIT_EXCEEDED", f"{message}, as more could not be undone. Nothing was written. Use a copy.")
+    message = f"{clip_path(target.path)} has several hard links, so it is written in place. Its limit is 8 MiB"
+    raise ToolError("LIMIT_EXCEEDED", f"{message}, so that undo is possible. Nothing was written. Use a copy.")
 
 
 def _commit_single(

@@ -138,7 +138,7 @@ class FileView:
     def look_to_remove(self, path: str) -> FileTarget:
         """A path that is removed. If it is a link, the link is. NOT_FOUND if there is nothing."""
         if path.rpartition("/")[2] in {"", ".", ".."} and path:
-            message = f"{clip_path(path)} names a directory, and those are not deleted. Give the path of a file."
+            message = f"{clip_path(path)} is a directory, which cannot be deleted. Give the path of a file."
             raise ToolError("NOT_A_FILE", message)
         parent, real = self.context.workspace.resolve_for_removal(path)
         with parent, _convert_errors(path):
@@ -184,7 +184,7 @@ class FileView:
         if found.state is None:
             raise self.context.workspace.build_not_found_error(path, "file")
         if found.state.kind == "folder":
-            message = f"{clip_path(path)} is a directory, and those are not deleted. Delete its files one by one."
+            message = f"{clip_path(path)} is a directory, which cannot be deleted. Delete its files one by one."
             raise ToolError("NOT_A_FILE", message)
         target = self._build_target(parent, real, path, found.current)
         return target if found.current is not None else msgspec.structs.replace(target, link=found.state)
@@ -214,7 +214,7 @@ class FileView:
 
 def build_too_large_error(path: str) -> ToolError:
     """The refusal of a file of which several copies would not fit into memory."""
-    message = f"{clip_path(path)} is larger than 32 MiB, the most that is edited. Use a program such as sed."
+    message = f"{clip_path(path)} is larger than 32 MiB, the limit for edits. Use a program such as sed."
     return ToolError("LIMIT_EXCEEDED", message)
 
 
@@ -264,7 +264,7 @@ class SimulatedFiles:
         data = self._contents.get(state.hash)
         data = self._recorder.content(state.hash) if data is None else data
         if state.kind != "file" or data is None:
-            raise ToolError("CONFLICT", "An earlier call changes it to something else than a small file.")
+            raise ToolError("CONFLICT", "An earlier call of this message makes it too large or not a file.")
         mode = stat.S_IFREG | (0o644 if state.mode is None else state.mode)
         status = os.stat_result((mode, 0, 0, 1, os.geteuid(), os.getegid(), len(data), 0, 0, 0))
         return FileSnapshot(state.hash, len(data), data[:SAMPLE_BYTES], data, status=status)

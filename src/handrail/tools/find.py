@@ -38,13 +38,13 @@ class FindArguments(Arguments, frozen=True):
         Meta(
             min_length=1,
             max_length=1_000,
-            description="Glob, e.g. *.py or src/**/test_*.ts; without a slash it matches the name at any depth.",
+            description="Glob, e.g. *.py or src/**/test_*.ts; without a slash it matches names at any depth.",
         ),
     ]
     path: Annotated[str, Meta(description="Folder to search, relative to the workspace; also an ignored one.")] = "."
-    max_results: Annotated[int, Meta(ge=1, le=10_000, description="Most files to return.", extra={"unit": "files"})] = (
-        1_000
-    )
+    max_results: Annotated[
+        int, Meta(ge=1, le=10_000, description="Maximum files to return.", extra={"unit": "files"})
+    ] = 1_000
     exclude: Annotated[Globs, Meta(description="Globs of files and folders to leave out.")] = ()
 
 
@@ -70,7 +70,7 @@ FIND = ToolSpec(
     layer="base",
     stage="look",
     intent="locate files by name",
-    not_for=(("what is inside files", "grep"),),
+    not_for=(("text inside files", "grep"),),
 )
 
 

@@ -52,10 +52,10 @@ class GrepArguments(Arguments, frozen=True):
         Annotated[str, Meta(min_length=1, max_length=1_000)] | None,
         Meta(description="Glob of the files to search, e.g. *.py."),
     ] = None
-    case_sensitive: Annotated[bool, Meta(description="Whether upper and lower case differ.")] = True
+    case_sensitive: Annotated[bool, Meta(description="Whether case matters.")] = True
     context_lines: Annotated[int, Meta(ge=0, le=20, description="Lines to show before and after each match.")] = 0
     max_results: Annotated[
-        int, Meta(ge=1, le=10_000, description="Most matching lines to return, in all.", extra={"unit": "lines"})
+        int, Meta(ge=1, le=10_000, description="Maximum matching lines to return.", extra={"unit": "lines"})
     ] = 100
 
 

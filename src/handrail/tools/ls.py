@@ -54,7 +54,7 @@ LS = ToolSpec(
     plain_arguments=("path",),
     layer="base",
     stage="look",
-    intent="see what is in a folder",
+    intent="list a folder",
 )
 
 

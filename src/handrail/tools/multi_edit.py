@@ -30,12 +30,10 @@ MAX_EDITS = 1_000
 class OneEdit(Wire, frozen=True):
     """One of the edits."""
 
-    old_text: Annotated[
-        str, Meta(max_length=MAX_TEXT_BYTES, description="Text to replace, as the edits before it left it.")
-    ]
-    new_text: Annotated[str, Meta(max_length=MAX_TEXT_BYTES, description="Text to put in its place.")]
+    old_text: Annotated[str, Meta(max_length=MAX_TEXT_BYTES, description="Text to replace, after the edits before it.")]
+    new_text: Annotated[str, Meta(max_length=MAX_TEXT_BYTES, description="The new text.")]
     occurrence: Annotated[
-        Occurrence, Meta(description="Which place: the only one (unique), the first, or all of them.")
+        Occurrence, Meta(description="Which occurrence: the only one (unique), the first, or all.")
     ] = "unique"
 
 
@@ -107,7 +105,7 @@ def _plan(view: FileView, arguments: MultiEditArguments) -> FilePlan:
     old, new = decode_text(data), decode_text(last.data)
     diff = build_unified_diff(old.text if old else "", new.text if new else "", target.real)
     if last.data == data:
-        raise ToolError("NO_CHANGE", f"After all edits {clip_path(path)} is what it was. Nothing was changed.")
+        raise ToolError("NO_CHANGE", f"After all edits {clip_path(path)} has its old content. Nothing was changed.")
     return build_file_plan(target, last.data, diff, partial(_describe, target, edits, diff))
 
 
@@ -127,7 +125,7 @@ def _replace_all(view: FileView, data: bytes, arguments: MultiEditArguments) -> 
 def _replace_one(data: bytes, one: OneEdit, path: str) -> TextReplacement:
     old, new = normalize_newlines(one.old_text), normalize_newlines(one.new_text)
     if old == new:
-        raise ToolError("NO_CHANGE", "oldText and newText are the same, but for line endings at most.")
+        raise ToolError("NO_CHANGE", "oldText and newText are the same, except for line endings.")
     refuse_omission(old, new, path)
     wording = Wording(every='give it occurrence "all" or "first"')
     return replace_text(data, one.old_text, one.new_text, path, one.occurrence, wording)
@@ -135,7 +133,7 @@ def _replace_one(data: bytes, one: OneEdit, path: str) -> TextReplacement:
 
 def _add_number(error: ToolError, number: int) -> ToolError:
     """The error with the number of its edit, as the call counts them, and with the fact that none was made."""
-    lines = " Its line numbers count what the edits before it changed." if number and error.details else ""
+    lines = " Its line numbers are those after the edits before it." if number and error.details else ""
     first, newline, rest = error.message.partition("\n")
     numbered = f"edits[{number}]: {first.replace(' Nothing was changed.', '')}{lines} Nothing was changed."
     return ToolError(error.code, f"{numbered}{newline}{rest}", details={**error.named_details, "edit": number})

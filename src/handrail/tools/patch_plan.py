@@ -25,7 +25,7 @@ MAX_TOTAL_BYTES = 256 * 1024 * 1024
 """Bytes of all files together, before and after, that are held in memory."""
 MAX_NEW_FOLDERS = 100
 """New folders on the way to a file: each is a step of its own."""
-_ADVICE = "Read it, then make the patch anew."
+_ADVICE = "Read it, then write a new patch."
 _UNCHANGED = " Nothing was changed."
 
 
@@ -51,7 +51,7 @@ def plan_patch(view: FileView, files: Sequence[FilePatch]) -> list[PlannedFile]:
             raise add_patch_position(error, file) from None
     outcome = tree.list_changed()
     if not outcome:
-        raise ToolError("NO_CHANGE", "After the patch every file is what it was. Nothing was changed.")
+        raise ToolError("NO_CHANGE", "After the patch every file has its old content. Nothing was changed.")
     _refuse_hard_links(outcome)
     moved = {file.source.exact for _, file in outcome if file is not None and file.moved}
     return [_plan_file(target, file, moves_away=target.exact in moved) for target, file in outcome]
@@ -238,7 +238,7 @@ class _PatchTree:
         before = self._files[target.exact]
         if before is not None:
             if not self._pending_moves.get(path):
-                message = f"{clip_path(path)} is there already. Update it, or delete it first, in the same patch."
+                message = f"{clip_path(path)} already exists. Update it, or delete it first, in the same patch."
                 raise ToolError("CONFLICT", message, details={"path": path})
             self._replaced[target.exact] = before
         self._set(target, file)
@@ -288,7 +288,7 @@ class _PatchTree:
 
     def _refuse_missing(self, path: str, target: FileTarget) -> NoReturn:
         if target.exists:
-            raise ToolError("NOT_FOUND", f"{clip_path(path)} is taken away before that, by the same patch.")
+            raise ToolError("NOT_FOUND", f"{clip_path(path)} is removed earlier in the same patch.")
         raise self._view.context.workspace.build_not_found_error(path, "file")
 
     def _add(self, target: FileTarget) -> FileTarget:
@@ -319,14 +319,14 @@ def _list_prefixes(path: str) -> list[str]:
 
 
 def _build_link_error(path: str, link: str) -> ToolError:
-    message = f"{clip_path(link)} is a link that the patch takes away, and {clip_path(path)} leads through it."
+    message = f"{clip_path(link)} is a link that the patch removes, and {clip_path(path)} leads through it."
     return ToolError("CONFLICT", f"{message} Name the file that it leads to, or send two patches.")
 
 
 def _refuse_deep(path: str, target: FileTarget) -> None:
     if len(target.missing) > MAX_NEW_FOLDERS:
         count = len(target.missing)
-        message = f"{clip_path(path)} needs {count} new folders, one in the other; {MAX_NEW_FOLDERS} are the most."
+        message = f"{clip_path(path)} needs {count} new folders, one in the other; {MAX_NEW_FOLDERS} are the maximum."
         raise ToolError("LIMIT_EXCEEDED", message)
 
 
@@ -363,14 +363,14 @@ def _refuse_other_text(text: TextFile, patch: FilePatch, path: str) -> None:
         raise ToolError("NO_MATCH", f"{path} holds other lines than the patch removes. {_ADVICE}")
     if lines.ended == hunks[-1].old_open:
         ends = "ends with a newline" if lines.ended else "does not end with a newline"
-        raise ToolError("NO_MATCH", f"{path} {ends}, and the patch says otherwise. {_ADVICE}")
+        raise ToolError("NO_MATCH", f"{path} {ends}, unlike in the patch. {_ADVICE}")
 
 
 def _refuse_other_link(file: _PatchedFile, patch: FilePatch, path: str) -> None:
     shown = "\n".join(line for hunk in patch.hunks for line in hunk.old)
     link = file.source.link
     if link is None or Content.from_bytes(os.fsencode(shown)).hash != link.hash:
-        raise ToolError("NO_MATCH", f"{path} is a link, and does not lead where the patch shows. Look at it with ls.")
+        raise ToolError("NO_MATCH", f"{path} is a link with another target than in the patch. Check it with ls.")
 
 
 def add_patch_position(error: ToolError, file: FilePatch) -> ToolError:
@@ -402,7 +402,7 @@ def _build_nested_error(one: FilePatch, other: FilePatch, outer: str, inner: str
     first, last = sorted((one, other), key=lambda file: file.line)
     message = (
         f"{clip_path(inner)} is in {clip_path(outer)}, which is a file in the patch (see line {first.line} too). "
-        "Where one goes and the other comes, send two patches."
+        "Send two patches: first the removal, then the addition."
     )
     return add_patch_position(ToolError("INVALID_ARGUMENT", message), last)
 

@@ -36,7 +36,7 @@ class ProcessArguments(Arguments, frozen=True):
         Action,
         Meta(
             description="list all; poll: output since the last poll; log: pages of all output; write to its input; "
-            "kill it; clear its log; remove: end and forget it."
+            "kill it; clear its log; remove: end it and delete its log."
         ),
     ]
     session_id: Annotated[
@@ -48,9 +48,9 @@ class ProcessArguments(Arguments, frozen=True):
     ] = None
     limit: Annotated[
         Annotated[int, Meta(ge=1, le=MAX_LOG_ROWS)] | None,
-        Meta(description="log: most lines; 2000 if not given.", extra={"default": 2_000, "unit": "lines"}),
+        Meta(description="log: maximum lines; default 2000.", extra={"default": 2_000, "unit": "lines"}),
     ] = None
-    data: Annotated[str | None, Meta(description="write: what to send; end a line with a newline.")] = None
+    data: Annotated[str | None, Meta(description="write: the text to send; end a line with a newline.")] = None
     eof: Annotated[bool, Meta(description="write: end the input after the data.")] = False
 
 
@@ -85,7 +85,7 @@ PROCESS = ToolSpec(
     plain_arguments=("action", "sessionId"),
     layer="base",
     stage="run",
-    intent="look after a command that goes on in the background",
+    intent="manage background processes",
 )
 
 
@@ -98,9 +98,7 @@ def _declare_touches(arguments: ProcessArguments) -> Touches:
         raise build_argument_error(PROCESS, problems)
     data = arguments.data
     if data is not None and (size := len(data.encode("utf-8", "surrogatepass"))) > _MAX_WRITTEN_BYTES:
-        message = (
-            f"process: data is {size:,} bytes long, and {_MAX_WRITTEN_BYTES:,} is the most that is written at once."
-        )
+        message = f"process: data is {size:,} bytes long, and {_MAX_WRITTEN_BYTES:,} is the limit of one call."
         raise ToolError("LIMIT_EXCEEDED", f"{message} Nothing was written. Write it in parts.")
     return Touches(process=ProcessUse(arguments.action, arguments.session_id or ""))
 
@@ -108,7 +106,7 @@ def _declare_touches(arguments: ProcessArguments) -> Touches:
 def _find_problems(arguments: ProcessArguments) -> list[Problem]:
     action, found = arguments.action, list[Problem]()
     if action == "list" and arguments.session_id is not None:
-        found.append(Problem(field="sessionId", problem="sessionId is not for list, which names all"))
+        found.append(Problem(field="sessionId", problem="sessionId is not allowed for list"))
     if action != "list" and arguments.session_id is None:
         found.append(Problem(field="sessionId", problem=f"sessionId is required for {action}; list has the ids"))
     if action == "log" and arguments.offset == 0:
@@ -123,7 +121,7 @@ def _find_problems(arguments: ProcessArguments) -> list[Problem]:
 
 
 def _preview(_: CommandContext, arguments: ProcessArguments) -> Preview:
-    end = "(and the end of its input)" if arguments.eof else ""
+    end = "(and closed the input)" if arguments.eof else ""
     return Preview(kind="input", text="\n".join(filter(None, (arguments.data, end))))
 
 
@@ -131,9 +129,7 @@ def _run(background: Background, context: CommandContext, arguments: ProcessArgu
     if arguments.action == "list":
         records = background.sessions.records()
         running = sum(record.state == "running" for record in records)
-        content = (
-            "".join(f"{_render_row(record)}\n" for record in records) or "Nothing is running, and nothing has ended.\n"
-        )
+        content = "".join(f"{_render_row(record)}\n" for record in records) or "There are no process sessions.\n"
         return Output(
             summary=f"{running} running, {len(records) - running} ended",
             content=content,
@@ -161,7 +157,7 @@ def _poll(found: "ProcessSession", context: CommandContext, _: ProcessArguments,
         background.announce_end(found)
         record = found.record()
     skipped = f"[{news.skipped:,} bytes before this are not kept]\n" if news.skipped else ""
-    more = f"; {news.waiting:,} bytes more are there: poll again, or log with offset -200 for the end"
+    more = f"; {news.waiting:,} more bytes are available: poll again, or log with offset -200 for the end"
     text = news.text if not news.text or news.text.endswith("\n") else f"{news.text}\n"
     return Output(
         summary=f"{len(news.text):,} characters; {record.describe(datetime.now(UTC))}",
@@ -178,8 +174,8 @@ def _log(found: "ProcessSession", context: CommandContext, arguments: ProcessArg
     page = read_log_page(found.log, offset, arguments.limit or _DEFAULT_LOG_ROWS, context.limits.characters)
     record, total = found.record(), page.total or 0
     if offset > max(total, 1):
-        message = f"offset {offset} is past the end of the log, which has {total} lines."
-        raise ToolError("INVALID_ARGUMENT", f"{message} Ask from -200 for its end.")
+        message = f"offset {offset} is after the end of the log, which has {total} lines."
+        raise ToolError("INVALID_ARGUMENT", f"{message} Use offset -200 for its end.")
     last = page.first + page.returned - 1
     lines = f"lines {page.first}–{last} of {total}" if page.returned else "nothing was printed"
     return Output(
@@ -195,10 +191,10 @@ def _log(found: "ProcessSession", context: CommandContext, arguments: ProcessArg
 def _write(found: "ProcessSession", _: CommandContext, arguments: ProcessArguments, __: Background) -> Output:
     written = (arguments.data or "").encode()
     found.write(written, eof=arguments.eof)
-    end = " and the end of its input" if arguments.eof else ""
+    end = " and closed the input" if arguments.eof else ""
     summary = f"{len(written):,} bytes{end} were written to {found.id}."
     data = ProcessData(process=found.record())
-    return Output(summary=summary, content=f"{summary} Poll it for its answer.\n", data=data)
+    return Output(summary=summary, content=f"{summary} Poll for the answer.\n", data=data)
 
 
 def _kill(found: "ProcessSession", _: CommandContext, __: ProcessArguments, background: Background) -> Output:
@@ -206,7 +202,7 @@ def _kill(found: "ProcessSession", _: CommandContext, __: ProcessArguments, back
         summary = f"{found.id} had ended before: {found.record().describe(datetime.now(UTC))}."
     else:
         found.stop()
-        summary = f"{found.id} was ended with all that it had started. Its log stays until it is removed."
+        summary = f"{found.id} was stopped with all its child processes. Its log stays until you remove it."
     background.announce_end(found)
     return Output(summary=summary, content=f"{summary}\n", data=ProcessData(process=found.record()))
 
@@ -222,7 +218,7 @@ def _clear(found: "ProcessSession", _: CommandContext, __: ProcessArguments, ___
 def _remove(found: "ProcessSession", _: CommandContext, __: ProcessArguments, background: Background) -> Output:
     record = found.record()
     background.forget(found)
-    ended = "ended with all that it had started, and " if record.state == "running" else ""
+    ended = "stopped with all its child processes, and " if record.state == "running" else ""
     summary = f"{found.id} was {ended}removed with its log."
     return Output(summary=summary, content=f"{summary}\n", data=ProcessData(process=record))
 

@@ -50,7 +50,9 @@ class ReadArguments(Arguments, frozen=True):
     offset: Annotated[
         int, Meta(description="First line, from 1; negative counts from the end (-200 = the last 200 lines).")
     ] = 1
-    limit: Annotated[int, Meta(ge=1, le=10_000, description="Most lines to return.", extra={"unit": "lines"})] = 2_000
+    limit: Annotated[int, Meta(ge=1, le=10_000, description="Maximum lines to return.", extra={"unit": "lines"})] = (
+        2_000
+    )
 
 
 class ReadData(Wire, frozen=True, omit_defaults=False):
@@ -79,7 +81,7 @@ READ = ToolSpec(
     plain_arguments=("path",),
     layer="base",
     stage="read",
-    intent="read a file or a page of it, a picture, or kept output",
+    intent="read a file or a page of it, a picture, or stored output",
 )
 
 
@@ -161,7 +163,9 @@ def _read_large(
 
 def _detect_large_encoding(sample: bytes, path: str) -> Encoding:
     if find_image_type(sample) or sample.startswith(_PDF):
-        raise ToolError("LIMIT_EXCEEDED", f"{clip_path(path)} is a picture or PDF over 8 MiB, which is not read.")
+        raise ToolError(
+            "LIMIT_EXCEEDED", f"{clip_path(path)} is a picture or PDF over 8 MiB, which is too large to read."
+        )
     encoding = detect_start_encoding(sample)
     if encoding is None:
         raise _build_binary_error(path)
@@ -206,7 +210,7 @@ def _check_offset(arguments: ReadArguments, page: TextPage) -> None:
 
 def _build_past_end_error(arguments: ReadArguments, total: int | None) -> ToolError:
     known = f" ({total} lines)" if total is not None else ""
-    message = f"offset {arguments.offset} is past the end of {clip_path(arguments.path)}{known}."
+    message = f"offset {arguments.offset} is after the end of {clip_path(arguments.path)}{known}."
     return ToolError("INVALID_ARGUMENT", message)
 
 
@@ -303,4 +307,4 @@ def _extract_pdf_text(data: bytes, path: str) -> str:
 
 
 def _build_binary_error(path: str) -> ToolError:
-    return ToolError("BINARY_FILE", f"{clip_path(path)} is not text. Use a program that knows its format.")
+    return ToolError("BINARY_FILE", f"{clip_path(path)} is not text. Use a program for its format.")

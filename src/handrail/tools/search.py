@@ -51,7 +51,7 @@ def describe_omissions(
 ) -> tuple[str, ...]:
     """What is missing from the result, and how to get it."""
     ends = {
-        "time": f"not through in the {engines.seconds:g} s that it has",
+        "time": f"not finished in {engines.seconds:g} s",
         "hits": f"ended at {MAX_HITS:,} results",
         "size": f"ended at {MAX_RESULT_BYTES >> 20} MB of matching lines",
     }
@@ -96,7 +96,7 @@ def describe_search_scope(
         ignored.append(f"{format_count(len(settings) - _MAX_NAMED_PATTERNS, 'more pattern')} of the settings")
     return (
         f"Searched {place}{matching}{without}. "
-        f"Ignored: {', '.join(ignored)}, what .gitignore and .ignore list, protected names."
+        f"Ignored: {', '.join(ignored)}, entries of .gitignore and .ignore, protected names."
     )
 
 

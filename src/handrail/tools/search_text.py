@@ -84,7 +84,7 @@ def build_search_text_tool(searching: SessionSearch, outputs: Outputs) -> Tool:
 
 def _run(searching: SessionSearch, outputs: Outputs, context: object, arguments: SearchTextArguments) -> Output:
     if arguments.multiline and arguments.wants_parts:
-        message = "matched parts cannot be shown over line ends; ask for whole lines, or search within one line."
+        message = "matched parts across line ends are not supported; ask for whole lines, or search within one line."
         raise ToolError("UNAVAILABLE", message)
     return grep(searching, outputs, _build_output, context, arguments)  # pyright: ignore[reportArgumentType]
 

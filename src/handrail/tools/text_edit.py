@@ -198,19 +198,19 @@ def decode_text_file(data: bytes, path: str) -> TextFile:
     """The text of a file. BINARY_FILE if it is not text."""
     file = None if data.startswith(_PDF) else LosslessText.decode(data)
     if file is None:
-        raise ToolError("BINARY_FILE", f"{path} is not text. Use a program that knows its format.")
+        raise ToolError("BINARY_FILE", f"{path} is not text. Use a program for its format.")
     return TextFile(file, normalize_newlines(file.text))
 
 
 def _build_encoding_error(error: UnicodeEncodeError, encoding: str, path: str) -> ToolError:
     character = error.object[error.start]
     message = f"The new text has {character!r} (U+{ord(character):04X}), which {encoding} does not have: "
-    advice = f"that is the encoding of {path}. Use other characters, or write the whole file, which makes it UTF-8."
+    advice = f"the encoding of {path}. Use other characters, or write the whole file, which makes it UTF-8."
     return ToolError("INVALID_ARGUMENT", f"{message}{advice}")
 
 
 def _build_too_long_error(path: str) -> ToolError:
-    message = f"{path} would be larger than 32 MiB, the most that is made of a file. Replace less."
+    message = f"{path} would be larger than 32 MiB, the limit. Replace less."
     return ToolError("LIMIT_EXCEEDED", message)
 
 

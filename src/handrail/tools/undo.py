@@ -45,7 +45,7 @@ def build_undo_tool(workspace: Workspace, recorder: Recorder) -> Tool:
         ids = {"session_id": context.session_id, "call_id": context.tool_call_id}
         made, diff = execute_undo(workspace, recorder, plan, **ids)
         changes = made.changes.changes
-        left = f"{plan.left} of its places are no longer as they were left, and stay." if plan.left else None
+        left = f"{plan.left} of its places changed since and stay." if plan.left else None
         paths = tuple(change.path for change in changes)
         return Output(
             summary=plan.summary,

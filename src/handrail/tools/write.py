@@ -126,13 +126,13 @@ def _build_diff(target: FileTarget, old: DecodedText | None, new: _NewContent, c
         return diff
     if old.line_ending != new.line_ending:
         return Diff(f"(only line endings change: {old.line_ending} becomes {new.line_ending})\n", 0, 0)
-    return Diff("(only bytes that are no text change)\n", 0, 0)
+    return Diff("(only bytes that are not text change)\n", 0, 0)
 
 
 def _describe(target: FileTarget, new: _NewContent, diff: "Diff", committed: "CommitResult") -> Output:
     path, before = clip_path(target.path), target.snapshot
     if committed.changes is None:
-        summary = f"{path} has this content already; nothing was written"
+        summary = f"{path} already has this content; nothing was written"
     else:
         summary = f"{'Wrote' if before else 'Created'} {path} +{diff.added} −{diff.removed}"
     state = committed.written_state

@@ -321,7 +321,7 @@ def _build_removal_error(path: str) -> ToolError:
 
 
 def _add_kept_name(error: ToolError, name: str) -> ToolError:
-    return ToolError("CONFLICT", f"{error.message} What was there in between is kept as {name}.")
+    return ToolError("CONFLICT", f"{error.message} The content in between was saved as {name}.")
 
 
 def _move_new(source: tuple[int, str], folder: int, name: str, temporary: str, path: str) -> None:

@@ -10,7 +10,7 @@ from handrail.workspace.roots import clip_path
 _CODES: dict[int, tuple[ErrorCode, str]] = {
     errno.ENOENT: ("NOT_FOUND", "{path} does not exist."),
     errno.ENOTDIR: ("NOT_A_DIRECTORY", "{path}, or a part of it, is a file and not a directory; use read for a file."),
-    errno.EISDIR: ("NOT_A_FILE", "{path} is a directory; use ls to see what is in it."),
+    errno.EISDIR: ("NOT_A_FILE", "{path} is a directory; use ls to list it."),
     errno.ENXIO: ("NOT_A_FILE", "{path} is a FIFO or socket, not a regular file."),
     errno.ENODEV: ("NOT_A_FILE", "{path} is a device, not a regular file."),
     errno.EACCES: ("ACCESS_DENIED", "The operating system refuses access to {path}."),
@@ -23,8 +23,8 @@ _CODES: dict[int, tuple[ErrorCode, str]] = {
     },
     errno.EFBIG: ("NO_SPACE", "{path} would be larger than the file system allows; it is unchanged."),
     errno.ENAMETOOLONG: ("INVALID_ARGUMENT", "The path is too long for the file system."),
-    errno.ELOOP: ("IO_ERROR", "{path} goes through too many links, or links in a circle."),
-    errno.EXDEV: ("OUTSIDE_WORKSPACE", "{path} is outside the workspace. Ask the person if you need it."),
+    errno.ELOOP: ("IO_ERROR", "{path} has too many links, or links in a circle."),
+    errno.EXDEV: ("OUTSIDE_WORKSPACE", "{path} is outside the workspace. Ask the user if you need it."),
 }
 _MAX_SEEN_NAMES = 2_000
 

@@ -103,7 +103,7 @@ def read_state(parent: ResolvedParent, keep: int = 0) -> PathState:
     if stat.S_ISLNK(status.st_mode):
         return PathState(State(kind="link", hash=hash_link(parent.folder, parent.name) or "", size=status.st_size))
     if not stat.S_ISREG(status.st_mode):
-        raise ToolError("CONFLICT", f"{clip_path(parent.name)} is no file, link or folder any more.")
+        raise ToolError("CONFLICT", f"{clip_path(parent.name)} is no longer a file, link or folder.")
     file = read_file_snapshot(parent.folder, parent.name, keep)
     return PathState(file.to_state(), file) if file is not None else PathState(None)
 

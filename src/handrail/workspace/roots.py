@@ -94,7 +94,7 @@ def check_roots(roots: Iterable[Root], done: str = "No command was run.") -> Non
             is_moved = True
         if is_moved:
             path = escape_surrogates(root.path)[:200]
-            message = f"The folder {path} was moved or removed, and something else may be there now."
+            message = f"The folder {path} was moved or removed, and its path may now have other content."
             raise ToolError("CONFLICT", f"{message} {done} The file tools still work in it.")
 
 
@@ -108,15 +108,15 @@ class Boundary(msgspec.Struct, frozen=True):
     def find_closed_reason(self, folder: str) -> str:
         """Why a folder never becomes a root, in words. Empty if it may."""
         if any(is_inside(folder, place) for place in _NO_FILES):
-            return "it holds no files to work with"
+            return "it has no files to work with"
         if any(is_inside(folder, place) or is_inside(place, folder) for place in self.own):
-            return "what handrail keeps for itself is there"
+            return "it has handrail's own files"
         holds_home = any(is_inside(home, folder) for home in (*self.homes, "/root"))
         if folder in _SYSTEM | _HOMES or holds_home or os.path.dirname(folder) in _HOMES:
             return f"{folder} is never opened as a whole"
         if find_protection(folder) == "credential" or can_hold_credentials(folder):
             return "credentials are kept there"
-        return "" if folder.isprintable() else "its name has characters that cannot be shown"
+        return "" if folder.isprintable() else "its name has unprintable characters"
 
 
 class SessionRoots:

@@ -108,7 +108,7 @@ class SensitivePaths:
             if tree.refresh(root, paths - {root.path}):
                 self._masked = None
             if "." not in tree.folders or tree.folders["."].closed:
-                raise ToolError("IO_ERROR", "No command was run: a root cannot be looked into any more.")
+                raise ToolError("IO_ERROR", "No command was run: a root can no longer be read.")
 
     def _build_cache(self) -> "_FolderCache":
         return _FolderCache(kernel=self._kernel, most=self._most, settled_after=self._settled_after)

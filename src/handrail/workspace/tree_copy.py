@@ -32,12 +32,12 @@ def make_copy_folder(source: str, keep: str | None = None) -> Generator[str]:
     if keep is not None:
         outer = os.path.realpath(source)
         if os.path.commonpath((outer, os.path.realpath(keep))) == outer:
-            message = f"{keep} lies in the folder that is to be copied. Name a new folder outside of it (--keep)."
+            message = f"{keep} is in the folder to copy. Name a new folder outside it (--keep)."
             raise ToolError("CONFLICT", message)
         try:
             os.makedirs(keep, mode=0o700)
         except FileExistsError:
-            raise ToolError("CONFLICT", f"{keep} is there already; name a folder that is not.") from None
+            raise ToolError("CONFLICT", f"{keep} already exists; name a new folder.") from None
         yield os.path.realpath(keep)
         return
     folder = tempfile.mkdtemp(prefix="handrail-")
@@ -91,7 +91,7 @@ def _copy_file(entry: "os.DirEntry[str]", target: str) -> None:
     with open(os.open(entry.path, READ_FILE), "rb") as reader, open(target, "xb") as writer:
         status = os.fstat(reader.fileno())
         if not stat.S_ISREG(status.st_mode):
-            raise OSError(errno.ENOTSUP, "no file any more")
+            raise OSError(errno.ENOTSUP, "no longer a file")
         shutil.copyfileobj(reader, writer, 1 << 20)
     os.utime(target, ns=(status.st_atime_ns, status.st_mtime_ns))
     os.chmod(target, stat.S_IMODE(status.st_mode))

@@ -198,7 +198,7 @@ class Workspace:
         shown = clip_path(os.fsdecode(path))
         _refuse_read_only(root, shown)
         if not parts:
-            raise ToolError("CONFLICT", f"{shown} is a root: what is in it is changed, not the root itself.")
+            raise ToolError("CONFLICT", f"{shown} is a root: you can change its content, not the root itself.")
         if self.kernel:
             try:
                 outer = "/".join(parts[:-1]) or "."
@@ -353,16 +353,14 @@ class Workspace:
             return self.main, parts
         found = find_innermost_root(parts, self.roots)
         if found is None:
-            raise ToolError("OUTSIDE_WORKSPACE", f"{clip_path(spelled)} is in no root of this session.")
+            raise ToolError("OUTSIDE_WORKSPACE", f"{clip_path(spelled)} is not in a root of this session.")
         return found
 
     def _refuse_write(self, root: Root, real: str, path: str) -> None:
         """Refuses a read-only root, and a protected file that the path does not name: a link may be new."""
         _refuse_read_only(root, clip_path(path))
         if real != self.parse(path).named and find_protection(real) == "protected":
-            message = (
-                f"{clip_path(path)} leads to {clip_path(real)}, which steers tools; name it by that path to change it."
-            )
+            message = f"{clip_path(path)} leads to {clip_path(real)}, which controls tools; use that path to change it."
             raise ToolError("POLICY_DENIED", message)
 
 

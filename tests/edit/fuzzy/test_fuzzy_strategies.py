@@ -442,7 +442,7 @@ def test_a_string_of_white_space_is_not_taken_for_another_one() -> None:
 def test_a_refusal_says_which_lines_may_be_meant_and_why_not() -> None:
     text = "one = 1\n\ntwo = 2\nthree = 3\n"
     error = refusal(text, "one = 1\ntwo = 2\nthree = 3", "one = 1\ntwo = 2\nthree = 4")
-    assert "Lines 1–4 may be meant, but the file has other blank lines in it than oldText" in error.message
+    assert "Lines 1–4 may be meant, but the file has other blank lines than oldText" in error.message
     assert error.details is not None
     assert (error.details["refused"]["first"], error.details["refused"]["last"]) == (1, 4)
 

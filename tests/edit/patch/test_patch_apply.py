@@ -42,9 +42,7 @@ def test_only_whole_lines_count() -> None:
 def test_lines_that_are_there_twice_are_refused_with_their_lines() -> None:
     error = refusal(CLASSES, "-        return 1", "+        return 2")
     assert error.code == "AMBIGUOUS_MATCH"
-    assert error.message.startswith(
-        "Hunk 1 of a (line 3 of the patch): its old lines are there 3 times (lines 3, 6, 11)."
-    )
+    assert error.message.startswith("Hunk 1 of a (line 3 of the patch): its old lines occur 3 times (lines 3, 6, 11).")
     assert "an @@ line" in error.message
     assert error.message.endswith("Nothing was changed.")
     assert isinstance(error.details, dict)
@@ -144,7 +142,7 @@ def test_a_diff_with_wrong_numbers_is_put_where_its_lines_are() -> None:
 
 
 def test_new_lines_alone_in_a_diff_need_a_place() -> None:
-    with pytest.raises(ToolError, match="it only adds lines, and nothing says where") as refused:
+    with pytest.raises(ToolError, match=r"it only adds lines, and its place is unknown.") as refused:
         by_diff("a\nb\n", "@@ ... @@", "+c")
     assert refused.value.code == "INVALID_ARGUMENT"
 

@@ -212,8 +212,8 @@ LENIENT = {
 }
 
 MALFORMED = {
-    "nothing": ("", 1, "no patch that can be read"),
-    "words": ("please change a.py", 1, "no patch that can be read"),
+    "nothing": ("", 1, "this is not a valid patch."),
+    "words": ("please change a.py", 1, "this is not a valid patch."),
     "no end": ("*** Begin Patch\n*** Delete File: a", 2, "'*** End Patch'"),
     "no begin": ("*** Update File: a\n-x\n*** End Patch", 1, "'*** Begin Patch' is missing"),
     "no begin before a hunk": ("\n*** Update File: a\n@@\n-x\n*** End Patch", 2, "'*** Begin Patch' is missing"),
@@ -229,7 +229,11 @@ MALFORMED = {
     "a hunk without lines": (envelope("*** Update File: a", "@@ def f"), 3, "has no lines"),
     "a new file without signs": (envelope("*** Add File: a", "+x", "y"), 4, "begins with +"),
     "a second patch": (f"{envelope('*** Delete File: a')}\n{envelope('*** Delete File: b')}", 4, "takes one patch"),
-    "a context diff": ("*** a\n--- b\n***************\n*** 1 ****\n", 1, "make a unified one"),
+    "a context diff": (
+        "*** a\n--- b\n***************\n*** 1 ****\n",
+        1,
+        "Context diffs are not supported; send a unified diff (diff -u).",
+    ),
     "a hunk without a file": ("@@ -1 +1 @@\n-x\n+y\n", 1, "a hunk without a file"),
     "a diff with no hunks": ("--- a/a\n+++ b/a\n", 1, "no hunk and no mode"),
     "a combined diff": ("diff --cc a\nindex 1,2..3\n", 1, "combined"),
@@ -243,7 +247,11 @@ MALFORMED = {
         "a symbolic link",
     ),
     "a submodule": ("diff --git a/l b/l\nindex 1..2 160000\n--- a/l\n+++ b/l\n@@ -1 +1 @@\n-x\n+y\n", 1, "a submodule"),
-    "a new file with old lines": ("--- /dev/null\n+++ b/n\n@@ -1,2 +1,2 @@\n x\n+y\n", 1, "is to be new"),
+    "a new file with old lines": (
+        "--- /dev/null\n+++ b/n\n@@ -1,2 +1,2 @@\n x\n+y\n",
+        1,
+        "is a new file, but its hunks have old lines.",
+    ),
     "a line in a diff that is no part of it": (f"{DIFF}def f():\n+    pass\n", 8, "is in no hunk"),
     "names that cannot be told apart": (
         "diff --git a b c b/d b/e\nold mode 100644\nnew mode 100755\n",

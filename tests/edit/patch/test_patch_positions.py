@@ -40,14 +40,11 @@ def test_lines_that_stay_keep_theirs_where_a_tolerant_hunk_takes_the_last_one() 
 def test_lines_outside_of_the_anchor_are_not_taken() -> None:
     text = CLASSES.replace("return 1", "return 2", 1)
     error = refusal(text, "@@ class A:", "@@     def first(self):", "-        return 1", "+        return 3")
-    assert "in line 6, which is not in what belongs to its @@ line. Name what they are in" in error.message
+    assert "in line 6, which is not inside the block of its @@ line. Correct" in error.message
     text = "class A:\n    def f(self):\n        return 2\n\nclass B:\n    def f(self):\n        return 1\n"
     error = refusal(text, "@@ class A:", "@@     def f(self):", "-        return 1", "+        return 3")
     assert error.code == "NO_MATCH"
-    assert (
-        "its old lines are in line 7, which is not in what belongs to its @@ line. Name what they are in"
-        in error.message
-    )
+    assert "its old lines are in line 7, which is not inside the block of its @@ line. Correct" in error.message
 
 
 def test_an_anchor_is_looked_for_inside_the_one_before() -> None:
@@ -80,7 +77,7 @@ def test_hunks_out_of_order_are_no_guess() -> None:
     text = "p\nx = 1\nq\nm\nr\nx = 1\n"
     error = refusal(text, "-m", "+M", "@@", "-x = 1", "+x = 2")
     assert error.code == "AMBIGUOUS_MATCH"
-    assert "Hunk 2 of a (line 5 of the patch): its old lines are there 2 times (lines 2, 6)." in error.message
+    assert "Hunk 2 of a (line 5 of the patch): its old lines occur 2 times (lines 2, 6)." in error.message
     error = refusal(text.replace("x = 1", "x = 1 "), "-m", "+M", "@@", "-x = 1", "+x = 2")
     assert error.code == "AMBIGUOUS_MATCH"
     assert made(text, "-m", "+M", "@@ r", "-x = 1", "+x = 2") == "p\nx = 1\nq\nM\nr\nx = 2\n"
@@ -134,4 +131,4 @@ def test_bytes_that_are_no_text_are_named_as_such() -> None:
     [file] = parse_patch("--- a/a\n+++ b/a\n@@ -1,2 +1,2 @@\n a\n-b \ufffd\n+c\n")
     with pytest.raises(ToolError) as refused:
         apply_hunks("a\nb \udcef\n", file.hunks, "a", "a\nb \ufffd\n")
-    assert "its old text holds U+FFFD, which stands for bytes of a that are no text" in refused.value.message
+    assert "its old text holds U+FFFD, which replaces bytes of a that are not text" in refused.value.message

@@ -22,7 +22,7 @@ _STATE = {
         """,
     ),
     "settings": (
-        "writes the person's settings",
+        "writes the user's settings",
         """
         os.makedirs(f"{HOME}/.config/handrail", exist_ok=True)
         create(f"{HOME}/.config/handrail/config.toml")

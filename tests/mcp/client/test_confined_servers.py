@@ -125,7 +125,7 @@ def test_below_the_least_sandbox_a_server_is_not_started_and_says_why(place: Pla
     (source,) = place.found(plain()).sources
     try:
         assert source.listed() == ()
-        assert "must be confined by tier 2 at least" in source.problems()[0]
+        assert "Commands need at least tier 2" in source.problems()[0]
     finally:
         source.close()
 

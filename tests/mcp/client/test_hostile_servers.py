@@ -100,7 +100,7 @@ def test_one_that_dies_in_a_call_is_told_of_with_its_last_words_and_is_back_for_
         again = rail.call("mcp__other__echo", {"text": "back"})
     assert code_of(died) == "UNAVAILABLE"
     assert "it ended with exit code 7: cannot go on" in died.content
-    assert "Whether it did anything is not known" in died.content
+    assert ". Its effects are unknown" in died.content
     assert again.content == "back"
 
 
@@ -206,7 +206,7 @@ def test_one_that_lies_about_its_results_is_found_out_quickly(place: Place) -> N
         none = rail.call("mcp__other__count", {"text": "none"})
         slow = rail.call("mcp__other__slow", {"text": "slow"})
     assert code_of(wrong) == code_of(none) == "UNAVAILABLE"
-    assert "not what it says it gives: count must be" in wrong.content
+    assert "does not match its own schema: count must be" in wrong.content
     assert "three" in wrong.content
     assert "it is missing" in none.content
     assert slow.duration_ms < 20_000

@@ -96,7 +96,7 @@ def problems(place: Place, port: int) -> str:
 def test_a_server_that_wants_to_be_signed_in_to_is_left_off_with_words(place: Place) -> None:
     with web(status(401, **{"www-authenticate": "Bearer"})) as port:
         told = problems(place, port)
-    assert told == "it wants to know who asks (401), and OAuth is not supported here: put a token into its headers"
+    assert told == "it needs authentication (401); OAuth is not supported here: put a token into its headers"
 
 
 def test_the_headers_of_a_server_are_sent_to_it_and_shown_to_nobody(place: Place) -> None:

@@ -98,4 +98,4 @@ def test_the_restricted_profile_has_no_servers(place: Place) -> None:
     loaded = place.loaded('[mcp.servers.a]\ncommand = "b"\n', wait='profile = "restricted"\n')
     found = find_sources(loaded, str(place.workspace), place.environ)
     assert found.sources == ()
-    assert found.notes == ("The restricted profile has no other MCP servers.",)
+    assert found.notes == ("The restricted profile does not use other MCP servers.",)

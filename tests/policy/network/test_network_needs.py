@@ -120,23 +120,23 @@ def test_registries_are_left_to_whoever_can_look_them_up(command: str) -> None:
 
 
 UNOPENED = {
-    "git clone git@github.com:a/b.git": "github.com:22 by ssh, which no proxy carries",
-    "git clone ssh://git@example.org:2222/a": "example.org:2222 by ssh, which no proxy carries",
-    "git fetch git://example.org/a": "example.org:9418 by git, which no proxy carries",
-    "pip install --no-index git+ssh://git@example.org/a": "example.org:22 by ssh, which no proxy carries",
-    "curl ftp://example.org": "example.org:21 by ftp, which no proxy carries",
-    "curl gopher://example.org": "example.org by gopher, which no proxy carries",
+    "git clone git@github.com:a/b.git": "github.com:22 by ssh, which the proxy does not support",
+    "git clone ssh://git@example.org:2222/a": "example.org:2222 by ssh, which the proxy does not support",
+    "git fetch git://example.org/a": "example.org:9418 by git, which the proxy does not support",
+    "pip install --no-index git+ssh://git@example.org/a": "example.org:22 by ssh, which the proxy does not support",
+    "curl ftp://example.org": "example.org:21 by ftp, which the proxy does not support",
+    "curl gopher://example.org": "example.org by gopher, which the proxy does not support",
     "ssh example.org ls": "ssh does not speak http, so it runs without network",
-    "curl -x http://proxy:3128 http://0x7f.1/": "the proxy -x names, which nothing leads to",
+    "curl -x http://proxy:3128 http://0x7f.1/": "the proxy -x names, which is not reachable",
     "curl http://0x7f.1/": "0x7f.1 is not an IPv4 address in its plain form, such as 192.0.2.7",
     "curl http://2130706433/": "2130706433 is not an IPv4 address in its plain form, such as 192.0.2.7",
     "curl https://exämple.org": "ex\\u{e4}mple.org is not ASCII: names in other scripts are written with xn--",
     "curl https://example.org./": "example.org. ends with a dot",
-    "curl https://example.org:99999/": "99999 is no port",
+    "curl https://example.org:99999/": "99999 is not a port",
     "curl https:///etc/passwd": "no host is named",
-    "curl http://[::1:80/": "[::1 is no address in brackets",
+    "curl http://[::1:80/": "[::1 is not an address in brackets",
     "curl http://localhost:3000/": "localhost:3000 is the sandbox's own; this machine would be 127.0.0.1:3000",
-    'curl "https://$HOST/"': "$HOST is no name: ASCII letters, digits and hyphens between single dots",
+    'curl "https://$HOST/"': "$HOST is not a name: ASCII letters, digits and hyphens between single dots",
     'pip install -i "$INDEX" x': "what -i names: $INDEX",
 }
 
@@ -185,7 +185,7 @@ def test_what_a_remotes_url_names_is_a_host_too() -> None:
     urls = ("https://example.org/a.git", "git@github.com:a/b.git", "/srv/git/a", "https://example.org/b")
     found = add_remote_urls(NetworkNeeds(("index.example.org:443",)), urls)
     assert found.hosts == ("index.example.org:443", "example.org:443")
-    assert found.unreachable == ("github.com:22 by ssh, which no proxy carries",)
+    assert found.unreachable == ("github.com:22 by ssh, which the proxy does not support",)
 
 
 def test_more_hosts_than_a_person_can_look_at_are_not_opened() -> None:

@@ -3,21 +3,22 @@
 import pytest
 from tests.policy.deciding import decided
 
-NONE = "it names no known host, so an approval opens none"
+NONE = "it names no known host, so approval opens no host"
 NO_SSH = "not opened: ssh does not speak http, so it runs without network"
 ASKS = {
-    "curl https://example.org": "curl reaches other machines; the network asks: example.org:443",
+    "curl https://example.org": "curl reaches other machines; network access needs approval: example.org:443",
     "curl http://127.0.0.1:8080/ https://10.0.0.7/ 'https://[2606:4700::1]/'": (
-        "curl reaches other machines; the network asks: 127.0.0.1:8080 (an address of this machine),"
+        "curl reaches other machines; network access needs approval: 127.0.0.1:8080 (an address of this machine),"
         " 10.0.0.7:443 (a private address), [2606:4700::1]:443"
     ),
     "gh repo clone a https://example.org ssh://b.org": (
-        "gh reaches other machines; the network asks: api.github.com:443, github.com:443, example.org:443;"
-        " not opened: b.org:22 by ssh, which no proxy carries"
+        "gh reaches other machines; network access needs approval: api.github.com:443, github.com:443, example.org:443;"
+        " not opened: b.org:22 by ssh, which the proxy does not support"
     ),
     "terraform apply": f"terraform reaches other machines; {NONE}",
     "ssh example.org": f"ssh reaches other machines; {NONE}; {NO_SSH}",
-    "timeout 5 curl https://example.org": "timeout runs another program; the network asks: example.org:443",
+    "timeout 5 curl https://example.org": "timeout runs another program; network access needs approval: "
+    "example.org:443",
     "sh -c 'ssh a'": f"sh runs the code that it is given; {NONE}; {NO_SSH}",
 }
 
@@ -30,7 +31,7 @@ def test_who_is_asked_is_told_what_a_yes_opens(command: str) -> None:
 
 def test_what_cannot_be_read_is_told_first() -> None:
     found = decided("echo $(curl https://example.org)")
-    assert found.reason.endswith("so handrail cannot analyse it; the network asks: example.org:443")
+    assert found.reason.endswith("so handrail cannot analyse it; network access needs approval: example.org:443")
 
 
 def test_of_several_parts_those_that_reach_out_say_so() -> None:
@@ -39,11 +40,11 @@ def test_of_several_parts_those_that_reach_out_say_so() -> None:
 
 
 def test_a_weaker_sandbox_is_told_with_the_hosts() -> None:
-    said = "curl reaches other machines; it has no network here, which takes a sandbox of tier 2: example.org:443"
+    said = "curl reaches other machines; it has no network here; that needs sandbox tier 2: example.org:443"
     assert decided("curl https://example.org", tier=1).reason == said
-    open_wide = "the network asks, and without a sandbox it is open as a whole: example.org:443"
+    open_wide = "network access needs approval, and without a sandbox every host is open: example.org:443"
     assert open_wide in decided("curl https://example.org", tier=0).reason
-    assert "open as a whole;" in decided("terraform apply", tier=0).reason
+    assert "every host is open;" in decided("terraform apply", tier=0).reason
 
 
 def test_where_nobody_is_asked_nothing_is_said_of_hosts() -> None:

@@ -63,7 +63,7 @@ def test_an_example_that_comes_out_wrong_is_told_with_its_table() -> None:
     )
     told = list_example_faults(wrong, ProgramRegistry((wrong,), ()))
     assert told == [
-        "the table of list must accept 'list -b', but list's option -b is not among those that only read",
+        "the table of list must accept 'list -b', but list's option -b is not among the read-only options",
         "the table of list must accept 'list >$x', but "
         f"{find_example_refusal(wrong, ProgramRegistry((wrong,), ()), 'list >$x')}",
         "the table of list must accept 'list; list', but it is more than one command",

@@ -166,5 +166,5 @@ def test_what_changes_the_repository_or_reaches_another_has_its_class(
 
 def test_a_class_names_the_whole_command() -> None:
     assert read("git commit -m x").reason == "git commit changes the repository and may run its hooks"
-    assert read("git branch -d x").reason == "git branch's option -d is not among those that only read"
+    assert read("git branch -d x").reason == "git branch's option -d is not among the read-only options"
     assert used("git commit -m x") == ["r~ x"]

@@ -66,13 +66,13 @@ def test_words_are_sorted_as_gnu_programs_sort_them(
 @pytest.mark.parametrize(
     ("given_words", "reason"),
     [
-        ("-z", "tool's option -z is not among those that only read"),
-        ("-abz", "tool's option -z is not among those that only read"),
-        ("-12x", "tool's option -x is not among those that only read"),
-        ("x -z", "tool's option -z is not among those that only read"),
-        ("--unknown", "tool's option --unknown is not among those that only read"),
-        ("--al", "tool's option --al is not among those that only read"),
-        ("--all=5", "tool's option --all= is not among those that only read"),
+        ("-z", "tool's option -z is not among the read-only options"),
+        ("-abz", "tool's option -z is not among the read-only options"),
+        ("-12x", "tool's option -x is not among the read-only options"),
+        ("x -z", "tool's option -z is not among the read-only options"),
+        ("--unknown", "tool's option --unknown is not among the read-only options"),
+        ("--al", "tool's option --al is not among the read-only options"),
+        ("--all=5", "tool's option --all= is not among the read-only options"),
         ("-n", "tool's option -n lacks its value"),
         ("--lines", "tool's option --lines lacks its value"),
         ("-f=x", "-f=x names another file for some programs than for others"),
@@ -83,12 +83,12 @@ def test_what_the_table_does_not_list_is_refused_with_the_reason(given_words: st
 
 
 def test_numbers_are_options_only_where_the_table_says_so() -> None:
-    assert parse_args(PLAIN, words("-5")) == "plain's option -5 is not among those that only read"
-    assert parse_args(TOOL, words("-٥")) == "tool's option -٥ is not among those that only read"
+    assert parse_args(PLAIN, words("-5")) == "plain's option -5 is not among the read-only options"
+    assert parse_args(TOOL, words("-٥")) == "tool's option -٥ is not among the read-only options"
 
 
 def test_an_option_of_a_program_that_writes_is_not_said_to_be_none_that_reads() -> None:
-    assert parse_args(COPY, words("-x")) == "copy's option -x is not among those that are known"
+    assert parse_args(COPY, words("-x")) == "copy's option -x is not a known operand"
 
 
 @pytest.mark.parametrize(

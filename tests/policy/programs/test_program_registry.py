@@ -53,7 +53,7 @@ def test_git_may_be_told_to_page_nothing_before_its_sub_command() -> None:
 def test_an_option_that_a_table_does_not_list_is_unproven_and_told() -> None:
     reading = read("cat --frob a.txt")
     assert (reading.effect, reading.rule) == ("unproven", "exec.option")
-    assert reading.reason == "cat's option --frob is not among those that only read"
+    assert reading.reason == "cat's option --frob is not among the read-only options"
     assert reading.uses == (PathUse("a.txt", "read", is_certainly_path=False),)
     assert reading.grant == "cat"
 
@@ -66,8 +66,8 @@ def test_an_option_that_a_table_does_not_list_is_unproven_and_told() -> None:
         ("egrep x a", "egrep only reads"),
         ("node -v", "node -v only reads"),
         ("git annotate a", "git annotate only reads"),
-        ("md5sum -c a", "md5sum's option -c is not among those that only read"),
-        ("fgrep --frob x a", "fgrep's option --frob is not among those that only read"),
+        ("md5sum -c a", "md5sum's option -c is not among the read-only options"),
+        ("fgrep --frob x a", "fgrep's option --frob is not among the read-only options"),
         ("whoami a", "whoami only reads without operands such as a"),
     ],
 )

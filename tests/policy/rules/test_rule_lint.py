@@ -61,7 +61,7 @@ def test_a_fault_names_its_rule() -> None:
         (rule("t", "deny", "docs/", tool="write", match=("src",)), "rule t (user) should match its example 'src'"),
         (
             rule("t", "allow", "", tool="exec"),
-            "rule t (user) is no rule: the pattern is empty; write the first words of a command",
+            "rule t (user) is not a rule: the pattern is empty; write the first words of a command",
         ),
         (
             rule("t", "allow", " ", tool="write"),
@@ -69,23 +69,22 @@ def test_a_fault_names_its_rule() -> None:
         ),
         (
             rule("t", "allow", "pytest && ls"),
-            "rule t (user) is no rule: the pattern 'pytest && ls' is more than one simple command; write a rule for"
+            "rule t (user) is not a rule: the pattern 'pytest && ls' is more than one simple command; write a rule for"
             " each",
         ),
         (
             rule("t", "allow", "pytest > out"),
-            "rule t (user) is no rule: the pattern 'pytest > out' is more than one simple command; write a rule for"
+            "rule t (user) is not a rule: the pattern 'pytest > out' is more than one simple command; write a rule for"
             " each",
         ),
         (
             rule("t", "allow", "git a*"),
-            "rule t (user) is no rule: the pattern 'git a*' has a wildcard; a rule is about the first words, just as"
+            "rule t (user) is not a rule: the pattern 'git a*' has a wildcard; a rule is about the first words, just as"
             " they are",
         ),
         (
             rule("t", "allow", "python run.py", any_args=True),
-            "rule t (user) has any_args, but python run.py runs what it is given; allow one whole command of it, or"
-            " none",
+            "rule t (user) has any_args, but python run.py runs what it is given; allow one complete command instead",
         ),
         (
             rule("t", "deny", "git push", any_args=True),
@@ -104,7 +103,7 @@ def test_a_rule_that_cannot_be_used_is_an_error(made: Rule, problem: str) -> Non
 
 def test_a_pattern_outside_the_subset_is_told_with_the_reason() -> None:
     (problem,) = errors(rule("t", "deny", "rm $HOME"))
-    assert problem.startswith("rule t (user) is no rule: the pattern 'rm $HOME' cannot be read: it ")
+    assert problem.startswith("rule t (user) is not a rule: the pattern 'rm $HOME' cannot be read: it ")
 
 
 def test_an_example_of_a_stricter_rule_that_cannot_be_read_is_told() -> None:

@@ -186,10 +186,30 @@ REFUSED: list[tuple[str, str, int]] = [
     ("| a", JOIN, 0),
     ("a ||| b", JOIN, 4),
     ("a\n| b", JOIN, 2),
-    ("a;;b", "has a ; with", 1),
-    ("a;&>x b", "has a ; with", 1),
-    ("a; ;b", "has a ; with", 3),
-    (";", "has a ; with", 0),
+    (
+        "a;;b",
+        "has a ; without a command before it, or ;; or ;& of a caseout a command before it, or ;; or ;& of a "
+        "caseout a command before it, or ;; or ;& of a caseout a command before it, or ;; or ;& of a case",
+        1,
+    ),
+    (
+        "a;&>x b",
+        "has a ; without a command before it, or ;; or ;& of a caseout a command before it, or ;; or ;& of a "
+        "caseout a command before it, or ;; or ;& of a caseout a command before it, or ;; or ;& of a case",
+        1,
+    ),
+    (
+        "a; ;b",
+        "has a ; without a command before it, or ;; or ;& of a caseout a command before it, or ;; or ;& of a "
+        "caseout a command before it, or ;; or ;& of a caseout a command before it, or ;; or ;& of a case",
+        3,
+    ),
+    (
+        ";",
+        "has a ; without a command before it, or ;; or ;& of a caseout a command before it, or ;; or ;& of a "
+        "caseout a command before it, or ;; or ;& of a caseout a command before it, or ;; or ;& of a case",
+        0,
+    ),
     ("a <<x", INPUT, 3),
     ("a <<<x", INPUT, 3),
     ("a 0<x", INPUT, 3),

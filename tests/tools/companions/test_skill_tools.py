@@ -52,13 +52,13 @@ def test_the_list_tells_what_each_is_for_where_it_is_from_and_what_is_wrong(
     result = opened.call("skill_list", {})
     assert result.content == (
         "broken (from this project, cannot be used): allowed-tools has a bracket too many or too few: 'Bash(git'\n"
-        "mine (from the person, active): Says mine.\n"
+        "mine (from the user, active): Says mine.\n"
         "tidy (from this project): Says tidy."
     )
     assert result.summary == "3 skills, 1 active"
     tidy = result.data.skills[2]
     assert (tidy.allowed_tools, tidy.path) == (("read", "exec(git:*)"), ".claude/skills/tidy")
-    assert tidy.warnings == ("the front matter has hooks, which means nothing here",)
+    assert tidy.warnings == ("the front matter has hooks, which has no effect",)
     assert [entry.name for entry in opened.skills()] == ["broken", "deploy", "mine", "tidy"]
     assert [entry.active for entry in opened.skills()] == [False, False, True, False]
 
@@ -68,8 +68,8 @@ def test_activating_tells_the_text_and_the_tools(rail: Make, workspace: Path) ->
     opened = rail(settings=BOTH)
     result = opened.call("skill_control", {"name": "tidy", "action": "activate"})
     assert result.content == (
-        "The skill tidy of this project is active. Its instructions rank below what the person says.\n"
-        "While it is active, these are the tools: read, exec(git add:*).\n"
+        "The skill tidy of this project is active. Its instructions rank below the user's words.\n"
+        "While it is active, you have these tools: read, exec(git add:*).\n"
         "Its text follows.\n\n"
         "Take care: !`rm -rf /`"
     )

@@ -140,7 +140,7 @@ def test_a_broken_expression_says_where_and_what_is_wrong() -> None:
     with pytest.raises(ToolError) as caught:
         Expression("ab[z-a]")
     assert caught.value.message.startswith(
-        "pattern is no valid regular expression: a range in [ ] is the wrong way round"
+        "pattern is not a valid regular expression: a range in [ ] is the wrong way round"
     )
     assert "(character 7)" in caught.value.message
 

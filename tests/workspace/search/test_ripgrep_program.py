@@ -118,7 +118,7 @@ def test_a_program_that_never_ends_is_ended(rail: Rail, tmp_path: Path, monkeypa
     assert result.ok
     assert result.meta.limits == ("search.time",)
     assert result.meta.total_is_lower_bound
-    assert result.warnings[0].startswith("The search was not through in the 1 s that it has: narrow")
+    assert result.warnings[0].startswith("The search was not finished in 1 s: narrow")
     for started in marker.read_text().split():
         with pytest.raises(ProcessLookupError):
             os.kill(int(started), 0)

@@ -107,7 +107,7 @@ class _RootExamination:
                 differences.append(difference)
         self._report_skipped()
         if links.has_nameless_change(self._mount.work, differences):
-            reason = "a file with several names was changed under one that is gone: the others stay as they were"
+            reason = "a hard-linked file was changed under a name that is gone; its other names stay unchanged"
             self.unkept.append(reason)
         differences = list(links.link(differences))
         known = {one.path for one in differences}
@@ -115,12 +115,12 @@ class _RootExamination:
 
     def _report_skipped(self) -> None:
         for path in self._walk.unreadable:
-            self._refuse(path, "it could not be looked into, so that its change cannot be taken back")
+            self._refuse(path, "it could not be read, so its change cannot be undone")
         for path in self._walk.too_deep:
             self._refuse(path, f"what is in more than {MAX_OVERLAY_DEPTH} folders is not kept")
         self.outdated += self._walk.swapped
         if os.stat(self._mount.upper).st_mode != os.stat(self._mount.root).st_mode:
-            self._refuse(self._mount.root, "the permissions of a root itself are not kept")
+            self._refuse(self._mount.root, "changes to the permissions of a root are not kept")
 
     def _list_written_through(
         self, files: dict[FileId, tuple[OverlayDifference, int]], known: set[str]
@@ -152,7 +152,7 @@ class _RootExamination:
             self.outdated.append(entry.path)
             return None
         if difference is not None and entry.path == self._main:
-            self._refuse(entry.path, "the workspace itself is not changed")
+            self._refuse(entry.path, "the workspace folder itself cannot be changed")
             return None
         if difference is not None and self._is_outdated(entry, difference):
             self.outdated.append(entry.path)

@@ -114,7 +114,7 @@ def _compare_files(
             contents = _read_contents(file.descriptor, file.size)
             return _build_difference(entry, file, _build_file_state(lower, contents), contents)
         if file.attributes != read_visible_xattrs(old, _list_xattrs(old)):
-            raise UnsupportedEntryError("only its extended attributes are others, and those alone are not kept")
+            raise UnsupportedEntryError("only its extended attributes changed, and changes to them alone are not kept")
         return None  # a new time alone is no change
     before, after = _read_contents(old, lower.status.st_size), _read_contents(file.descriptor, file.size)
     in_place = lower.status.st_nlink > 1 and not entry.made and _is_written_through(file, old, precise=precise)
@@ -178,7 +178,7 @@ def _check_readable(folder: DirEntry) -> None:
     try:
         os.close(os.open(folder.name, LIST_FOLDER, dir_fd=folder.folder))
     except PermissionError:
-        raise UnsupportedEntryError("it could not be looked into, so that its change cannot be taken back") from None
+        raise UnsupportedEntryError("it could not be read, so its change cannot be undone") from None
 
 
 def _read_lower_contents(lower: DirEntry) -> FileContents:
@@ -192,7 +192,7 @@ def _open_lower(lower: DirEntry) -> int:
             return open_overlay_file(lower.name, lower.folder)
         return os.open(lower.name, READ_FILE, dir_fd=lower.folder)
     except PermissionError:
-        raise UnsupportedEntryError("it could not be read before, so that its change cannot be taken back") from None
+        raise UnsupportedEntryError("it could not be read before, so its change cannot be undone") from None
 
 
 def _read_contents(descriptor: int, size: int) -> FileContents:

@@ -64,7 +64,7 @@ def load_preview(history: History, name: str) -> CommandPreview:
     try:
         stored = history.previews.get(name)
         if stored is None:
-            raise _build_lost_error("What was tried is not kept any more.")
+            raise _build_lost_error("The preview is no longer stored.")
         preview = decode_msgpack(stored.document, CommandPreview)
     except StoreError as error:
         reason = str(error)
@@ -74,7 +74,7 @@ def load_preview(history: History, name: str) -> CommandPreview:
     lender = history.previews.blobs(name)
     missing = [digest for digest in stored.contents if not (lender.has(digest) or history.blobs.has(digest))]
     if missing:
-        raise _build_lost_error(f"What was tried is not whole: {missing[0][:12]} is missing.")
+        raise _build_lost_error(f"The preview is incomplete: {missing[0][:12]} is missing.")
     history.blobs.borrow(lender, stored.contents)
     output, errors = (
         _add_path(one, history.previews.file(name, inner))
@@ -147,7 +147,7 @@ def _read_small_contents(workspace: Workspace, steps: Iterable[Step], overlay: O
             continue
         data = _read_content(workspace, step, after, overlay)
         if hashlib.sha256(data).hexdigest() != after.hash:
-            raise StoreError(f"{os.fsdecode(step.path)} is not what it was when it was looked at")
+            raise StoreError(f"{os.fsdecode(step.path)} changed since it was read")
         yield after.hash, data
 
 

@@ -57,7 +57,7 @@ def compare_snapshot(snapshot: Snapshot, history: History, *, tidy: bool = False
         for root in roots:
             root.run(history.blobs, deadline, tidy=tidy)
     except (OSError, StoreError) as error:
-        raise SnapshotError(f"what was there could not be kept ({error})") from error
+        raise SnapshotError(f"the old content could not be stored ({error})") from error
     differences = [one for root in roots for one in root.differences]
     examined = OverlayChanges(
         started=min((table.taken for _, table in snapshot.tables), default=0),
@@ -189,7 +189,7 @@ def _keep_old(one: _ChangedPath, contents: Iterator[bytes | None], blobs: Blobs)
     data = next(contents)
     digest = one.before.hash.hex()
     if data is None or hashlib.sha256(data).hexdigest() != digest:
-        raise GitError("it gives back something else")
+        raise GitError("git returned other content")
     blobs.keep(digest, data, pack=True)
     return data if one.before.mark.kind == "file" else None
 

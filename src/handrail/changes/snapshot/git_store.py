@@ -32,7 +32,7 @@ _OFF = (
 
 class GitError(SnapshotError):
     def __init__(self, why: str) -> None:
-        super().__init__(f"git did not keep what was there ({why})")
+        super().__init__(f"git did not store the old content ({why})")
 
 
 def find_git() -> str | None:
@@ -116,7 +116,7 @@ class PrivateGit:
                     stdin.write(name.hex().encode() + b"\n")
                     stdin.flush()
                 except BrokenPipeError:
-                    raise GitError("it does not find it again") from None
+                    raise GitError("git cannot find the stored content") from None
                 yield _read_object(stdout)
             stdin.close()
 
@@ -190,7 +190,7 @@ def _read_object(stdout: "IO[bytes]") -> bytes | None:
     if len(header) != 3:
         if header[1:] == [b"missing"]:
             return None
-        raise GitError("it does not find it again")
+        raise GitError("git cannot find the stored content")
     data = stdout.read(int(header[2]) + 1)
     return data[:-1] if len(data) == int(header[2]) + 1 else None
 
@@ -227,7 +227,7 @@ def _end(process: "subprocess.Popen[bytes]") -> None:
 
 def _stream(stream: "IO[bytes] | None") -> "IO[bytes]":
     if stream is None:
-        raise AssertionError("it was opened with a pipe")
+        raise AssertionError("it is a pipe")
     return stream
 
 

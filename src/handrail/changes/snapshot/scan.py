@@ -40,7 +40,7 @@ class SnapshotError(Exception):
 
 class SnapshotLimitError(SnapshotError):
     def __init__(self) -> None:
-        super().__init__("there is too much in the workspace to keep all of it beforehand")
+        super().__init__("the workspace is too large for a snapshot")
 
 
 class SnapshotDeadline:
@@ -153,7 +153,7 @@ class RootScanner:
         with self._open_file(path) as (descriptor, status):
             data = read_start(descriptor, MAX_FILE_BYTES + 1)
         if len(data) > MAX_FILE_BYTES:
-            raise OSError("it is too large by now")
+            raise OSError("it became too large")
         return _build_path_stat(status), data
 
     def hash_file(self, path: str, deadline: SnapshotDeadline) -> tuple[PathStat, str]:
@@ -168,7 +168,7 @@ class RootScanner:
                 return list(_list_marks(descriptor))
         except OSError as error:
             if not folder:
-                raise SnapshotError(f"the workspace cannot be looked into ({error.strerror})") from None
+                raise SnapshotError(f"the workspace cannot be read ({error.strerror})") from None
             found.uncovered[folder] = "a folder that cannot be read"
             return []
 
@@ -202,7 +202,7 @@ class RootScanner:
         with closing_descriptor(self._open(path, READ_FILE)) as descriptor:
             status = os.fstat(descriptor)
             if not stat.S_ISREG(status.st_mode):
-                raise OSError("it is no file any more")
+                raise OSError("it is no longer a file")
             yield descriptor, status
 
     @contextlib.contextmanager

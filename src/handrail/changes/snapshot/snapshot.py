@@ -92,7 +92,7 @@ def take_snapshot(workspace: Workspace, history: History) -> Snapshot:
         for snapshots in roots:  # the command may still run; recovery must not settle it by some of its roots
             snapshots.invalidate()
         is_known = isinstance(error, SnapshotError)
-        raise error if is_known else SnapshotError(f"the present files could not be kept ({error})") from error
+        raise error if is_known else SnapshotError(f"the files could not be stored ({error})") from error
 
 
 def load_last_snapshot(workspace: Workspace, history: History, *, since: datetime, until: datetime) -> Snapshot:
@@ -101,7 +101,7 @@ def load_last_snapshot(workspace: Workspace, history: History, *, since: datetim
     start, end = since.timestamp() * 1e9, until.timestamp() * 1e9
     whole = [(snapshots, table) for snapshots, table in tables if table is not None and start <= table.taken <= end]
     if not whole:
-        raise SnapshotError("what was there is not kept any more")
+        raise SnapshotError("the old content is no longer stored")
     return Snapshot(workspace, whole)
 
 
@@ -256,6 +256,6 @@ class _SnapshotWriter:
         try:
             self._pipe.write(format_blob(data))
         except BrokenPipeError:
-            raise GitError("git ended while contents were kept") from None
+            raise GitError("git ended while it stored contents") from None
         object_name = hashlib.sha1(b"blob %d\0%b" % (len(data), data), usedforsecurity=False).digest()
         self._kept[name] = SnapshotEntry(now, hashlib.sha256(data).digest(), object_name)

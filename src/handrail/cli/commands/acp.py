@@ -52,8 +52,8 @@ def run(options: SimpleNamespace) -> int:
         ) from None
     if sys.stdin is not None and sys.stdin.isatty():
         print_note(
-            "handrail acp is started by an editor, which talks to it here; Ctrl-C ends it."
-            "\nTo tell Zed of it: handrail mcp --config zed. Any other editor starts: handrail acp"
+            "An editor starts handrail acp and talks to it here. Ctrl-C ends it."
+            "\nTo add it to Zed: handrail mcp --config zed. Any other editor runs: handrail acp"
         )
     sink = os.dup(1)
     with suppress(OSError):
@@ -78,9 +78,9 @@ class CommandHost:
             raise UsageError(f"cwd must be an absolute path, not {cwd[:200]!r}. Nothing was opened.")
         real = os.path.realpath(cwd)
         if not os.path.isdir(real):
-            raise UsageError(f"{cwd[:200]} is no folder. Nothing was opened.")
+            raise UsageError(f"{cwd[:200]} is not a folder. Nothing was opened.")
         if is_whole_home(real):
-            problem = f"{cwd} as a whole is no workspace unless you say so"
+            problem = f"{cwd} is a whole home folder"
             raise UsageError(f"{problem}: open a folder in the editor, or start handrail acp --workspace {cwd}")
         return cwd
 
@@ -133,7 +133,7 @@ def find_editor_sources(loaded: LoadedSettings, workspace: str, servers: "tuple[
 def _add_editor_servers(loaded: LoadedSettings, servers: "tuple[EditorServer, ...]") -> LoadedSettings:
     """The settings with the servers of the editor. Servers of the settings come first, and may be the only ones."""
     if loaded.servers_fixed and servers:
-        _warn_all(["the managed file says which MCP servers there are, so those of the editor are not used"])
+        _warn_all(["the managed file fixes the MCP servers, so the editor's servers are ignored"])
         return loaded
     tables: dict[str, ServerTable] = {}
     for server in servers:
@@ -142,7 +142,7 @@ def _add_editor_servers(loaded: LoadedSettings, servers: "tuple[EditorServer, ..
         table = _build_table(server)
         problems = list(list_server_problems(name, table))
         if not problems and not table:
-            problems = ["it is neither started nor reached over HTTP"]
+            problems = ["it has neither a command nor a url"]
         elif not problems and name in tables:
             problems = [f"another one is called {name}, too"]
         _warn_all(f"the MCP server {name} of the editor is not used: {problem}" for problem in problems)

@@ -66,8 +66,8 @@ _MIN_EXPIRY = timedelta(minutes=1)
 
 def add_arguments(parser: ArgumentParser) -> None:
     add_workspace_option(parser)
-    parser.add_argument("--all", action="store_true", help="of every workspace, not only of this one")
-    parser.add_argument("--watch", action="store_true", help="stay, and ask or tell about each request that comes")
+    parser.add_argument("--all", action="store_true", help="of every workspace")
+    parser.add_argument("--watch", action="store_true", help="keep running, and show each new request")
     add_plain_option(parser)
     add_json_option(parser)
 
@@ -100,9 +100,7 @@ def run(options: SimpleNamespace) -> int:
             print_note(f"to answer: handrail approvals allow {first} | deny {first} --reason TEXT")
     else:
         where = "" if options.all else " here"
-        print_note(
-            f"no request waits for you{where}, and nothing is granted{'; every workspace: --all' if where else ''}"
-        )
+        print_note(f"no request waits{where}, and nothing is granted{'; every workspace: --all' if where else ''}")
     return OK
 
 
@@ -120,7 +118,7 @@ def _add_request_arguments(parser: ArgumentParser, subject: str = "request") -> 
 
 
 def _add_place_arguments(parser: ArgumentParser) -> None:
-    add_workspace_option(parser, "where it waits (here first, then anywhere)")
+    add_workspace_option(parser, "its workspace (here first, then anywhere)")
     add_json_option(parser)
 
 
@@ -140,7 +138,7 @@ def _add_allow_arguments(parser: ArgumentParser) -> None:
         action="append",
         default=[],
         type=parse_nonempty_text,
-        help="with --scope session or workspace: only this, of what the request offers",
+        help="with --scope session or workspace: grant only this",
     )
     _add_place_arguments(parser)
 
@@ -154,7 +152,7 @@ def run_allow(options: SimpleNamespace) -> int:
 
 def _add_deny_arguments(parser: ArgumentParser) -> None:
     _add_request_arguments(parser)
-    parser.add_argument("--reason", metavar="TEXT", help="why not; the model reads it")
+    parser.add_argument("--reason", metavar="TEXT", help="the reason; the model reads it")
     _add_place_arguments(parser)
 
 
@@ -164,7 +162,7 @@ def run_deny(options: SimpleNamespace) -> int:
 
 def _add_reply_arguments(parser: ArgumentParser) -> None:
     _add_request_arguments(parser, "question")
-    parser.add_argument("words", metavar="REPLY", nargs="*", help="the numbers of options, their texts, or own words")
+    parser.add_argument("words", metavar="REPLY", nargs="*", help="numbers or texts of options, or your own words")
     parser.add_argument("--put-aside", action="store_true", help="no reply: the model decides by itself")
     _add_place_arguments(parser)
 
@@ -191,13 +189,13 @@ def run_reply(options: SimpleNamespace) -> int:
         print_json(encode({"schema": SCHEMA, "results": done.results, "waiting": ()}))
         return OK
     print_out(f"put aside: {to_one_line(question.question)}\n" if reply is None else f"{done.results[0].content}\n")
-    print_note(f"session {to_one_line(asked.session_id)} has it, and goes on from there when its loop does")
+    print_note(f"session {to_one_line(asked.session_id)} has it, and continues with it")
     return OK
 
 
 def _add_show_arguments(parser: ArgumentParser) -> None:
     _add_request_arguments(parser)
-    parser.add_argument("--diff", action="store_true", help="also the differences that it would make")
+    parser.add_argument("--diff", action="store_true", help="also show the diff")
     parser.add_argument("--output", action="store_true", help="also show the output of the preview")
     _add_place_arguments(parser)
 
@@ -229,7 +227,7 @@ def _print_preview(options: SimpleNamespace, preview: Preview) -> None:
 
 def _add_retry_arguments(parser: ArgumentParser) -> None:
     _add_request_arguments(parser)
-    parser.add_argument("--command", metavar="TEXT", type=parse_nonempty_text, help="another command in its place")
+    parser.add_argument("--command", metavar="TEXT", type=parse_nonempty_text, help="another command instead")
     _add_place_arguments(parser)
 
 
@@ -242,7 +240,7 @@ def run_retry(options: SimpleNamespace) -> int:
     with open_asking_session(options, waiting) as rail:
         refuse_other_variables(rail, waiting)
         try:
-            with print_slow_notice(options, f"{options.command or waiting.request.command}, tried in a copy"):
+            with print_slow_notice(options, f"{options.command or waiting.request.command}, run in a copy"):
                 request = rail.retry(waiting.request.id, options.command)
         except (ToolError, UsageError) as error:
             problem = error.message if isinstance(error, ToolError) else str(error)
@@ -260,8 +258,8 @@ def run_retry(options: SimpleNamespace) -> int:
 
 
 def _add_clear_arguments(parser: ArgumentParser) -> None:
-    add_workspace_option(parser, "where they wait (the current folder)")
-    parser.add_argument("--all", action="store_true", help="of every workspace, not only of this one")
+    add_workspace_option(parser, "their workspace (the current folder)")
+    parser.add_argument("--all", action="store_true", help="of every workspace")
     parser.add_argument("--older-than", metavar="AGE", type=parse_past_time, help="only older requests: 30m, 2h, 7d")
     add_json_option(parser)
 
@@ -283,7 +281,7 @@ def run_clear(options: SimpleNamespace) -> int:
 
 def _add_revoke_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("id", metavar="ID", type=parse_nonempty_text, help="the grant, or the path of an opened folder")
-    add_workspace_option(parser, "where it counts (here first, then anywhere)")
+    add_workspace_option(parser, "its workspace (here first, then anywhere)")
     add_json_option(parser)
 
 
@@ -319,8 +317,8 @@ COMMANDS = {
             "handrail approvals allow 8f2 --output-only",
         ),
         {
-            FAILED: "nothing waits under this id, or the result is an error",
-            WAITING: "more of its batch waits",
+            FAILED: "no request has this id, or the result is an error",
+            WAITING: "other requests of its batch wait",
             LIMIT: "a limit ended it",
         },
     ),
@@ -328,25 +326,28 @@ COMMANDS = {
         run_deny,
         _add_deny_arguments,
         ("handrail approvals deny 8f2", "handrail approvals deny 8f2 --reason 'use the staging config'"),
-        {FAILED: "nothing waits under this id", WAITING: "more of its batch waits"},
+        {FAILED: "no request has this id", WAITING: "other requests of its batch wait"},
     ),
     "approvals reply": Command(
         run_reply,
         _add_reply_arguments,
         ("handrail approvals reply 8f2 1", "handrail approvals reply 8f2 only in the checkout"),
-        {FAILED: "no question waits under this id"},
+        {FAILED: "no question has this id"},
     ),
     "approvals show": Command(
         run_show,
         _add_show_arguments,
         ("handrail approvals show 8f2 --diff", "handrail approvals show 8f2 --output --json"),
-        {FAILED: "nothing waits under this id"},
+        {FAILED: "no request has this id"},
     ),
     "approvals retry": Command(
         run_retry,
         _add_retry_arguments,
         ("handrail approvals retry 8f2", "handrail approvals retry 8f2 --command 'make -n'"),
-        {FAILED: "nothing waits under this id, or policy refuses it", WAITING: "tried; it waits for an answer"},
+        {
+            FAILED: "no request has this id, or policy denies it",
+            WAITING: "the preview ran; the request waits for an answer",
+        },
     ),
     "approvals clear": Command(
         run_clear,
@@ -357,7 +358,7 @@ COMMANDS = {
         run_revoke,
         _add_revoke_arguments,
         ("handrail approvals revoke 1c9", "handrail approvals revoke /data/shared"),
-        {FAILED: "nothing is granted under this id"},
+        {FAILED: "no grant has this id"},
     ),
 }
 

@@ -51,7 +51,7 @@ def resolve_request(options: SimpleNamespace) -> InboxRequest:
     answered = inbox.list_answers()
     before = list_matching_ids(options.id, answered)
     if len(before) == 1:
-        problem = f"{spelled} was answered already: {answered[before[0]].kind}."
+        problem = f"{spelled} already has an answer: {answered[before[0]].kind}."
         raise CommandFailed(f"{problem} Nothing more was run.", FAILED, then="handrail log")
     if list_matching_ids(options.id, (one.question.tool_call_id for one in inbox.list_questions())):
         reply = f"handrail approvals reply {shlex.quote(options.id)} NUMBER-OR-TEXT"
@@ -137,7 +137,7 @@ def answer_request(
     """
     request = waiting.request
     if waiting.answer is not None and waiting.answer.kind != answer.kind:
-        problem = f"the request was answered already: {waiting.answer.kind}. It has not run yet."
+        problem = f"the request already has an answer: {waiting.answer.kind}. It has not run yet."
         raise CommandFailed(problem, FAILED, then=f"handrail approvals allow {request.id}")
     with open_asking_session(options, waiting) as rail:
         _refuse_foreign(rail, waiting, answer)
@@ -229,7 +229,7 @@ def refuse_other_variables(rail: Handrail, waiting: InboxRequest) -> None:
     """Refuses an approval if the command would get other variables than in the session that asked."""
     if rail.would_differ(waiting.environment):
         raise CommandFailed(
-            "the command would get other variables now (PATH, language, toolchains). Nothing was answered.",
+            "the command would now get other variables (PATH, language, toolchains). Nothing was approved.",
             FAILED,
             then=f"handrail approvals deny {shorten_request_id(waiting.request.id)}",
         )
@@ -243,7 +243,7 @@ def _refuse_foreign(rail: Handrail, waiting: InboxRequest, answer: Answer) -> No
     if answer.kind == "deny" and waiting.request.called in tools:
         tools.remove(waiting.request.called)
     if missing := [name for name in tools if name not in here]:
-        message = f"only the program that asked has the tool {missing[0]!r}. Nothing was answered."
+        message = f"only the program that made the request has the tool {missing[0]!r}. Nothing was answered."
         raise CommandFailed(f"{message} In that program, call rail.answer({waiting.request.id!r}, …).", FAILED)
 
 
@@ -252,7 +252,7 @@ def _refuse_half(request: PermissionRequest, answer: Answer) -> None:
     if answer.kind in request.answers or "once" in request.answers or "output" not in request.answers:
         return
     short = shorten_request_id(request.id)
-    problem = "the command was stopped before its end. Nothing was kept."
+    problem = "the command was stopped early. Nothing was kept."
     raise CommandFailed(problem, then=f"handrail approvals allow {short} --output-only")
 
 
@@ -295,7 +295,7 @@ def _print_rest(options: SimpleNamespace, parked: Parked) -> int:
         print_json(encode({"schema": SCHEMA, "results": (), "waiting": ids}))
     elif ids:
         short = shorten_ids(ids)[ids[0]]
-        print_note(f"Answered. {len(ids)} more to answer before the batch runs: handrail approvals allow {short}")
+        print_note(f"Answered. {len(ids)} more to answer in this batch: handrail approvals allow {short}")
     else:
         print_note("Answered. Another process runs the call.")
     return WAITING if ids else OK

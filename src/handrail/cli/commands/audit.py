@@ -118,7 +118,7 @@ def _restore(state: "StoredState") -> int:
     try:
         return restore_audit(state)
     except StoreError as error:  # for example a read-only state folder: the present records are checked all the same
-        warn(f"warning: records that a crash left out were not restored: {error}")
+        warn(f"warning: records that are missing after a crash were not restored: {error}")
         return 0
 
 

@@ -248,7 +248,7 @@ def _print_success(result: ToolResult[Any], *, told: bool) -> None:
 
         print_note(describe_unasked(result.meta.answered_by, changed=result.meta.undo is not None))
     if result.meta.undo is not None and not told:
-        print_note(f"to take it back: handrail undo {result.meta.undo}")
+        print_note(f"to undo: handrail undo {result.meta.undo}")
     if result.meta.sandbox is not None:
         from handrail.cli.format import render_undo_gaps  # noqa: PLC0415  only commands have gaps
         from handrail.terminal.call_lines import list_undo_gaps  # noqa: PLC0415
@@ -256,13 +256,13 @@ def _print_success(result: ToolResult[Any], *, told: bool) -> None:
         if gaps := list_undo_gaps(result):
             print_note(render_undo_gaps(gaps))
     if process := getattr(result.data, "session_id", None):
-        print_note(f"to look at it: handrail processes log {process}; to end it: handrail processes stop {process}")
+        print_note(f"to see its output: handrail processes log {process}; to end it: handrail processes stop {process}")
 
 
 def _describe_rest(result: ToolResult[Any]) -> str:
     if result.meta.next_offset is not None:
         return f"continue with offset {result.meta.next_offset}"
-    return f"read {result.meta.output} for all of it" if result.meta.output else "some of it is not shown"
+    return f"read {result.meta.output} for all of it" if result.meta.output else "some output is not shown"
 
 
 def _print_error(

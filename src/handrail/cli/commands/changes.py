@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from typing import Any, Literal
 
 from handrail.api import Handrail
-from handrail.cli.context import load_settings, resolve_workspace
+from handrail.cli.context import load_settings_for_undo, resolve_workspace
 from handrail.cli.exits import FAILED, OK
 from handrail.cli.format import format_time, list_change_gaps, print_refusal, render_undo_gaps
 from handrail.cli.output import can_show, print_diff, print_error, print_json, print_note, print_out, render_table, warn
@@ -28,7 +28,7 @@ def _suggest_command(code: str) -> str:
 def _add_diff_arguments(parser: ArgumentParser) -> None:
     which = parser.add_mutually_exclusive_group()
     which.add_argument("number", metavar="N", nargs="?", type=parse_number(1), help="the change (the last in effect)")
-    which.add_argument("--turn", action="store_true", help="everything of the last turn")
+    which.add_argument("--turn", action="store_true", help="all changes of the last turn")
     add_place_options(parser)
 
 
@@ -47,15 +47,15 @@ def run_diff(options: SimpleNamespace) -> int:
     for line in gaps:
         warn(line)
     if diff.truncated:
-        print_note("the diff is cut where it says so: it is too long to be kept whole")
+        print_note("the diff is too long and was cut at the marked places")
     return OK
 
 
 def _add_undo_arguments(parser: ArgumentParser) -> None:
     which = parser.add_mutually_exclusive_group()
     which.add_argument("number", metavar="N", nargs="?", type=parse_number(1), help="the change (the last in effect)")
-    which.add_argument("--turn", action="store_true", help="everything of the last turn")
-    which.add_argument("--session", metavar="ID", nargs="?", const="cli", help="everything of a session (cli)")
+    which.add_argument("--turn", action="store_true", help="all changes of the last turn")
+    which.add_argument("--session", metavar="ID", nargs="?", const="cli", help="all changes of a session (cli)")
     _add_redo_arguments(parser)
     parser.add_argument("--preview", action="store_true", help="only show the effect")
 
@@ -70,12 +70,12 @@ def run_undo(options: SimpleNamespace) -> int:
                 return print_refusal(options, "undo", error, _suggest_command(error.code))
         result = rail.undo(number, turn=turn, session=session, resolve=resolve)
         gaps = list_change_gaps(rail, result.data.undone) if result.data is not None else []
-    return _print_result(options, "undo", result, "bring it back: handrail redo", gaps)
+    return _print_result(options, "undo", result, "redo: handrail redo", gaps)
 
 
 def _add_redo_arguments(parser: ArgumentParser) -> None:
     resolve = parser.add_mutually_exclusive_group()
-    resolve.add_argument("--with-later", action="store_true", help="take later changes of the same files back too")
+    resolve.add_argument("--with-later", action="store_true", help="undo later changes of the same files too")
     resolve.add_argument("--lines", action="store_true", help="undo only lines that did not change since")
     add_place_options(parser)
 
@@ -83,7 +83,7 @@ def _add_redo_arguments(parser: ArgumentParser) -> None:
 def run_redo(options: SimpleNamespace) -> int:
     with open_cli_session(options) as rail:
         result = rail.redo(resolve=_choose_resolve(options))
-    return _print_result(options, "redo", result, "take it back: handrail undo")
+    return _print_result(options, "redo", result, "undo it again: handrail undo")
 
 
 COMMANDS = {
@@ -109,7 +109,7 @@ COMMANDS = {
 
 
 def open_cli_session(options: SimpleNamespace) -> Handrail:
-    return Handrail(resolve_workspace(options), session="cli", settings=load_settings(options).settings)
+    return Handrail(resolve_workspace(options), session="cli", settings=load_settings_for_undo(options))
 
 
 def print_changes(options: SimpleNamespace) -> int:
@@ -152,7 +152,7 @@ def _print_result(
     if options.json:
         print_json(encode({"schema": f"handrail.{command}/1", "result": result, "notCovered": gaps}))
     elif result.error is None:
-        print_out(result.content)
+        print_diff(result.content)
         for text in result.warnings:
             warn(f"warning: {text}")
         for text in gaps:

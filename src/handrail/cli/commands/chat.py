@@ -109,9 +109,11 @@ def _add_arguments(parser: "ArgumentParser") -> None:
     add_mode_option(parser)
     add_workspace_option(parser)
     which = parser.add_mutually_exclusive_group()
-    which.add_argument("-c", "--continue", dest="last", action="store_true", help="go on in the workspace's last one")
-    which.add_argument("--resume", metavar="ID", help="go on in this session (or the id's beginning)")
-    which.add_argument("--fork", metavar="ID", help="begin a new session where this one is")
+    which.add_argument(
+        "-c", "--continue", dest="last", action="store_true", help="continue the workspace's last session"
+    )
+    which.add_argument("--resume", metavar="ID", help="continue this session (an id or its beginning)")
+    which.add_argument("--fork", metavar="ID", help="begin a new session that starts as a copy of this one")
     which.add_argument("--session", metavar="ID", help="the session by this name, new or not (a new one)")
     add_plain_option(parser)
     parser.set_defaults(json=False, prompt=None, park=False, unattended=False, max_calls=None, max_tokens=None)
@@ -123,9 +125,9 @@ COMMANDS = {
         _add_arguments,
         ("handrail chat --model anthropic:claude-sonnet-4-5", "handrail chat -c"),
         {
-            OK: "you left the session, which is kept",
-            INFRASTRUCTURE: "the sandbox or the state folder cannot be used; the session is kept",
-            INTERRUPTED: "interrupted; the session is kept",
+            OK: "you left the session; it is stored",
+            INFRASTRUCTURE: "the sandbox or the state folder is unusable; the session is stored",
+            INTERRUPTED: "interrupted; the session is stored",
         },
     ),
 }

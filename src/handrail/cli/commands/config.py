@@ -140,7 +140,7 @@ def _describe_servers(loaded: LoadedSettings, folder: str | None) -> dict[str, s
         elif brought is not None and name in brought.servers:
             servers[name] = _describe_brought(brought, merge_server_tables(brought.servers[name], table))
         else:
-            servers[name] = f"{describe_server(table)}; no such command here"
+            servers[name] = f"{describe_server(table)}; this command does not exist here"
     return servers
 
 

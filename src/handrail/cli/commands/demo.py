@@ -74,7 +74,7 @@ if __name__ == "__main__":
     unittest.main()
 """
 _PRICES = """#!/bin/sh
-# Makes the price list anew.
+# Makes a new price list.
 rm -f prices.old
 printf 'tea 199\\ncake 250\\n' >prices.txt
 echo '2 prices written'
@@ -89,7 +89,7 @@ _FILES = {
 }
 _BROKEN = "    return round(sum(prices) * (100 - discount) / 100)\n"
 _FIXED = "    return (sum(prices) * (100 - discount) + 50) // 100\n"
-_TASK = "The tests of this shop fail. Find out why, fix the code, and make the price list anew."
+_TASK = "The tests of this shop fail. Find out why, fix the code, and make a new price list."
 _RUN_TESTS = "python3 -B -m unittest -q"
 _SCRIPT = (
     ScriptedReply(text="I look around first.", calls=(("ls", {"path": "."}), ("read", {"path": "cart.py"}))),
@@ -99,7 +99,7 @@ _SCRIPT = (
         calls=(("read", {"path": ".env"}),),
     ),
     ScriptedReply(
-        text="Credentials are closed to me, and I do not need them. The bug is in cart.py.",
+        text="I may not read credentials, and do not need them. The bug is in cart.py.",
         calls=(("edit", {"path": "cart.py", "oldText": _BROKEN, "newText": _FIXED}),),
     ),
     ScriptedReply(
@@ -113,7 +113,7 @@ _SCRIPT = (
 _CHANGES = 2
 """Change sets of the script, if all is kept."""
 _SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"
-_INTRODUCTION = "handrail demo: the model is scripted, all else is real. No key is used, nothing of yours is touched."
+_INTRODUCTION = "handrail demo: only the model is scripted.\nThe demo needs no key and does not touch your files."
 _YOU_ANSWER = "You answer its requests: y approves, n rejects."
 _NEXT_COMMANDS = (
     "handrail demo --keep shop",
@@ -139,12 +139,12 @@ def play(options: SimpleNamespace, flags: Mapping[str, object] | None = None) ->
         results = asyncio.run(_play_turn(options, loaded, variables, checks))
         undoable = [one.meta.undo for one in results if one.meta.undo is not None]
         if len(undoable) < _CHANGES:
-            print_note("The model is scripted: it says the same whatever you answer.")
+            print_note("The model is scripted, so your answers do not change its words.")
         _show_record(loaded, variables, checks, undoable)
         for what in checks.wrong:
-            warn(f"ERR not as it should be: {what}")
+            warn(f"ERR failed check: {what}")
         if not checks.wrong:
-            where = f"The project is in {keep}" if keep else "Its folder is gone"
+            where = f"The project is in {keep}" if keep else "Its folder was removed"
             commands = (f"cd {shlex.quote(keep)}", *_NEXT_IN_SAMPLE) if keep else _NEXT_COMMANDS
             print_note("\n  ".join((f"\nThat was the demo. {where}. Try:", *commands)))
     return FAILED if checks.wrong else OK
@@ -181,11 +181,11 @@ async def _play_turn(
 def _show_record(loaded: LoadedSettings, variables: dict[str, str], checks: "DemoChecks", undoable: list[int]) -> None:
     """Runs the commands that a person types after a turn. `undoable` are the numbers of its change sets."""
     if not undoable:
-        print_note("\nYou kept no change, so there is nothing to undo. It is all on the record. What you would type:")
+        print_note("\nYou kept no change, so there is nothing to undo.\nhandrail logged every call. You would type:")
         _type_command(checks, "log")
         _type_command(checks, "audit", "verify")
         return
-    print_note("\nIt is all on the record, and it can all be taken back. What you would type:")
+    print_note("\nhandrail logged every call and can undo every change.\nYou would type:")
     _type_command(checks, "log", "--changes")
     _type_command(checks, "diff", str(undoable[0]))
     _type_command(checks, "undo", "--turn")
@@ -194,7 +194,7 @@ def _show_record(loaded: LoadedSettings, variables: dict[str, str], checks: "Dem
         checks.check_files(rail, fixed=False)
         code = _get_exit_code(rail.exec(_RUN_TESTS))
         checks.expect("the tests fail again after undo", code == 1)
-        print_note(f"The files are as they were; the tests fail again (exit {code}).")
+        print_note(f"The files have their old content; the tests fail again (exit {code}).")
     _type_command(checks, "redo")
     with open_session() as rail:
         checks.check_files(rail, fixed=True)
@@ -212,7 +212,7 @@ class AutoApprover:
 
     def __init__(self, _rail: Handrail, view: RunView, *, plain: bool) -> None:
         self._view, self._plain = view, plain
-        self.report = TerminalApprover(plain=plain).report
+        self.report = TerminalApprover(plain=plain, shows_results=True).report
         self.seen: list[PermissionRequest] = []
 
     async def ask(self, subject: PermissionRequest | Question, _number: int, _total: int) -> ApproverReply:
@@ -225,7 +225,7 @@ class AutoApprover:
         lines = render_request(subject, width=screen.width, plain=screen.plain, paint=screen.paint)
         keys = render_choices(subject, width=screen.width, plain=screen.plain, possible=PromptState(retry=True))
         screen.write(screen.framed_lines(render_title(subject), [*lines, "", *keys]))
-        screen.write(["y   (you would press this; in the demo the script does)"])
+        screen.write(["y   (the script presses this key for you)"])
         if not is_kept(subject, answer):
             screen.write([render_answer_line(subject, answer, width=screen.size()[0] - 1, plain=screen.plain)])
         return ApproverReply(subject, answer)
@@ -236,7 +236,8 @@ class PersonApprover:
 
     def __init__(self, rail: Handrail, view: RunView, *, plain: bool) -> None:
         self._view = view
-        self._terminal = TerminalApprover(RequestHooks(rail.is_pending, rail.outdated, rail.retry), plain=plain)
+        hooks = RequestHooks(rail.is_pending, rail.outdated, rail.retry)
+        self._terminal = TerminalApprover(hooks, plain=plain, shows_results=True)
         self.report = self._terminal.report
         self.seen: list[PermissionRequest] = []
 
@@ -267,11 +268,11 @@ class DemoChecks:
         undoable = any(one.meta.undo is not None for one in results if one.name == "edit")
         self.expect("the turn is done", turn.reason == "done")
         self.expect("the tests failed before, and passed after", codes == [1, 0])
-        self.expect("the credentials stayed closed", denied == ["POLICY_DENIED"])
+        self.expect("the credentials were not read", denied == ["POLICY_DENIED"])
         unasked = [one.name for one in results if one.meta.answered_by == "preview"]
         self.expect("three calls needed approval", requests + len(unasked) == 3)
         self.expect("the tests needed no approval", unasked == ["exec"] * _has_overlay(results))
-        self.expect("the changes can be taken back", undoable)
+        self.expect("the changes can be undone", undoable)
 
     def check_files(self, rail: Handrail, *, fixed: bool) -> None:
         content = rail.read("cart.py").content
@@ -348,6 +349,6 @@ COMMANDS = {
         play,
         _add_arguments,
         ("handrail demo", "handrail demo --keep shop"),
-        {FAILED: "something was not as it should be; it is named"},
+        {FAILED: "a check of the demo failed; its name is printed"},
     ),
 }

@@ -93,7 +93,7 @@ def _find_project() -> str | None:
 
 
 def _check_containment() -> Iterator[Finding]:
-    text = "openat2: the kernel resolves every path beneath its root" if has_openat2() else "component walk"
+    text = "openat2: the kernel keeps file access inside the workspace" if has_openat2() else "component walk"
     yield Finding("containment", "ok", text)
 
 
@@ -106,7 +106,7 @@ def _check_search() -> Iterator[Finding]:
     program = find_search_program()
     if program is None:
         install = "apt-get install ripgrep" if sys.platform == "linux" else "brew install ripgrep"
-        yield Finding("search", "warning", "there is no ripgrep; Python searches instead, slower", install)
+        yield Finding("search", "warning", "ripgrep is missing; the slower Python search is used", install)
         return
     path = replace_home(program.path)
     if program.version is None:
@@ -126,9 +126,9 @@ def _check_config() -> Iterator[Finding]:
     try:
         list_tool_specs(loaded.settings)
     except UsageError:
-        yield Finding("config", "error", "the settings name tools that cannot be had", "handrail tools")
+        yield Finding("config", "error", "the settings name tools that do not exist", "handrail tools")
         return
-    there = "can be used" if os.path.exists(path) else "does not exist; the defaults hold"
+    there = "can be used" if os.path.exists(path) else "does not exist; the defaults apply"
     yield Finding("config", "ok", f"user file {replace_home(path)} {there}")
     fixes = {one.note: "handrail trust" for one in loaded.ignored if one.until_trusted}
     fixes |= {one.note: "unset HANDRAIL_MODE" for one in loaded.ignored if one.kind == "environment"}
@@ -141,7 +141,7 @@ def _check_models() -> Iterator[Finding]:
     installed = {provider.name for provider in PROVIDERS.values() if is_installed(provider)}
     if not installed:
         install = replace_home(build_install_command("models"))
-        yield Finding("models", "ok", f"nothing that talks to models is installed; {install} brings it")
+        yield Finding("models", "ok", f"no library for models is installed; {install} brings it")
     keyed = [provider for provider in PROVIDERS.values() if provider.key(os.environ) is not None]
     for provider in keyed:
         variable = next(name for name in provider.keys if os.environ.get(name, "").strip())
@@ -150,7 +150,7 @@ def _check_models() -> Iterator[Finding]:
             yield Finding("models", "ok", text)
         else:
             fix = replace_home(build_install_command(provider.extra))
-            yield Finding("models", "warning", f"{text}, but nothing that talks to it is there", fix)
+            yield Finding("models", "warning", f"{text}, but its library is missing", fix)
     if installed and not keyed:
         variables = ", ".join(provider.keys[0] for provider in PROVIDERS.values() if not provider.local)
         yield Finding("models", "ok", f"no key is set ({variables}); local servers need none: ollama:…")
@@ -163,7 +163,7 @@ def _check_state() -> Iterator[Finding]:
     try:
         path = resolve_state_folder(os.environ)
     except SettingsError:
-        text = "the state folder is not known: HANDRAIL_STATE_DIR, XDG_STATE_HOME or HOME is no absolute path"
+        text = "the state folder is unknown: HANDRAIL_STATE_DIR, XDG_STATE_HOME or HOME is not an absolute path"
         yield Finding("state", "error", text, _OTHER_STATE_FOLDER)
         return
     shown = replace_home(path)
@@ -172,11 +172,11 @@ def _check_state() -> Iterator[Finding]:
         while not os.path.lexists(parent):
             parent = os.path.dirname(parent)
         if os.path.isdir(parent) and os.access(parent, os.W_OK | os.X_OK):
-            yield Finding("state", "ok", f"{shown} does not exist yet; the first call makes it")
+            yield Finding("state", "ok", f"{shown} does not exist yet; the first call creates it")
         else:
             yield Finding("state", "error", f"{shown} cannot be made", _OTHER_STATE_FOLDER)
     elif not os.path.isdir(path):
-        yield Finding("state", "error", f"{shown} is in the way: it is not a folder", f"mv {shown} {shown}.old")
+        yield Finding("state", "error", f"{shown} is not a folder", f"mv {shown} {shown}.old")
     elif not os.access(path, os.R_OK | os.W_OK | os.X_OK):
         yield Finding("state", "error", f"{shown} cannot be written", f"chmod u+rwx {shown}")
     else:
@@ -195,7 +195,7 @@ def _check_owner(path: str, shown: str) -> Finding:
     if status.st_mode & 0o077:
         mode = f"{status.st_mode & 0o777:o}"
         return Finding("state", "warning", f"{shown} is open to other users (mode {mode})", f"chmod 700 {shown}")
-    return Finding("state", "ok", f"{shown} is there, for its owner only")
+    return Finding("state", "ok", f"{shown} is private to its owner")
 
 
 def _check_space(path: str, shown: str) -> Finding:
@@ -218,7 +218,7 @@ def _measure_state(state: StoredState) -> Finding:
 def _check_audit(state: StoredState) -> Finding:
     try:
         if left := count_crashed_sessions(state):
-            text = f"{left} session{'s' * (left > 1)} ended in a crash; the audit may lack records"
+            text = f"{left} session{'s' * (left > 1)} crashed; the audit may lack records"
             return Finding("state", "warning", text, "handrail audit verify")
         found = state.verify()
     except StoreError as error:
@@ -258,7 +258,9 @@ def _check_sandbox() -> Iterator[Finding]:
         text = f"the toolchain {replace_home(path)} is not shown: {why}"
         yield Finding("sandbox", "warning", text, "handrail config")
     for name, why in found.withheld_variables.items():
-        yield Finding("sandbox", "warning", f"the variable {name} is not passed on: it {why}", "handrail config")
+        yield Finding(
+            "sandbox", "warning", f"the variable {name} is not passed to commands: it {why}", "handrail config"
+        )
     for fact in found.kernel_facts:
         yield Finding("sandbox", "ok", fact)
     yield _check_network(found, settings)
@@ -289,11 +291,11 @@ def _check_network(found: SandboxDiagnosis, settings: Settings) -> Finding:
     listed, tier = len(settings.network.allow), found.report.tier
     entries = f"{listed} entr{'y' if listed == 1 else 'ies'}"
     if tier == 0:
-        text = "commands reach every host: there is no sandbox to keep them from it"
+        text = "commands can reach every host, because there is no sandbox"
         return Finding("network", "warning", text, found.fix or "handrail config")
     if tier < 2:
         lists = f"; network.allow has {entries}, which open nothing" if listed else ""
-        text = f"no command reaches any host: opening single ones takes sandbox tier 2{lists}"
+        text = f"commands have no network; opening single hosts needs sandbox tier 2{lists}"
         return Finding("network", "warning" if listed else "ok", text, found.fix if listed else None)
     if listed:
         return Finding("network", "ok", f"network.allow opens these hosts to commands that may write: {entries}")
@@ -364,11 +366,13 @@ def _check_client(host: McpHost, workspace: str) -> Finding | None:
         if not can_find_program(program, workspace, os.environ):
             # The client may have another PATH, but an absolute path is the same for all.
             is_path = os.path.isabs(program)
-            where = "is not there:" if is_path else "is on no PATH here; if on none of the client's,"
+            where = "is not there:" if is_path else "is not on PATH; unless it is on the client's PATH,"
             text = f"{host.title} is to start {replace_home(program)}, which {where} it has none of handrail's tools"
             return Finding("clients", "error" if is_path else "warning", f"{text}. {host.off}", fix)
     if any(text is None or not file.has_other_settings(text) for file, text in zip(host.files, texts, strict=True)):
-        return Finding("clients", "warning", f"{host.title} has handrail's tools, and its own go round them", fix)
+        return Finding(
+            "clients", "warning", f"{host.title} has handrail's tools, but its own tools still bypass handrail", fix
+        )
     return Finding("clients", "ok", f"{host.title} has handrail's tools. {host.off}")
 
 
@@ -396,7 +400,5 @@ _CHECKS: tuple[Callable[[], Iterator[Finding]], ...] = (
 
 
 COMMANDS = {
-    "doctor": Command(
-        run, add_json_option, ("handrail doctor", "handrail doctor --json"), {FAILED: "something does not work"}
-    ),
+    "doctor": Command(run, add_json_option, ("handrail doctor", "handrail doctor --json"), {FAILED: "a check failed"}),
 }

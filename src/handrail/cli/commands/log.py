@@ -18,7 +18,16 @@ from handrail.cli.context import (
 from handrail.cli.exits import FAILED, OK, CommandFailed
 from handrail.cli.files import OutFolder
 from handrail.cli.format import build_event_row, format_time
-from handrail.cli.output import print_json, print_json_pieces, print_note, print_out, render_table, warn
+from handrail.cli.output import (
+    choose_out_paint,
+    print_json,
+    print_json_pieces,
+    print_note,
+    print_out,
+    print_painted,
+    render_table,
+    warn,
+)
 from handrail.cli.parser import Command, add_json_option, add_workspace_option
 from handrail.cli.transcript import CallRow, Entry, Passage, TranscriptBuilder, join_text, render_transcript
 from handrail.cli.usage import parse_number, parse_past_time
@@ -31,6 +40,7 @@ from handrail.protocol.text import render_value, to_one_line, truncate
 from handrail.protocol.wire import encode, escape_surrogates
 from handrail.state import build_export_path, get_export_kind, open_journal
 from handrail.terminal.call_lines import describe_unasked
+from handrail.terminal.style import paint_nothing
 
 _Listed = Entry | AnyEvent | BrokenEvent
 _SCHEMA = "handrail.log/1"
@@ -84,7 +94,8 @@ def _print_transcript(options: SimpleNamespace) -> int:
         body = {"schema": "handrail.transcript/1", "session": os.path.basename(folder), "lastSeq": last}
         print_json(encode(body | {"entries": shown, "broken": transcript.broken}))
         return OK
-    print_out(render_transcript(shown))
+    paint = choose_out_paint()
+    (print_out if paint is paint_nothing else print_painted)(render_transcript(shown, paint))
     _warn_of_broken(transcript.broken)
     _print_window_note(options, shown, len(found), last)
     return OK
@@ -137,8 +148,10 @@ def _find_session_folder(options: SimpleNamespace) -> str:
     """The folder of the named session, or of the one with the latest event."""
     workspace = os.path.realpath(resolve_workspace(options))
     found = open_state_folder().list_sessions(workspace) if options.session is None else []
+    if options.session is not None:
+        return resolve_workspace_session(workspace, options.session)
     if not found:
-        return resolve_workspace_session(workspace, options.session or "cli")
+        raise CommandFailed(f"{workspace} has no session yet.", FAILED, then="handrail run PROMPT")
     _warn_of_unreadable(found[1:])
     if len(found) > 1 and not options.json:
         print_note(f"session: {found[0].id} (the last one; handrail log --sessions lists them)")
@@ -280,10 +293,10 @@ def _print_line(options: SimpleNamespace) -> int:
         numbers = ", ".join(map(str, origin.outside))
         print_out(f"changed outside handrail after change {numbers}, but not this line\n")
     for number in origin.brought_back:
-        print_out(f"another change of the file was taken back by {number}\n")
+        print_out(f"another change of the file was undone by {number}\n")
     if origin.entry is not None:
         number = origin.entry.number
-        print_note(f"to see the change: handrail diff {number}; to take it back: handrail undo {number}")
+        print_note(f"to see the change: handrail diff {number}; to undo: handrail undo {number}")
     return OK
 
 
@@ -338,7 +351,7 @@ def _build_line_rows(history: LineHistory) -> list[tuple[str, str]]:
     moved = "" if (then, origin.line) == (history.path, history.line) else f", {place}"
     rows = [("made by", f"change {change.number}, {format_time(change.time)}{moved}")]
     if story is None:
-        rows.append(("call", f"{change.tool}: not in any journal any more"))
+        rows.append(("call", f"{change.tool}: no longer in any journal"))
     else:
         rows += [
             ("call", _describe_call(story, change.summary)),
@@ -357,7 +370,7 @@ def _describe_origin(history: LineHistory) -> str:
         return f"line {history.line} was changed outside handrail since: after change {change.number} ({what})"
     if change is not None and origin.kind == "lost":
         when = format_time(change.time)
-        return f"change {change.number} ({when}) may have made it; what it changed is no longer kept"
+        return f"change {change.number} ({when}) may have made it; its content is no longer stored"
     if origin.outside or origin.line != history.line or origin.brought_back:
         return "older than handrail's first change of this file"
     return "no change that handrail made touched this line"
@@ -421,7 +434,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
     other = parser.add_mutually_exclusive_group()
     other.add_argument("--events", action="store_true", help="show every event instead of the transcript")
     other.add_argument("--sessions", action="store_true", help="list the sessions of the workspace instead")
-    other.add_argument("--changes", action="store_true", help="list the workspace's changes instead, the latest first")
+    other.add_argument("--changes", action="store_true", help="list the changes of the workspace instead, newest first")
     other.add_argument("--line", metavar="FILE:N", help="show which call wrote a line and who approved it")
     add_json_option(parser)
 

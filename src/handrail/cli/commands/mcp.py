@@ -74,8 +74,8 @@ def _serve_stdio(options: SimpleNamespace) -> int:
     source, sink = _take_streams()
     if os.isatty(source):
         print_note(
-            "handrail mcp is started by a client, such as Claude Code or Zed, which talks to it here; Ctrl-C ends it."
-            "\nTo tell a client of it: handrail mcp --config CLIENT (handrail mcp --help lists them)."
+            "A client such as Claude Code starts handrail mcp and talks to it here. Ctrl-C ends it."
+            "\nTo add it to a client: handrail mcp --config CLIENT (handrail mcp --help lists them)."
         )
     with ExitStack() as held:
         signalled = serve(
@@ -218,6 +218,6 @@ COMMANDS = {
         run,
         _add_arguments,
         ("handrail mcp --config claude-code", "handrail mcp --config claude-code --write"),
-        {FAILED: "with --config: what is to be pasted by hand was printed"},
+        {FAILED: "with --config: paste the printed text by hand"},
     ),
 }

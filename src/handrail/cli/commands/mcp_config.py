@@ -98,7 +98,7 @@ def _print_effects(host: McpHost, pending: list[ConfigEdit], remark: str) -> Non
     print_note(f"{host.title}: {host.off}")
     print_note(f"Not disabled: {host.left}")
     if own := [edit.found.path for edit in pending if edit.file.is_user_file]:
-        print_note(f"Outside of the workspace, among your own settings: {', '.join(own)}")
+        print_note(f"In your own settings, outside the workspace: {', '.join(own)}")
     if remark:
         print_note(remark)
 

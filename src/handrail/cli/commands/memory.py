@@ -29,7 +29,7 @@ def run(options: SimpleNamespace) -> int:
             f"to read one: handrail memory show {notes[0].id}; to remove it: handrail memory remove {notes[0].id}"
         )
     else:
-        print_note('there are no notes about this workspace; [tools] enable = ["memory"] lets models make some')
+        print_note('no notes about this workspace; [tools] enable = ["memory"] lets models write notes')
     return OK
 
 

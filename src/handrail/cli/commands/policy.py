@@ -35,7 +35,7 @@ from handrail.terminal.style import measure_columns
 _SCHEMA = "handrail.policy/1"
 _EXITS = {"allow": OK, "deny": FAILED, "confirm": WAITING}
 _WORST_FIRST = (USAGE, FAILED, WAITING, OK)
-_FORMS = 'it has to be {"command": …}, with "cwd" if need be, or {"tool": …, "args": …}, both with "mode" if need be'
+_FORMS = 'expected {"command": …}, with "cwd" if need be, or {"tool": …, "args": …}, both with "mode" if need be'
 _WAYS = "-- COMMAND, --tool NAME --args JSON, or --stdin"
 _MAX_SUBJECT_CHARS = 60
 _TEST_TIER = 2
@@ -58,7 +58,7 @@ def run_modes(options: SimpleNamespace) -> int:
     rows = [(subject, *(cells[mode] for mode in MODES)) for subject, cells in MODE_TABLE.items()]
     print_out(render_table([("", *MODES), *rows]))
     print_note("undoable: allow where undo covers it, confirm elsewhere")
-    print_note('outside: with paths.outside = "ask" in the user file a file tool asks; in plan only to read')
+    print_note('outside: with paths.outside = "ask" in the user file, file tools ask; plan mode asks only for reading')
     return OK
 
 
@@ -149,7 +149,7 @@ def read_query(options: SimpleNamespace) -> PolicyQuery | None:
     if options.stdin:
         return None
     if not options.rest:
-        raise CommandFailed("the command behind -- is missing.")
+        raise CommandFailed("the command after -- is missing.")
     # A shell has already split several words. One word is a whole command.
     command = options.rest[0] if len(options.rest) == 1 else shlex.join(options.rest)
     return _build_command_query(command, options.cwd, None)
@@ -164,13 +164,13 @@ def parse_query_line(line: bytes | None, cwd: str | None) -> PolicyQuery:
     try:
         read = _decode_line(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        problem = f"the line is no question: {clip_text(str(error), 400)}; {_FORMS}"
+        problem = f"the line is not a question: {clip_text(str(error), 400)}; {_FORMS}"
         raise ToolError("INVALID_ARGUMENT", problem) from None
     if read.command is not None and read.tool is None and read.args is None:
         return _build_command_query(read.command, cwd if read.cwd is None else read.cwd, read.mode)
     if read.tool is not None and read.command is None and read.cwd is None:
         return PolicyQuery(read.tool, read.args, read.mode)
-    raise ToolError("INVALID_ARGUMENT", f"the line is no question; {_FORMS}")
+    raise ToolError("INVALID_ARGUMENT", f"the line is not a question; {_FORMS}")
 
 
 def _build_command_query(text: str, cwd: str | None, mode: Mode | None) -> PolicyQuery:
@@ -195,9 +195,9 @@ def _explain_one(inspector: PolicyInspector, query: PolicyQuery, options: Simple
     else:
         remarks = list_network_remarks(decision, command) if command else []
         if command and options.tier is None:
-            remarks.append(f"in the sandbox that commands have here: tier {command.tier}")
+            remarks.append(f"in the sandbox of this machine: tier {command.tier}")
         if facts.foreign:
-            remarks.append("no server was asked: its arguments are not checked, nor whether it was changed")
+            remarks.append("no server was contacted: its arguments and version are not checked")
         print_out(_render_decision(query.render(), decision, mode, remarks))
     return _EXITS[decision.decision] if options.exit_code else OK
 
@@ -288,7 +288,7 @@ def _print_test(found: PolicyTest) -> None:
     if failures := [one for one in found.examples if one.problem]:
         rows = [(one.rule, one.example, one.problem, one.came_out or "-") for one in failures]
         print_out(render_table([("rule", "example", "problem", "what came out"), *rows]))
-        print_out(f"{len(failures):,} of {tried:,} examples do not come out as they should\n")
+        print_out(f"{len(failures):,} of {tried:,} examples have another decision\n")
     else:
         print_out(f"all {tried:,} examples come out as they should\n")
     for remark in found.remarks:
@@ -304,7 +304,7 @@ def _build_replay_row(one: DecisionChange) -> tuple[str, ...]:
 def _print_replay_notes(found: PolicyReplay) -> None:
     """The calls that were not decided again."""
     if found.unjudged:
-        print_note(f"{_format_calls(found.unjudged)} left out: refused before policy was asked")
+        print_note(f"{_format_calls(found.unjudged)} left out: invalid before the policy decided")
     for name, number in found.gone.items():
         print_note(f"{_format_calls(number)} of {truncate(name, 80)} left out: no tool of that name is offered")
     if found.broken:
@@ -369,7 +369,7 @@ COMMANDS = {
             """handrail policy explain --tool write --args '{"path": "a", "content": ""}' --json""",
         ),
         {
-            USAGE: "wrong usage or settings, or a call that is wrong before policy is asked",
+            USAGE: "wrong usage or settings, or an invalid call",
             FAILED: "with --exit-code: deny",
             WAITING: "with --exit-code: confirm",
         },
@@ -382,7 +382,7 @@ COMMANDS = {
         run_test,
         add_place_options,
         ("handrail policy test", "handrail policy test --workspace . --json"),
-        {FAILED: "an example does not come out as its rule says"},
+        {FAILED: "an example has another decision"},
     ),
     "policy replay": Command(
         run_replay,

@@ -35,7 +35,7 @@ def run(options: SimpleNamespace) -> int:
     elif found:
         print_out(_render_processes(found, workspaces=options.all))
         if any(record.state == "running" for record in records):
-            print_note("undo does not cover changes of background processes; to end one: handrail processes stop ID")
+            print_note("undo does not cover changes by background processes; to stop one: handrail processes stop ID")
     else:
         print_note("nothing is running" if options.all else "nothing is running here; every workspace: --all")
     return OK
@@ -66,7 +66,7 @@ def run_write(options: SimpleNamespace) -> int:
     else:
         data = b"" if options.text is None else f"{options.text}\n".encode("utf-8", "surrogateescape")
     process, _ = _find_process(options)
-    deed = f"wrote {len(data):,} bytes{' and the end of its input' if options.eof else ''} to"
+    deed = f"wrote {len(data):,} bytes{' and closed the input' if options.eof else ''} to"
     return _act(options, process, deed, lambda: process.write(data, deed, eof=options.eof))
 
 
@@ -76,7 +76,7 @@ def run_remove(options: SimpleNamespace) -> int:
 
 
 def run_stop(options: SimpleNamespace) -> int:
-    """Ends one process, those of a session, or all."""
+    """Ends one process, all of a session, or all."""
     if (options.id is not None) + (options.session is not None) + options.all != 1:
         raise CommandFailed("name one: an id, --session ID, or --all (every workspace). Nothing was stopped.")
     if options.id is None:
@@ -217,15 +217,15 @@ def _act(options: SimpleNamespace, process: StoredProcess, deed: str, action: Ca
 
 
 def _add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--session", metavar="ID", help="those of one session (all of the workspace)")
-    parser.add_argument("--all", action="store_true", help="those of every workspace")
+    parser.add_argument("--session", metavar="ID", help="only of this session (all of the workspace)")
+    parser.add_argument("--all", action="store_true", help="of every workspace")
     add_place_options(parser)
 
 
 def _add_log_arguments(parser: ArgumentParser) -> None:
     _add_id(parser)
     parser.add_argument("--raw", action="store_true", help="byte for byte, for a file or a pipe")
-    parser.add_argument("--follow", action="store_true", help="go on until it has ended")
+    parser.add_argument("--follow", action="store_true", help="follow the output until the process ends")
     add_workspace_option(parser)
     parser.set_defaults(json=False)
 
@@ -239,8 +239,10 @@ def _add_write_arguments(parser: ArgumentParser) -> None:
 
 def _add_forward_arguments(parser: ArgumentParser) -> None:
     _add_id(parser)
-    parser.add_argument("port", metavar="PORT", type=parse_number(1, 65_535), help="the port that it listens on")
-    to = "the port here (the same); 0: any free one"
+    parser.add_argument(
+        "port", metavar="PORT", type=parse_number(1, 65_535), help="the port that the process listens on"
+    )
+    to = "the local port (the same); 0: any free port"
     parser.add_argument("--to", metavar="PORT", type=parse_number(0, 65_535), help=to)
     add_workspace_option(parser)
     parser.set_defaults(json=False)
@@ -248,8 +250,8 @@ def _add_forward_arguments(parser: ArgumentParser) -> None:
 
 def _add_stop_arguments(parser: ArgumentParser) -> None:
     _add_id(parser, nargs="?")
-    parser.add_argument("--session", metavar="ID", help="those of a session")
-    parser.add_argument("--all", action="store_true", help="those of every workspace")
+    parser.add_argument("--session", metavar="ID", help="all of a session")
+    parser.add_argument("--all", action="store_true", help="of every workspace")
     add_place_options(parser)
 
 
@@ -287,14 +289,14 @@ COMMANDS = {
         ("handrail processes forward p-7fq 8000", "handrail processes forward p-7fq 80 --to 8080"),
         {
             OK: "the background command has ended",
-            FAILED: "there is no such process session, it cannot be reached, or the port here is taken",
+            FAILED: "there is no such process session, it is unreachable, or the local port is taken",
         },
     ),
     "processes stop": Command(
         run_stop,
         _add_stop_arguments,
         ("handrail processes stop p-7fq", "handrail processes stop --all"),
-        {FAILED: "there is no such process session, or it could not be ended"},
+        {FAILED: "there is no such process session, or it could not be stopped"},
     ),
     "processes remove": Command(
         run_remove,

@@ -58,22 +58,22 @@ def _print_replay(replay: SessionReplay) -> None:
     for one in replay.calls:
         if one.difference:
             print_out(f"\n{one.name} {one.tool_call_id}:\n{one.difference}\n")
-    between = "between two calls, by another session, an undo or by hand; replay leaves that out"
+    between = "between two calls: by another session, by undo or by hand; replay skips that change"
     for path in replay.start.outside:
         how = between if path in replay.start.meanwhile else "outside handrail, so its original content is unknown"
         warn(f"{path} was changed {how}")
     for path in replay.start.left_out:
-        warn(f"{path} was not copied: it is no file, folder or link, or cannot be read")
+        warn(f"{path} was not copied: it is not a readable file, folder or link")
     if replay.unreadable:
         warn(f"{replay.unreadable} calls of the record cannot be read")
     counts = {verdict: sum(one.verdict == verdict for one in replay.calls) for verdict in _VERDICTS}
     verdicts = ", ".join(f"{count} {_VERDICTS[verdict].lower()}" for verdict, count in counts.items() if count)
-    print_note(f"{len(replay.calls)} calls: {verdicts or 'nothing to play'}. Your files are untouched.")
+    print_note(f"{len(replay.calls)} calls: {verdicts or 'nothing to replay'}. Your files are untouched.")
 
 
 def _add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("task", metavar="SESSION", help="the id of the session, or its beginning")
-    parser.add_argument("--keep", metavar="DIR", help="play it in this new folder, and leave that")
+    parser.add_argument("--keep", metavar="DIR", help="replay in this new folder, and keep it")
     add_place_options(parser)
 
 

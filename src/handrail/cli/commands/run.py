@@ -60,11 +60,15 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_mode_option(parser)
     add_workspace_option(parser)
     which = parser.add_mutually_exclusive_group()
-    which.add_argument("-c", "--continue", dest="last", action="store_true", help="go on in the workspace's last one")
     which.add_argument(
-        "--resume", metavar="ID", type=parse_nonempty_text, help="go on in this session (or the id's beginning)"
+        "-c", "--continue", dest="last", action="store_true", help="continue the workspace's last session"
     )
-    which.add_argument("--fork", metavar="ID", type=parse_nonempty_text, help="begin a new session where this one is")
+    which.add_argument(
+        "--resume", metavar="ID", type=parse_nonempty_text, help="continue this session (an id or its beginning)"
+    )
+    which.add_argument(
+        "--fork", metavar="ID", type=parse_nonempty_text, help="begin a new session that starts as a copy of this one"
+    )
     which.add_argument("--session", metavar="ID", help="the session by this name, new or not (a new one)")
     whom = parser.add_mutually_exclusive_group()
     whom.add_argument("--unattended", action="store_true", help="deny requests for approval (as with CI set)")
@@ -102,11 +106,11 @@ COMMANDS = {
         ("handrail run 'fix the failing test'", "handrail run 'review this' --json < changes.diff"),
         {
             OK: "done",
-            FAILED: "the model or the loop failed, or there is no such session",
-            WAITING: "something waits for you; the session is kept",
-            INFRASTRUCTURE: "the provider, the sandbox or the state folder cannot be used; the session is kept",
-            LIMIT: "a limit ended it; the session is kept",
-            INTERRUPTED: "interrupted; the session is kept",
+            FAILED: "the model failed, or there is no such session",
+            WAITING: "a request or question waits for you; the session is stored",
+            INFRASTRUCTURE: "the provider, the sandbox or the state folder is unusable; the session is stored",
+            LIMIT: "a limit ended the turn; the session is stored",
+            INTERRUPTED: "interrupted; the session is stored",
         },
     ),
 }
@@ -129,7 +133,7 @@ def _explain_unattended(options: SimpleNamespace) -> str:
         return "--unattended"
     if os.environ.get("CI"):
         return "CI is set"
-    return "no terminal" if sys.stdout is None or sys.stdout.isatty() else "stdout is no terminal"
+    return "no terminal" if sys.stdout is None or sys.stdout.isatty() else "stdout is not a terminal"
 
 
 def _finish(
@@ -282,7 +286,7 @@ class _RunApprover:
 
     def __init__(self, rail: AsyncHandrail, view: RunView, *, plain: bool, interrupted: Callable[[], None]) -> None:
         hooks = RequestHooks(rail.rail.is_pending, rail.rail.outdated, rail.rail.retry)
-        self._terminal = TerminalApprover(hooks, plain=plain)
+        self._terminal = TerminalApprover(hooks, plain=plain, shows_results=True)
         self._rail, self._view, self._interrupted = rail, view, interrupted
 
     async def ask(self, subject: PermissionRequest | Question, number: int, total: int) -> ApproverReply:

@@ -29,6 +29,7 @@ from handrail.terminal.call_lines import describe_unasked, render_call_line, ren
 from handrail.terminal.glyphs import Glyphs, SpoofGuard
 from handrail.terminal.live_view import CallTracker, LiveView, RunningCalls
 from handrail.terminal.screen import Screen
+from handrail.terminal.style import wrap_line
 
 _PATIENCE_SECONDS = 1.0
 """After which a person at a terminal sees what takes so long."""
@@ -42,7 +43,8 @@ class RunView:
     def __init__(self, options: SimpleNamespace, glyphs: Glyphs, model: str) -> None:
         self._glyphs, self._model = glyphs, model
         self._quiet, self._verbose = bool(options.quiet), int(options.verbose)
-        is_shown = not options.quiet and sys.stderr is not None and sys.stderr.isatty()
+        self._is_terminal = sys.stderr is not None and sys.stderr.isatty()
+        is_shown = not options.quiet and self._is_terminal
         self._live = LiveView(Screen(sys.stderr or io.StringIO(), os.environ, plain=glyphs.plain), shown=is_shown)
         self._running = RunningCalls(glyphs.paint)
         self._calls = CallTracker(self._running, self._begin_call)
@@ -168,7 +170,9 @@ class RunView:
         if result.name == "display" and result.ok:
             return  # the view showed the display itself
         if not self._quiet:
-            self._line(render_call_line(result, args, self._glyphs, label, change))
+            line = render_call_line(result, args, self._glyphs, label, change)
+            is_long = self._is_terminal and not result.ok
+            self._line(wrap_line(line, self._glyphs.width - 1, 2).rstrip() if is_long else line)
             if result.meta.answered_by is not None:
                 self._line(f"    {describe_unasked(result.meta.answered_by, changed=result.meta.undo is not None)}")
         for text in result.warnings:

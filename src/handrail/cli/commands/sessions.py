@@ -16,9 +16,9 @@ from handrail.protocol.wire import encode
 
 _SCHEMA = "handrail.sessions/1"
 _KEPT: dict[SessionState, str] = {
-    "running": "another process has it open",
-    "background": "a background process of it runs; handrail processes stop --all ends it",
-    "waiting": "a request or question of it waits; answer it, or add --force",
+    "running": "another process uses it",
+    "background": "its background process still runs; handrail processes stop --all stops it",
+    "waiting": "its request or question waits; answer it, or add --force",
 }
 
 
@@ -78,7 +78,7 @@ def _build_data(session: SessionUsage) -> dict[str, Any]:
 
 def _add_arguments(parser: ArgumentParser) -> None:
     add_workspace_option(parser)
-    parser.add_argument("--all", action="store_true", help="of every workspace, not only of this one")
+    parser.add_argument("--all", action="store_true", help="of every workspace")
     add_json_option(parser)
 
 
@@ -87,7 +87,7 @@ def _add_remove_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--older-than", metavar="WHEN", type=parse_past_time, help="sessions not used for this long: 90d, 12h"
     )
-    parser.add_argument("--force", action="store_true", help="also if a request or question of it waits")
+    parser.add_argument("--force", action="store_true", help="also if a request or question waits")
     _add_arguments(parser)
 
 

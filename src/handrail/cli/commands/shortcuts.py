@@ -105,9 +105,9 @@ COMMANDS = {
         ("handrail exec -- make fmt", "handrail exec --mode auto -- 'pytest -q && ruff check'"),
         {
             OK: "the command ended with 0",
-            FAILED: "and every other code: that of the command",
+            FAILED: "any other code is the command's own",
             USAGE: "wrong options, nothing was run; or that of the command",
-            NOT_RUN: "the command was refused, waits for approval, or did not come to its end",
+            NOT_RUN: "the command was denied, waits for approval, or was stopped",
         },
         takes_rest=True,
     ),

@@ -37,7 +37,7 @@ def run(options: SimpleNamespace) -> int:
     for text in found.warnings:
         warn(text)
     if odd := [entry.name for entry in entries if entry.warnings]:
-        print_note(f"{len(odd)} with warnings: {', '.join(odd[:5])}; handrail skills show {odd[0]} says which")
+        print_note(f"{len(odd)} with warnings: {', '.join(odd[:5])}; see: handrail skills show {odd[0]}")
     return OK
 
 
@@ -82,7 +82,7 @@ def _list_fields(skill: Skill) -> list[tuple[str, str]]:
         ("from", f"{skill.shown} ({skill.origin})"),
         ("problem", skill.problem),
         ("description", skill.description),
-        ("tools", "all (it names none)" if tools is None else ", ".join(tools) or "none"),
+        ("tools", "all (the skill names none)" if tools is None else ", ".join(tools) or "none"),
         *(("rule", text) for text in _list_rules(skill)),
         ("told", "only if you ask for it by name" if skill.by_name_only else ""),
         ("version", skill.version),
@@ -100,7 +100,7 @@ def _list_rules(skill: Skill) -> tuple[str, ...]:
     limited = [f"{tool}: deny all but {', '.join(patterns)}" for tool, patterns in skill.patterns.items()]
     if skill.files and ("read" in skill.patterns or "read" not in skill.tools):
         limited.append("read: also its own folder" if "read" in skill.patterns else "read: its own folder only")
-    others = f"no other tools are offered but {', '.join(sorted(ALWAYS))}, if enabled"
+    others = f"the skill allows only {', '.join(sorted(ALWAYS))}, if enabled"
     return (f"skill.{skill.name}: {others}", *(f"skill.{skill.name}: {text}" for text in limited))
 
 

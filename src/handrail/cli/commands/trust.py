@@ -41,7 +41,7 @@ def _give(options: SimpleNamespace, workspace: str) -> int:
         if options.json:
             print_json(encode({"schema": _SCHEMA, "workspace": real, "trusted": False}))
         else:
-            print_out(f"There is no {PROJECT_FILE} and no {MCP_FILE} in {workspace}; there is nothing to trust.\n")
+            print_out(f"Nothing to trust: {workspace} has no {PROJECT_FILE} and no {MCP_FILE}.\n")
         return OK
     if (project and project.digest) != (trusted.project and trusted.project.digest):
         raise CommandFailed(f"{PROJECT_FILE} changed while it was read. Nothing was trusted.", then="handrail trust")
@@ -50,7 +50,7 @@ def _give(options: SimpleNamespace, workspace: str) -> int:
     if not options.json:
         print_out(_render_project(project, untrusted, trusted) if project else "")
         print_out(_render_servers(brought) if brought else "")
-    if not options.json and is_person_present() and not _ask_person():
+    if not options.yes and not _ask_person():
         print_out("Nothing was trusted.\n")
         return FAILED
     open_state_folder().give_trust(real, project.digest if project else "", brought.digest if brought else "")
@@ -64,11 +64,13 @@ def _give(options: SimpleNamespace, workspace: str) -> int:
 
 def _ask_person() -> bool:
     """Waits for a key at the terminal. Only `y` trusts, and only if it was pressed after the question."""
+    if not is_person_present():
+        raise CommandFailed("no terminal to ask at. Nothing was trusted.", then="handrail trust --yes")
     descriptor = sys.stdin.fileno()
     keys = KeyReader(descriptor, KeyTiming())
     with enter_raw_mode(descriptor, lambda: None, lambda: None):
         keys.wait_until_quiet(lambda: None)
-        warn("Trust these lines? y trusts them, any other key does not.")
+        warn("Trust these lines? y: yes, any other key: no.")
         keys.drop_early()
         while (key := keys.next()) is None:
             pass
@@ -165,6 +167,7 @@ def _list_workspace_files(table: ServerTable, workspace: str) -> Iterator[str]:
 
 def _add_arguments(parser: ArgumentParser) -> None:
     form = parser.add_mutually_exclusive_group()
+    form.add_argument("--yes", action="store_true", help="trust without a question, for scripts")
     form.add_argument("--revoke", action="store_true", help="no longer trust this project")
     form.add_argument("--list", action="store_true", help="the projects that are trusted")
     add_place_options(parser)

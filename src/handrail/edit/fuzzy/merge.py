@@ -17,7 +17,7 @@ from handrail.edit.fuzzy.normalize import (
 
 _Tokens = list[Token]
 _Changes = list[LineChange]
-_UNCLEAR_BLANKS = "the file has other blank lines in it than {old}, and {new} does not tell which are to stay"
+_UNCLEAR_BLANKS = "the file has other blank lines than {old}, and {new} does not show which lines stay"
 _CLOSING_SIGNS = {'"', "'", "`", "]"}
 """White space before these may be content, such as that of a string."""
 

@@ -31,7 +31,7 @@ _TYPED_TOGETHER = ({"'", '"'}, {",", "(", ")", ":", ";"})
 """Curly quotes come together, and so do full-width signs."""
 _ODD_SPACES = [odd for odd, plain in PLAIN_CHARACTERS.items() if plain == " "]
 _BLANK_STRING = re.compile(r"""(["'`])([ \t]+)\1""")
-_UNCLEAR = "the file has now one character, now another for U+{:04X} of {{old}}"
+_UNCLEAR = "the file has different characters for U+{:04X} of {{old}}"
 
 
 class _LinePart(NamedTuple):
@@ -110,11 +110,11 @@ class Rewrite:
         high = self._own[self._paired[after]] if after < len(self._paired) else len(lines)
         removed = [self._own[i] for i in self._paired[before:after]]
         if any(squash_spaces(self._old[i]) and i not in self._own for i in range(a, b)):
-            raise UnsafeError("a line that is to go is not there")
+            raise UnsafeError("a line to remove is missing")
         new = list(self._adapt_lines(change))
         first, end = (removed[0], removed[-1] + 1) if removed else (high, high)
         if any(squash_spaces(lines[n]) for n in set(range(low, high)) - set(removed)):
-            raise UnsafeError("there are lines beside what changes that {old} does not have")
+            raise UnsafeError("the file has lines next to the change that {old} lacks")
         return _LinePart(first, end, new)
 
     def _adapt_lines(self, change: LineChange) -> Iterator[str]:
@@ -122,11 +122,11 @@ class Rewrite:
         paired = b - a == d - c
         for i in range(a, b):
             if i in self._own and _has_other_blanks(self._old[i], self._own_line(i)):
-                raise UnsafeError("a line that is to go has other white space in a string")
+                raise UnsafeError("a line to remove has other white space in a string")
             if not paired and self._has_other_words(i):
                 own = self._own_line(i)
                 if not any(has_file_words(self._old[i], own, line) for line in self._new[c:d]):
-                    raise UnsafeError("a line that is to go has other words")
+                    raise UnsafeError("a line to remove has other words")
         for n in range(d - c):
             yield self._adapt_line(a + n if paired and a + n in self._own else None, c + n, change)
 
@@ -154,12 +154,12 @@ class Rewrite:
         if needs is Tolerance.TOKENS and has_file_words(old, own, body):
             return body
         if needs is Tolerance.TOKENS and not has_only_renames(old, own):
-            raise UnsafeError("a line that is to change has more or fewer words")
+            raise UnsafeError("a line to change has more or fewer words")
         merged = merge_line(old, own, self._characters.to_file(body))
         if merged is not None:
             return merged
         if needs is Tolerance.TOKENS:
-            raise UnsafeError("a line that is to change has other words where it changes")
+            raise UnsafeError("a line to change has other words at the change")
         return self._characters.to_file(body)
 
     def _adapt_indent(self, i: int | None, k: int, change: LineChange) -> str:
@@ -207,14 +207,14 @@ def refuse_applied_edit(text: str, candidate: Candidate, replacements: Sequence[
     if not apart or not all(span.start <= start <= end <= span.end for start, end, _ in replacements):
         raise UnsafeError("the changes cannot be distinguished")  # no other byte may change, even after a defect
     if not replacements or apply_replacements(text, replacements, *span) == text[span.start : span.end]:
-        raise UnsafeError("it is there already as {new} has it")
+        raise UnsafeError("the file already has {new}")
     old, new = "\n".join(candidate.reading.old), "\n".join(candidate.reading.new)
     start, end = replacements[0].start, replacements[-1].end
     result = apply_replacements(text, replacements, start, end)
     if _squash(result) == _squash(text[start:end]) and _squash(old) != _squash(new):
-        raise UnsafeError("it is there already as {new} has it, but for white space")
+        raise UnsafeError("the file already has {new}, except for white space")
     if len(_squash(new)) >= _MIN_NEW_TEXT_CHARS and _has_new_text(text, new.strip("\n"), candidate):
-        raise UnsafeError("{new} is in the file already, and the edit may have been made before")
+        raise UnsafeError("the file already has {new}; the edit may be done already")
     removed = _squash("\n".join(text[start:end] for start, end, _ in replacements))
     for start, end, replacement in replacements:
         added = _extract_added(_squash(text[start:end]), _squash(replacement))
@@ -223,7 +223,7 @@ def refuse_applied_edit(text: str, candidate: Candidate, replacements: Sequence[
         around = 2 * len(replacement) + 100
         before, after = text[max(0, start - around) : start], text[end : end + around]
         if _squash(after).startswith(added) or _squash(before).endswith(added):
-            raise UnsafeError("the lines that {new} adds are there already")
+            raise UnsafeError("the file already has the lines that {new} adds")
 
 
 def _has_new_text(text: str, new: str, candidate: Candidate) -> bool:

@@ -45,7 +45,7 @@ def apply_hunks(text: str, hunks: Sequence[Hunk], path: str, readable: str | Non
     for hunk in hunks:
         if inexact == MAX_INEXACT_HUNKS:
             message = f"{MAX_INEXACT_HUNKS} hunks before it do not match the file exactly."
-            raise target.build_error("LIMIT_EXCEEDED", hunk, f"{message} Read it, and make the patch anew.", {})
+            raise target.build_error("LIMIT_EXCEEDED", hunk, f"{message} Read it, and write a new patch.", {})
         _refuse_placeholder(target, hunk)
         _refuse_line_endings(target, hunk)
         placed = _place_hunk(target, hunk)
@@ -72,7 +72,7 @@ def _refuse_placeholder(target: PatchTarget, hunk: Hunk) -> None:
     found = find_placeholder(hunk.old_text, hunk.new_text, target.path)
     if found is not None:
         message = f"{found.describe('its new text')} Send the real lines in its place."
-        advice = "If the file is to have this one, add it in a hunk that removes none."
+        advice = "If the file needs this line, add it in a hunk that removes no line."
         raise target.build_error("OMITTED_TEXT", hunk, f"{message} {advice}", found.details)
 
 
@@ -82,7 +82,7 @@ def _refuse_line_endings(target: PatchTarget, hunk: Hunk) -> None:
     only_endings = old and new and old != new and hunk.old == hunk.new
     if only_endings or (around and new - around):
         change = f"{'/'.join(sorted(old or around))} to {'/'.join(sorted(new))}"
-        message = f"it changes line endings ({change}), and a patch leaves those as the file has them."
+        message = f"it changes line endings ({change}), and a patch keeps the line endings of the file."
         advice = "Use the file's own endings in it; to change them, write the whole file."
         raise target.build_error("INVALID_ARGUMENT", hunk, f"{message} {advice}", {})
 
@@ -146,7 +146,7 @@ def _find_insertion(target: PatchTarget, hunk: Hunk, windows: Sequence[_Window])
     if hunk.stated is not None:
         message = f"it adds lines behind line {hunk.stated}, and {target.path} has {len(lines)}."
     else:
-        message = "it only adds lines, and nothing says where."
+        message = "it only adds lines, and its place is unknown."
     advice = "Add a line before or after them, an @@ line that they go behind, or *** End of File."
     raise target.build_error("INVALID_ARGUMENT", hunk, f"{message} {advice}", {})
 
@@ -155,7 +155,7 @@ def _find_behind_anchor(target: PatchTarget, hunk: Hunk, places: Sequence[int]) 
     at, advice = places[0], "Add lines around what it adds."
     if len(places) > 1:
         numbers = ", ".join(str(place + 1) for place in places[:3]) + (", …" if len(places) > 3 else "")
-        message = f"its @@ line is there {len(places)} times: lines {numbers}. {advice}"
+        message = f"its @@ line occurs {len(places)} times: lines {numbers}. {advice}"
         raise target.build_error("AMBIGUOUS_MATCH", hunk, message, {"count": len(places)})
     if at < target.low:
         message = f"its @@ line is line {at + 1}, before hunk {hunk.number - 1}, and hunks go in the order of the file."

@@ -43,7 +43,7 @@ def parse_patch(text: str) -> tuple[FilePatch, ...]:
         raise build_patch_error(header + 1, f"the line {_BEGIN!r} is missing. Put it first, and {_END!r} last.")
     files = parse_unified_diff(lines, 1)
     if not files:
-        raise build_patch_error(1, f"this is no patch that can be read.{_guess_problem(lines)} {_FORMATS}")
+        raise build_patch_error(1, f"this is not a valid patch.{_guess_problem(lines)} {_FORMATS}")
     return files
 
 
@@ -56,9 +56,9 @@ def _normalize_own_newlines(text: str) -> str:
 def _guess_problem(lines: list[str]) -> str:
     stars = (at for at, line in enumerate(lines[:-1]) if line.startswith("*** "))
     if any(lines[at + 1].startswith("--- ") for at in stars):
-        return " Context diffs are not read; make a unified one (diff -u)."
+        return " Context diffs are not supported; send a unified diff (diff -u)."
     if any(line.startswith("@@") for line in lines):
-        return " Its hunks name no file."
+        return " Its hunks do not name a file."
     return ""
 
 
@@ -101,10 +101,10 @@ def _parse_envelope(lines: Sequence[str], first: int) -> tuple[FilePatch, ...]:
     starts = [at for at, line in enumerate(lines) if _FILE.match(line)]
     before = next((at for at, line in enumerate(lines[: starts[0] if starts else None]) if line.strip()), None)
     if before is not None:
-        problem = f"{quote_text(lines[before])} is no header. A file begins with one of {_HEADERS}."
+        problem = f"{quote_text(lines[before])} is not a header. A file begins with one of {_HEADERS}."
         raise build_patch_error(first + before, problem)
     if not starts:
-        raise build_patch_error(first, f"there is no file in the patch. A file begins with one of {_HEADERS}.")
+        raise build_patch_error(first, f"the patch has no file. A file begins with one of {_HEADERS}.")
     ends = (*starts[1:], len(lines))
     return tuple(_parse_file(lines[start:end], first + start) for start, end in zip(starts, ends, strict=True))
 
@@ -132,7 +132,7 @@ def _parse_content(body: Sequence[str], number: int) -> str:
         end -= 1
     for at, line in enumerate(body[:end]):
         if line.rstrip("\r") and not line.startswith("+"):
-            problem = f"every line of a new file begins with +, and {quote_text(line)} does not."
+            problem = f"every line of a new file must begin with +, but {quote_text(line)} does not."
             raise build_patch_error(number + at, problem)
     return "".join(f"{line[1:]}\n" for line in body[:end])
 

@@ -79,7 +79,7 @@ class PatchTarget:
         if hunk.at_end:
             reason = "not at the end of the file, as *** End of File says"
         elif hunk.anchors:
-            reason = "not in what belongs to its @@ line. Name what they are in, or leave that line out"
+            reason = "not inside the block of its @@ line. Correct or remove the @@ line"
         else:
             reason = f"not behind hunk {hunk.number - 1}, and hunks go in the order of the file"
         message = f"its old lines are in {format_line_range(start + 1, end)}, which is {reason}."
@@ -111,7 +111,7 @@ def _describe_places(details: Mapping[str, Any]) -> str:
     count = f"{'' if details.get('all', True) else 'more than '}{details.get('count', len(places))} times"
     where = ", ".join(dict.fromkeys(str(place["line"]) for place in places))
     more = ", …" if details.get("count", 0) > len(places) else ""
-    return f"its old lines are there {count} (lines {where}{more}). {_MORE_CONTEXT}"
+    return f"its old lines occur {count} (lines {where}{more}). {_MORE_CONTEXT}"
 
 
 class IndentBlock(msgspec.Struct):
@@ -186,7 +186,7 @@ class TextLines:
     def _count_passed(self, lines: int) -> None:
         self._passed += max(lines, 0)
         if self._passed > _MAX_PASSED_LINES:
-            message = "the lines of its hunks are in the file too often to look for all of them. Send fewer hunks."
+            message = "the lines of its hunks occur too often in the file. Send fewer hunks."
             raise ToolError("LIMIT_EXCEEDED", message)
 
     def find_stripped(self, wanted: str) -> list[int]:

@@ -87,7 +87,7 @@ def _parse_file(lines: Sequence[str], at: int, first: int) -> tuple[FilePatch, i
         head.git_names = _parse_git_names(lines[at].removeprefix(_GIT).rstrip("\r"), first + at)
         at = _parse_extended(head, lines, at + 1, first)
     if at < len(lines) and lines[at].startswith(_BINARY):
-        message = f"Line {first + at} of the patch: binary patches are not applied. Nothing was changed. Leave it out."
+        message = f"Line {first + at} of the patch: binary patches are not supported. Nothing was changed. Remove it."
         raise ToolError("BINARY_FILE", message, details={"patchLine": first + at})
     if at < len(lines) and _is_file_header(lines, at):
         head.has_names = True
@@ -137,7 +137,7 @@ def _build_file(head: _DiffHead, hunks: list[Hunk]) -> FilePatch:
     if new is None or "deleted file mode" in head.extended:
         return build(action="delete", path=old)
     if old != new and not any(old == new + suffix for suffix in _BACKUP_SUFFIXES):
-        problem = f"{quote_text(old)} and {quote_text(new)} are two names. To rename, say rename from and rename to."
+        problem = f"{quote_text(old)} and {quote_text(new)} are two names. To rename, use rename from and rename to."
         raise build_patch_error(head.line, problem)
     if not hunks and "new mode" not in head.extended:
         raise build_patch_error(head.line, f"there is no change of {new}: no hunk and no mode.")
@@ -166,7 +166,7 @@ def _refuse_other_names(head: _DiffHead, source: str, target: str) -> None:
 
 def _build_added(head: _DiffHead, path: str | None, hunks: list[Hunk]) -> FilePatch:
     if any(hunk.old for hunk in hunks):
-        raise build_patch_error(head.line, f"{path} is to be new, but its hunks have lines that are there already.")
+        raise build_patch_error(head.line, f"{path} is a new file, but its hunks have old lines.")
     content = "".join(f"{line.text}\n" for hunk in hunks for line in hunk.lines)
     if hunks and hunks[-1].new_open:
         content = content.removesuffix("\n")
@@ -194,7 +194,7 @@ def _parse_header_name(text: str, line: int) -> str | None:
     """Parse the name behind `---` or `+++`, without the time that may follow it. None: no file."""
     text = text.rstrip("\r")
     if len(text) > _MAX_NAME_CHARS:
-        raise build_patch_error(line, f"the name {quote_text(text)} is longer than any file can have.")
+        raise build_patch_error(line, f"the name {quote_text(text)} is longer than a file name may be.")
     if text.startswith('"'):
         name = _parse_name(text, line)
     else:
@@ -218,7 +218,7 @@ def _parse_name(text: str, line: int) -> str:
 def _parse_git_names(text: str, line: int) -> tuple[str, str] | None:
     """Parse both names behind `diff --git`, with their prefixes. None if they cannot be told apart."""
     if len(text) > 2 * _MAX_NAME_CHARS:
-        raise build_patch_error(line, f"the names {quote_text(text)} are longer than any file can have.")
+        raise build_patch_error(line, f"the names {quote_text(text)} are longer than a file name may be.")
     first = _QUOTED.match(text)
     if first is not None:
         return _unquote(first[1], line), _parse_name(text[first.end() + 1 :], line)
@@ -239,7 +239,7 @@ def _unquote(text: str, line: int) -> str:
     try:
         return unquote_name(text).decode()
     except UnicodeDecodeError:
-        problem = f"the name {quote_text(text)} is not UTF-8, and files are named by text here."
+        problem = f"the name {quote_text(text)} is not UTF-8; file names must be text."
         raise build_patch_error(line, problem) from None
 
 

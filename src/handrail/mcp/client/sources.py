@@ -35,7 +35,7 @@ _CLOSE_SECONDS = 5.0
 _JOIN_SECONDS = 10.0
 _POLL_SECONDS = 0.05
 _PROGRESS_PAUSE_SECONDS = 0.25
-_ENDED = "it was ended"
+_ENDED = "it was stopped"
 
 
 class ServerSources(msgspec.Struct, frozen=True):
@@ -69,10 +69,10 @@ def find_sources(
     if not usable and not unusable:
         return ServerSources((), notes, fixes)
     if loaded.settings.profile == "restricted":
-        return ServerSources((), (*notes, "The restricted profile has no other MCP servers."), fixes)
+        return ServerSources((), (*notes, "The restricted profile does not use other MCP servers."), fixes)
     if usable and find_spec("mcp") is None:
         fix = build_install_command("mcp")
-        note = f"Other MCP servers need an extra that is not installed: {fix}"
+        note = f"Other MCP servers need a missing extra: {fix}"
         return ServerSources((), (*notes, note), {**fixes, note: fix})
     programs = ServerPrograms(loaded.settings, workspace, resolve_state_folder(environ), environ)
     group = _ServerGroup(usable, programs, parse_seconds(loaded.settings.mcp.wait))
@@ -239,7 +239,7 @@ class _ServerSource:
             return failure
         self._state.wait(lambda phase: phase != "up", _END_REASON_WAIT_SECONDS)
         why = self._state.reason or "the connection was lost"
-        return self._build_unavailable("ended before it answered", f"{why}. Whether it did anything is not known")
+        return self._build_unavailable("ended before it answered", f"{why}. Its effects are unknown")
 
     def _build_unavailable(self, what: str, why: str) -> ToolError:
         text = f"The server {self.server} {what}: {render_line(why, 500)}."

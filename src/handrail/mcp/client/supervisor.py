@@ -119,12 +119,14 @@ class ServerSupervisor:
                     return answer
                 state = answer.request_state  # without questions: it wants to be called again
                 await asyncio.sleep(_ROUND_PAUSE_SECONDS)
-        raise ToolError("UNAVAILABLE", f"The server wants to be called again and again ({_MAX_ROUNDS} times so far).")
+        raise ToolError(
+            "UNAVAILABLE", f"The server asked for too many repeats of the call ({_MAX_ROUNDS} times so far)."
+        )
 
     def build_output(self, answer: CallToolResult | InputRequiredResult, tool: ForeignTool | None) -> Output:
         """The output of a call, in any thread."""
         if not isinstance(answer, CallToolResult):
-            text = f"The server {self._server.name} wants to ask a person something before it goes on"
+            text = f"The server {self._server.name} wants to ask the user something before it continues"
             raise ToolError("UNAVAILABLE", f"{text}, which it cannot do here.")
         return build_output(answer, tool, self._redactor)
 
@@ -255,7 +257,7 @@ class _ProgramStart:
 def describe_failure(error: BaseException, redactor: Redactor) -> str:
     """Why a connection failed."""
     if isinstance(error, ValidationError):
-        return "it answers what the protocol does not know"
+        return "its answer does not follow the protocol"
     what = "cannot be reached" if isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout) else "failed"
     return f"it {what} ({redactor.redact_line(str(error)) or type(error).__name__})"
 

@@ -99,7 +99,7 @@ class _ToolCollector:
         if tool.name in self._tools:
             return "it lists the tool {} twice; the first counts"
         if not tool.name or len(tool.name) > _MAX_NAME_CHARS or not tool.name.isprintable():
-            return "the tool {} has a name that cannot be used; it is left out"
+            return "the tool {} has an invalid name; it is left out"
         converted = _convert_tool(tool, self._redactor)
         size = len(msgspec.json.encode(converted))
         if size > _MAX_TOOL_BYTES:
@@ -141,12 +141,12 @@ def build_output(answer: CallToolResult, tool: ForeignTool | None, redactor: Red
     first_line = next((line.strip() for line in text.splitlines() if line.strip()), "")
     failure = None
     if answer.is_error:
-        failure = ToolError("IO_ERROR", text or "The server says that it failed, and not why.")
+        failure = ToolError("IO_ERROR", text or "The server reported a failure without a reason.")
     elif problem := _find_data_problem(answer, data, tool):
         failure = ToolError(
             "UNAVAILABLE",
-            f"The server ran it, but its structured result is not what it says it gives: {problem}. The defect is the"
-            " server's; calling again will not help.",
+            f"The server ran it, but its structured result does not match its own schema: {problem}. This is a fault"
+            " of the server; repeating the call does not help.",
         )
         text = f"{text}\n{failure.message}".strip()
     return Output(
@@ -210,12 +210,12 @@ def _list_pictures(content: list[ContentBlock]) -> Iterator[Attachment]:
 
 def convert_failure(error: Exception, server: ConfiguredServer, tool: str, redactor: Redactor) -> ToolError | None:
     """The error of a call. None if the connection ended: its end has a better reason."""
-    name, unknown = server.name, f"Whether {tool[:80]} did anything is not known."
+    name, unknown = server.name, f"Whether {tool[:80]} had an effect is unknown."
     if isinstance(error, TimeoutError) or (isinstance(error, MCPError) and error.code == REQUEST_TIMEOUT):
         text = f"The server {name} did not answer within {server.seconds:g} seconds, and was asked to stop."
         return ToolError("TIMEOUT", f"{text} {unknown} mcp.servers.{name}.timeout allows more.")
     if isinstance(error, ValidationError):
-        text = f"The server {name} answered what the protocol does not know. The defect is the server's."
+        text = f"The server {name} sent an answer that does not follow the protocol. This is a fault of the server."
         return ToolError("UNAVAILABLE", f"{text} {unknown}")
     if not isinstance(error, MCPError) or error.code == CONNECTION_CLOSED:
         return None

@@ -56,7 +56,7 @@ _PLAIN = "identity"
 """No compression: a few bytes could become any number."""
 _LINE_END = re.compile(rb"\r\n|\n|\r")
 _FIELDS = ("jsonrpc", "id", "method", "params", "result", "error")
-_NO_MESSAGE = "the answer is no message"
+_NO_MESSAGE = "the answer is not a message"
 
 
 class CloseReason:
@@ -255,7 +255,7 @@ async def _read_messages(output: int, end: CloseReason) -> AsyncIterator[JSONRPC
         if message is not None:
             yield message
         elif garbage > _MAX_GARBAGE_LINES:
-            end.note("it writes lines to its output that are no messages", sure=True)
+            end.note("it writes lines to its output that are not messages", sure=True)
             return
 
 
@@ -290,7 +290,7 @@ async def _write(given: int, data: bytes, end: CloseReason) -> bool:
                 async with asyncio.timeout(_READ_TIMEOUT_SECONDS):
                     await _wait_until_ready(given, writing=True)
             except TimeoutError:
-                end.note(f"it has read nothing of what it was sent for {_READ_TIMEOUT_SECONDS:.0f} seconds", sure=True)
+                end.note(f"it has not read its input for {_READ_TIMEOUT_SECONDS:.0f} seconds", sure=True)
                 return False
         except OSError:  # the program has ended
             return False
@@ -335,12 +335,12 @@ class _BoundedHttpClient(httpx2.AsyncClient):
         response = await super().send(request, **options)
         if response.status_code == _UNAUTHORIZED:
             self._end.note(
-                "it wants to know who asks (401), and OAuth is not supported here: put a token into its headers",
+                "it needs authentication (401); OAuth is not supported here: put a token into its headers",
                 final=True,
             )
         if response.headers.get("content-encoding", _PLAIN) != _PLAIN:
             await response.aclose()
-            raise httpx2.DecodingError("the answer is packed, which was not asked for", request=request)
+            raise httpx2.DecodingError("the answer is compressed, which was not requested", request=request)
         is_stream = response.headers.get("content-type", "").startswith("text/event-stream")
         response.stream = (EventStream if is_stream else AnswerStream)(response.stream, self._bytes)
         return response

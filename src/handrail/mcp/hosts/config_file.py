@@ -36,7 +36,7 @@ class HostFile(msgspec.Struct, frozen=True, kw_only=True):
         if self.form == "text":
             # The file stays the user's if they changed it, as long as it names our tools.
             if before is not None and "handrail/" not in before:
-                raise CannotMerge("there is one already, and it is about something else")
+                raise CannotMerge("it already exists with other content")
             return self.text if before is None else before
         return (merge_toml if self.form == "toml" else merge_jsonc)(before or "", self.wanted)
 

@@ -37,11 +37,11 @@ _ZED_TOOLS = ("diagnostics", "find_references", "go_to_definition")
 _VS_CODE_AGENT = """\
 ---
 name: handrail
-description: Works with handrail's tools only, so every change can be watched, checked and taken back.
+description: Works with handrail's tools only, so you can watch, check and undo every change.
 tools: ['handrail/*', 'read/problems', 'search/usages', 'todo']
 ---
-Read, search, change and run everything with handrail's tools. A result that says PERMISSION_REQUIRED waits for the
-person: tell them, and make the same call again once they have answered.
+Read, search, change and run everything with handrail's tools. If a result says PERMISSION_REQUIRED, tell the
+user that the call waits for approval. Repeat the same call after the answer.
 """
 """VS Code cannot disable its own tools. An agent has only those that it names."""
 
@@ -65,52 +65,54 @@ _HOSTS = (
     McpHost(
         name="claude-code",
         title="Claude Code",
-        off=f"Its own {', '.join(CLAUDE_TOOLS[:-1])} and {CLAUDE_TOOLS[-1]} are switched off in this project, and"
-        " agents in git worktrees.",
-        left="Its own Read, Glob and Grep stay: they change nothing, but what they read is in no log of ours, and no"
-        " secret is kept from them. Hooks and skills that run commands of their own are not touched.",
-        then="Start Claude Code here and approve the server handrail; /mcp shows it. With -p it is used once"
-        " --allowedTools mcp__handrail says so.",
+        off=f"Its own {', '.join(CLAUDE_TOOLS[:-1])} and {CLAUDE_TOOLS[-1]} are disabled in this project, and so"
+        " are agents in git worktrees.",
+        left="Its own Read, Glob and Grep still work. They change nothing, but handrail does not log them and cannot"
+        " hide secrets from them. Hooks and skills that run commands still work too.",
+        then="Start Claude Code here and approve the server handrail; /mcp shows it. With -p, add"
+        " --allowedTools mcp__handrail.",
     ),
     McpHost(
         name="cursor",
         title="Cursor",
-        off="Commands and writes of its own are denied to Cursor's command line (cursor-agent) in this project.",
-        left="The editor has no file that switches its own terminal and edits off: there its agent can go round"
-        " handrail. Leave auto-run off, and ask it to use handrail's tools.",
-        then="Open this folder in Cursor and switch the server handrail on under Customize, MCPs.",
+        off="Its command line (cursor-agent) may not run commands or write files by its own tools in this project.",
+        left="No settings file disables the terminal and edits of the editor, so its agent can bypass handrail there."
+        " Keep auto-run off, and ask the agent to use handrail's tools.",
+        then="Open this folder in Cursor and enable the server handrail under Customize, MCPs.",
     ),
     McpHost(
         name="vscode",
         title="VS Code",
-        off="The agent `handrail` has handrail's tools, and none of VS Code's that run commands or change files.",
-        left="The other agents of VS Code keep their own terminal and edit tools, and go round handrail: no file"
-        " switches those off.",
+        off="The agent `handrail` has handrail's tools. In it, VS Code's own tools for commands and edits are "
+        "disabled.",
+        left="The other agents of VS Code keep their own terminal and edit tools, which bypass handrail. No"
+        " settings file disables these tools.",
         then="Open this folder in VS Code, start the server when it asks whether you trust it, and choose the agent"
         " handrail in the chat.",
     ),
     McpHost(
         name="zed",
         title="Zed",
-        off="The profile `handrail` has handrail's eight tools, and none of Zed's that run commands or touch files.",
-        left="Zed's other profiles keep its own terminal and edit tools, and go round handrail. This is your own file:"
-        " it counts for every project that you open.",
+        off="The profile `handrail` has handrail's eight tools. In it, Zed's own tools for commands and files "
+        "are disabled.",
+        left="Zed's other profiles keep its own terminal and edit tools, which bypass handrail. This file is your"
+        " own and applies to every project that you open.",
         then="Choose the profile handrail in the agent panel. As an agent of its own, with a model that handrail asks,"
         " handrail is in the list of external agents{}.",
     ),
     McpHost(
         name="codex",
         title="Codex",
-        off="Its own shell is switched off in this project, and its own patches ask first (sandbox_mode read-only).",
-        left="A patch of its own that you approve there bypasses handrail.",
+        off="Its own shell is disabled in this project, and its own patches need approval (sandbox_mode read-only).",
+        left="A patch that you approve in Codex bypasses handrail.",
         then="Start Codex here and trust this project, or it does not read the file; /mcp shows the server.",
     ),
     McpHost(
         name="opencode",
         title="opencode",
         off="Its own bash, edit, write and apply_patch are denied in this project.",
-        left="Its own read, grep and glob stay: they change nothing, but what they read is in no log of ours. Plugins"
-        " and custom tools that run commands are not touched.",
+        left="Its own read, grep and glob still work. They change nothing, but handrail does not log them. Plugins"
+        " and custom tools that run commands still work too.",
         then="Start opencode here.",
     ),
 )
@@ -251,7 +253,7 @@ def find_launch_command(environ: Mapping[str, str], extra: tuple[str, ...] = ())
             f" mkdir -p ~/.local/bin && ln -s {shlex.quote(program)} ~/.local/bin/"
         )
         return LaunchCommand(program, (), extra, remark)
-    remark = "handrail is on no PATH here, so the client will not find it. Install it, then do this again."
+    remark = "handrail is not on PATH, so the client will not find it. Install handrail, then repeat this command."
     return LaunchCommand("handrail", (), extra, remark)
 
 

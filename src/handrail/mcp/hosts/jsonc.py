@@ -25,7 +25,7 @@ _MAX_LEVELS = 100
 _BETWEEN = re.compile(r"(?:[ \t\r\n\ufeff]|//[^\r\n]*|/\*[\s\S]*?\*/)*")
 _SCALAR = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"|-?[0-9][0-9eE.+-]*|true|false|null')
 _MAX_LIST_COLUMNS = 80
-"""Columns that a list of texts may take on one line."""
+"""Columns that a list of strings may take on one line."""
 _REST_OF_LINE = re.compile(r"(?:[ \t]|/\*(?:(?!\*/)[^\r\n])*\*/)*(?://[^\r\n]*)?")
 
 
@@ -95,7 +95,7 @@ class _JsoncReader:
         try:
             return json.loads(found[0])
         except ValueError:
-            raise self.build_error(found.start(), f"{found[0][:40]!r} is no value") from None
+            raise self.build_error(found.start(), f"{found[0][:40]!r} is not a value") from None
 
     def _read_container(self, start: int, depth: int, *, is_object: bool) -> JsoncNode:
         keys, begins, children = list[str](), list[int](), list[JsoncNode]()
@@ -203,11 +203,11 @@ def merge_jsonc(text: str, wanted: dict[str, Any]) -> str:
     """The text with the wanted settings. Every other byte stays. Raises ConfigSyntaxError or CannotMerge."""
     root = parse_jsonc(text)
     if root is not None and root.kind != "an object":
-        raise CannotMerge("it holds no object")
+        raise CannotMerge("it is not a JSON object")
     result = apply_edits(text, build_edits(text, root, wanted))
     made, intended = parse_jsonc(result), merge_value(None if root is None else root.value, wanted)
     if made is None or not is_same_json(made.value, intended):
-        raise CannotMerge("it cannot be changed without touching what else is in it")
+        raise CannotMerge("it cannot be changed without changing other parts of it")
     return result
 
 

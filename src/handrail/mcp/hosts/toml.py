@@ -22,7 +22,7 @@ def merge_toml(text: str, wanted: dict[str, Any]) -> str:
     for table, values in _list_tables(wanted):
         text = _merge_table(text, table, values)
     if not is_same_json(parse_toml(text), intended):
-        raise CannotMerge("it cannot be changed without touching what else is in it")
+        raise CannotMerge("it cannot be changed without changing other parts of it")
     return text
 
 
@@ -61,7 +61,7 @@ def _merge_table(text: str, table: TablePath, values: dict[str, Any]) -> str:
         except (ValueError, RecursionError):
             continue
     name = ".".join((*table, *values)) if len(values) == 1 else ".".join(table)
-    raise CannotMerge(f"its {name} is written in a way that cannot be changed in place")
+    raise CannotMerge(f"its {name} has a form that cannot be changed in place")
 
 
 def _list_candidates(text: str, table: TablePath, values: dict[str, Any]) -> Iterator[str]:

@@ -147,4 +147,4 @@ class DefectReporter:
             raise
         except Exception as error:
             self._note(describe_defect(error))
-            raise MCPError(INTERNAL_ERROR, f"A defect stopped the request ({type(error).__name__}).") from None
+            raise MCPError(INTERNAL_ERROR, f"An internal error stopped the request ({type(error).__name__}).") from None

@@ -22,7 +22,7 @@ Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 PATH = "/mcp"
-_USE = "use 127.0.0.1:PORT, localhost:PORT or [::1]:PORT; port 0 takes any that is free"
+_USE = "use 127.0.0.1:PORT, localhost:PORT or [::1]:PORT; port 0 takes any free port"
 
 
 class Address(NamedTuple):
@@ -60,14 +60,14 @@ def parse_address(text: str) -> Address:
     """Raises UsageError for a text that is no loopback address."""
     host, colon, port = text.rpartition(":")
     if not colon or not (port.isascii() and port.isdigit()) or int(port) > 65535:
-        raise UsageError(f"--http {render_value(text)} is no HOST:PORT; {_USE}")
+        raise UsageError(f"--http {render_value(text)} is not HOST:PORT; {_USE}")
     bare = host[1:-1] if host.startswith("[") and host.endswith("]") else host
     if bare in {"", "localhost"}:
         return Address("127.0.0.1", int(port))
     if not _is_loopback(bare) or (":" in bare) != (bare != host):
         raise UsageError(
             f"--http {render_value(text)} is not a loopback address: anyone who reaches the server can "
-            f"have files changed and commands run; {_USE}"
+            f"change files and run commands; {_USE}"
         )
     return Address(bare, int(port))
 
@@ -107,15 +107,15 @@ class Guard:
         headers: list[tuple[bytes, bytes]] = scope["headers"]
         hosts, origins, tokens = (_list_values(headers, name) for name in (b"host", b"origin", b"authorization"))
         if len(hosts) != 1 or hosts[0].lower() not in self._hosts:
-            text = "The Host of the request is no name of this server: connect by its loopback address."
+            text = "The Host header does not name this server: connect by its loopback address."
             return HttpRefusal(421, text)
         if any(origin.lower() not in self._origins for origin in origins):
-            return HttpRefusal(403, "The Origin of the request is foreign: pages of others are not let in.")
+            return HttpRefusal(403, "The Origin of the request is foreign and is refused.")
         if len(tokens) != 1 or not self._is_token(tokens[0]):
-            text = "A token is needed, as the server said when it started: Authorization: Bearer TOKEN"
+            text = "The request needs the token that the server printed at its start: Authorization: Bearer TOKEN"
             return HttpRefusal(401, text, ((b"www-authenticate", b'Bearer realm="handrail"'),))
         if scope["path"] != PATH:
-            return HttpRefusal(404, f"There is nothing here; the server is at {PATH}.")
+            return HttpRefusal(404, f"Nothing is at this address; the server is at {PATH}.")
         return None
 
     def _is_token(self, value: bytes) -> bool:

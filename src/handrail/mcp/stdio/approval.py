@@ -59,7 +59,7 @@ class _Approval:
             with suppress(Exception):
                 self.calls.release(self.call.call_id)
             is_ours = isinstance(error, HandrailError)
-            problem = str(error) if is_ours else f"A defect stopped it ({type(error).__name__})"
+            problem = str(error) if is_ours else f"An internal error stopped it ({type(error).__name__})"
             text = f"{problem}. The call waits: handrail approvals lists it."
             self.request.fail(ProtocolError(INTERNAL_ERROR, text))
             if not is_ours:

@@ -60,7 +60,7 @@ class CallRunner:
         except HandrailError as error:  # the result cannot be recorded, or the session was closed
             request.fail(ProtocolError(INTERNAL_ERROR, str(error)))
         except Exception as error:
-            request.fail(ProtocolError(INTERNAL_ERROR, f"A defect stopped the call ({type(error).__name__})."))
+            request.fail(ProtocolError(INTERNAL_ERROR, f"An internal error stopped the call ({type(error).__name__})."))
             self._on_error(error)
         finally:
             calls.rail.drop_call_id(call_id)

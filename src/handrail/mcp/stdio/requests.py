@@ -145,7 +145,7 @@ class ClientRequest:
         try:
             self.connection.send({"id": self.request_id, "result": complete_result(result, self.caller)}, on_written)
         except Exception as error:
-            problem = f"A defect: the result cannot be spelled out ({type(error).__name__})."
+            problem = f"Internal error: the result cannot be encoded ({type(error).__name__})."
             self.connection.send_error(self.request_id, ProtocolError(INTERNAL_ERROR, problem))
             raise
         return True
@@ -252,8 +252,8 @@ class StdioConnection:
         with self._lock:
             count = len(self._in_flight)
             if count >= MAX_REQUESTS or (count and self._bytes + size > MAX_REQUEST_BYTES):
-                problem = f"{count} requests of {self._bytes >> 20} MiB are on their way"
-                raise ProtocolError(BUSY, f"{problem}, and no more are taken. Send it again when some are answered.")
+                problem = f"{count} requests of {self._bytes >> 20} MiB are running"
+                raise ProtocolError(BUSY, f"{problem}, and new ones are refused. Send it again after some answers.")
             self._in_flight[message.id] = request
             self._bytes += size
         return request
@@ -314,7 +314,7 @@ class StdioConnection:
 
     def _identify_modern(self, message: JsonRpcRequest, meta: dict[str, Any]) -> Caller:
         if self.greeted:
-            problem = "this connection was initialized; its requests do not name their version"
+            problem = "this connection was initialized; its requests must not name a version"
             raise ProtocolError(INVALID_REQUEST, f"{message.method[:80]}: {problem}.")
         check_params(message.method, meta, _ENVELOPE, "_meta.")
         version: str = meta[_VERSION_KEY]

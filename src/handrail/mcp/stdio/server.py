@@ -42,7 +42,9 @@ FLUSH_SECONDS = 1.0
 _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _CAPABILITIES: dict[str, Any] = {"tools": {"listChanged": True}, "logging": {}}
 _CALL = {"name": TEXT, "arguments": OBJECT.optional, "inputResponses": OBJECT.optional, "requestState": TEXT.optional}
-_NO_CURSOR = ParamField("one that this server gave; it gives none", frozenset[object]().__contains__, required=False)
+_NO_CURSOR = ParamField(
+    "a cursor from this server; it gives no cursors", frozenset[object]().__contains__, required=False
+)
 
 
 def serve(
@@ -81,7 +83,7 @@ class ServerShutdown:
         self._parent = os.getppid()
         self.signalled = False
         self.lost = False
-        """Whether the client reads no more."""
+        """Whether the client stopped reading."""
 
     def mark_lost(self) -> None:
         self.lost = True
@@ -195,7 +197,9 @@ class StdioServer:
         except ProtocolError as error:
             request.fail(error)
         except Exception as error:
-            request.fail(ProtocolError(INTERNAL_ERROR, f"A defect stopped the request ({type(error).__name__})."))
+            request.fail(
+                ProtocolError(INTERNAL_ERROR, f"An internal error stopped the request ({type(error).__name__}).")
+            )
             self._report(error)
 
     def _take_notification(self, message: JsonRpcNotification) -> None:

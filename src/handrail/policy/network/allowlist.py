@@ -130,10 +130,10 @@ def parse_host_pattern(text: str) -> HostPattern:
 
 def _split_ports(text: str) -> tuple[str, str | None]:
     if "://" in text or "@" in text:
-        raise ValueError("it is a URL, and only its host and port count")
+        raise ValueError("it is a URL; write only its host and port")
     parts = _PARTS.fullmatch(text)
     if parts is None:
-        raise ValueError("it is no host, or an IPv6 address without brackets")
+        raise ValueError("it is not a host, or is an IPv6 address without brackets")
     return parts["host"], parts["ports"]
 
 
@@ -161,12 +161,12 @@ def _parse_ports(text: str) -> frozenset[int]:
 
 def _parse_wildcard(host: str) -> tuple[str, ...]:
     if not host.startswith("*."):
-        raise ValueError("a star stands for the names below one, as in *.example.org")
+        raise ValueError("a star stands for subdomains, as in *.example.org")
     target = parse_host(host.removeprefix("*."), 0)
     if target.address is not None:
-        raise ValueError("there are no names below an address")
+        raise ValueError("an address has no subdomains")
     if len(target.labels) < 2:
-        raise ValueError("it would list the names of very many owners")
+        raise ValueError("it would allow the domains of many owners")
     return target.labels
 
 
@@ -176,9 +176,9 @@ def _parse_block(host: str) -> _Block:
     if host.startswith("["):
         parse_plain_ipv6(address)
     elif parse_host(address, 0).address is None:
-        raise ValueError(f"{render_untrusted(address)} is no address")
+        raise ValueError(f"{render_untrusted(address)} is not an address")
     if not _BITS.fullmatch(digits):
-        raise ValueError(f"/{render_untrusted(digits)} is no number of bits")
+        raise ValueError(f"/{render_untrusted(digits)} is not a number of bits")
     try:
         block: _Block = IPv6Network(inner) if host.startswith("[") else IPv4Network(inner)
     except NetmaskValueError:
@@ -186,5 +186,5 @@ def _parse_block(host: str) -> _Block:
     except ValueError:
         raise ValueError("the address has bits set beyond those that count") from None
     if block.prefixlen < _MIN_PREFIX_BITS[block.version]:
-        raise ValueError("it would list a good part of all addresses")
+        raise ValueError("it would allow too many addresses")
     return block

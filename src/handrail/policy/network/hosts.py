@@ -56,7 +56,7 @@ def parse_host_port(text: str) -> HostPort | InvalidHost:
         return InvalidHost(render_untrusted(text), "no port is named")
     port = parse_port(digits)
     if port is None:
-        return InvalidHost(render_untrusted(host), f"{render_untrusted(digits)} is no port")
+        return InvalidHost(render_untrusted(host), f"{render_untrusted(digits)} is not a port")
     try:
         return parse_host(host, port)
     except ValueError as error:
@@ -67,7 +67,7 @@ def parse_host(text: str, port: int) -> HostPort:
     """Parse a host. Raises ValueError with the reason."""
     if text.startswith("["):
         if not text.endswith("]"):
-            raise ValueError(f"{render_untrusted(text)} is no address in brackets")
+            raise ValueError(f"{render_untrusted(text)} is not an address in brackets")
         address: Address | None = parse_plain_ipv6(text[1:-1])
         return HostPort(str(address), port, address)
     labels = _split_labels(text)
@@ -89,11 +89,11 @@ def render_untrusted(text: str) -> str:
 def parse_plain_ipv6(text: str) -> IPv6Address:
     """Parse an IPv6 address in the form of RFC 5952. Raises ValueError with the reason."""
     if "%" in text:
-        raise ValueError(f"{render_untrusted(text)} names a network card, which no listed address does")
+        raise ValueError(f"{render_untrusted(text)} names a network card, which is not allowed")
     try:
         address = IPv6Address(text)
     except AddressValueError:
-        raise ValueError(f"{render_untrusted(text)} is no IPv6 address") from None
+        raise ValueError(f"{render_untrusted(text)} is not an IPv6 address") from None
     above = int(address) >> 32
     if above == 0xFFFF or (above == 0 and int(address) > 1):  # mapped, or the older compatible form
         raise ValueError(f"{render_untrusted(text)} is an IPv4 address written as an IPv6 one: write the IPv4 address")
@@ -115,7 +115,7 @@ def _split_labels(text: str) -> list[str]:
     for label in labels:
         if not _LABEL.fullmatch(label) or len(label) > _MAX_LABEL_CHARS:
             raise ValueError(
-                f"{render_untrusted(text)} is no name: ASCII letters, digits and hyphens between single dots"
+                f"{render_untrusted(text)} is not a name: ASCII letters, digits and hyphens between single dots"
             )
     return labels
 
@@ -218,7 +218,7 @@ class HostMention(NamedTuple):
     host: str = ""
     """`example.org:443`."""
     unreachable: str = ""
-    """`example.org:22 by ssh, which no proxy carries`."""
+    """`example.org:22 by ssh, which the proxy does not support`."""
     is_loopback: bool = False
     """Whether it is `localhost` or a loopback address: in a sandbox the session's own network."""
 
@@ -258,7 +258,7 @@ def _mention_host(authority: str, port: int) -> HostMention:
 def _refuse_scheme(authority: str, scheme: str) -> HostMention:
     port = _OTHER_PORTS.get(scheme)
     address = render_untrusted(authority) if port is None else render_untrusted(_add_port(authority, port))
-    return HostMention(unreachable=f"{address} by {render_untrusted(scheme)}, which no proxy carries")
+    return HostMention(unreachable=f"{address} by {render_untrusted(scheme)}, which the proxy does not support")
 
 
 def _add_port(authority: str, port: int) -> str:

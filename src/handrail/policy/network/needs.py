@@ -255,7 +255,7 @@ def _find_hosts(reach: Reach, rest: Words, *, literal: bool) -> Iterator[HostMen
         yield from filter(None, [reach.registry])
     for option, value in options:
         if option in reach.proxies.split():
-            yield HostMention(unreachable=f"the proxy {option} names, which nothing leads to")
+            yield HostMention(unreachable=f"the proxy {option} names, which is not reachable")
         elif option in reach.instead.split():
             yield parse_url_mention(value) or HostMention(unreachable=f"what {option} names: {render_untrusted(value)}")
         elif option not in reach.beside.split():
@@ -281,12 +281,12 @@ def describe_network_access(fact: CommandFact) -> str:
     """What the approval of a command that needs the network opens, for the person who decides."""
     unopened = f"; not opened: {'; '.join(fact.unopened)}" if fact.unopened else ""
     if fact.tier == 0:
-        return f"the network asks, and without a sandbox it is open as a whole{_join_hosts(fact)}"
+        return f"network access needs approval, and without a sandbox every host is open{_join_hosts(fact)}"
     if not fact.hosts:
-        return f"it names no known host, so an approval opens none{unopened}"
+        return f"it names no known host, so approval opens no host{unopened}"
     if fact.tier < MIN_NETWORK_TIER:
-        return f"it has no network here, which takes a sandbox of tier {MIN_NETWORK_TIER}{_join_hosts(fact)}"
-    return f"the network asks{_join_hosts(fact)}{unopened}"
+        return f"it has no network here; that needs sandbox tier {MIN_NETWORK_TIER}{_join_hosts(fact)}"
+    return f"network access needs approval{_join_hosts(fact)}{unopened}"
 
 
 def render_host(host: str) -> str:

@@ -27,7 +27,7 @@ _FILTER_REACH = re.compile(r"\$ENV\b|\b(?:env|envsubst|strenv|load\w*|system|eva
 def _refuse_filter(text: str) -> str | None:
     """Why a filter needs approval: it reads more than its input. A key with such a name (`.env`) is only a key."""
     if _FILTER_MODULES.match(text):
-        return "the filter begins with a comment or takes in a module"
+        return "the filter begins with a comment or imports a module"
     found = _FILTER_REACH.search(_FILTER_KEY.sub(".", text))
     return f"the filter uses {found[0]}, which reaches beyond its input" if found else None
 
@@ -97,7 +97,7 @@ def _parse_xxd(words: tuple[Word, ...]) -> tuple[PathUse, ...] | str:
         if _XXD_VALUE.match(text) and rest:
             del rest[0]
         elif not (_XXD_FLAG.match(text) or _XXD_JOINED.match(text)):
-            return f"xxd's option {text} is not among those that only read"
+            return f"xxd's option {text} is not among the read-only options"
     if len(rest) > 1 or any(word.globs for word in words):
         return "xxd only reads with its options first and one operand behind them"
     return tuple([PathUse(word.text, "read") for word in rest])
@@ -111,7 +111,7 @@ def _refuse_option_files(parsed: ParsedArgs) -> str | None:
 
 def _refuse_end_of_options(parsed: ParsedArgs) -> str | None:
     """`--` makes unzip revert the next option: `unzip -l -- -l a.zip` extracts everything."""
-    return None if parsed.ended is None else "unzip reads -- in its own way"
+    return None if parsed.ended is None else "unzip treats -- in its own way"
 
 
 TABLES: tuple[ProgramSpec, ...] = (

@@ -72,7 +72,7 @@ def _parse_find_expression(words: list[Word], found: list[PathUse]) -> tuple[Pat
         if word.text in _FIND_PLAIN:
             continue
         if word.text not in _FIND_VALUED:
-            return f"find's {word.text} is not among the words that only look"
+            return f"find's {word.text} is not a known read-only action"
         value = next(rest, None)
         if value is None or value.globs:
             lacks = f"find's {word.text} lacks its value"

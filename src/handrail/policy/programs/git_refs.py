@@ -26,7 +26,7 @@ def _refuse_config_change(parsed: ParsedArgs) -> str | None:
     Behind a name, git takes an option for a value.
     """
     if parsed.mixed:
-        return "git config sets the value that stands behind a name"
+        return "git config sets the value after a name"
     if parsed.has_option(*_CONFIG_READ_OPTIONS):
         return None
     shows = len(parsed.operands) == 1 and "." in parsed.operands[0]

@@ -210,7 +210,7 @@ class _OptionParser:
         return (table.reject and table.reject(parsed)) or parsed
 
     def _refuse(self, name: str) -> str:
-        among = "those that only read" if self._table.effect == "proven" else "those that are known"
+        among = "the read-only options" if self._table.effect == "proven" else "the known options"
         return f"{self._table.name}'s option {name} is not among {among}"
 
 

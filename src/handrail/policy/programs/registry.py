@@ -122,7 +122,7 @@ def _prove_find(command: SimpleCommand) -> Classification | None:
     names = [word for word in words if word.text == "{}"]
     started = SimpleCommand((*words, *names))
     inner = classify(started)
-    before = classify(SimpleCommand(command.words[: start - 1]))  # `-exec` is no value of another word
+    before = classify(SimpleCommand(command.words[: start - 1]))  # `-exec` is not a value of another word
     outer = classify(SimpleCommand((*command.words[: start - 1], *command.words[end + 1 :])))
     if {inner.effect, before.effect, outer.effect} != {"proven"} or add_guard_options(started) != started:
         return None

@@ -22,7 +22,7 @@ def _refuse_environment(parsed: ParsedArgs) -> str | None:
     columns = False
     for text in parsed.operands:
         if "environ" in text or not (_PS_COLUMNS if columns else _PS_OPERAND).match(text):
-            return f"ps's {text} is not among those that only list processes"
+            return f"ps's {text} is not a known option for listing processes"
         columns = not columns and bool(_PS_COLUMN_OPTION.match(text))
     odd = next((value for _, value in parsed.options if value and "environ" in value.lower()), None)
     return odd and f"ps's {odd} shows what programs have in their environment"
@@ -58,7 +58,7 @@ def _parse_printf(words: tuple[Word, ...]) -> tuple[PathUse, ...] | str:
 def _parse_test(words: tuple[Word, ...]) -> tuple[PathUse, ...] | str:
     for word in words:
         if word.text[:1] == "-" and word.text not in _TESTS and not _NUMBER.match(word.text):
-            return f"test's {word.text} is not among those that only look"
+            return f"test's {word.text} is not a known read-only option"
     texts = [word.text for word in words]
     found = list(_parse_text(words))
     for place, text in enumerate(texts):
@@ -76,14 +76,14 @@ def _parse_bracket(words: tuple[Word, ...]) -> tuple[PathUse, ...] | str:
 def _refuse_long_sleep(parsed: ParsedArgs) -> str | None:
     odd = next((text for text in parsed.operands if not _SECONDS.match(text)), None)
     if odd:
-        return f"sleep's {odd} is no time that ends"
+        return f"sleep's {odd} is not a finite time"
     seconds = sum(float(text.rstrip("smhd")) * _UNITS.get(text[-1], 1) for text in parsed.operands)
     return f"sleep takes longer than {_MAX_SLEEP_SECONDS} seconds" if seconds > _MAX_SLEEP_SECONDS else None
 
 
 def _refuse_non_number(parsed: ParsedArgs) -> str | None:
     odd = next((text for text in parsed.operands if not text.isdigit()), None)
-    return odd and f"exit's {odd} is no number"
+    return odd and f"exit's {odd} is not a number"
 
 
 def _refuse_shell_options(parsed: ParsedArgs) -> str | None:

@@ -30,12 +30,14 @@ _SHORT_NUMBER = re.compile(r"[-+]?[0-9]{1,9}(?:\.[0-9]{0,3})?\Z")
 
 
 def _refuse_output(parsed: ParsedArgs) -> str | None:
-    return "uniq may take an option behind its input for its output" if parsed.mixed else None
+    return "uniq may take an option after its input for its output" if parsed.mixed else None
 
 
 def _refuse_endless(parsed: ParsedArgs) -> str | None:
     names = {name for name, _ in parsed.options}
-    return "shuf -r only ends with -n" if names & {"-r", "--repeat"} and not names & {"-n", "--head-count"} else None
+    return (
+        ("shuf -r never ends without -n") if names & {"-r", "--repeat"} and not names & {"-n", "--head-count"} else None
+    )
 
 
 def _refuse_infinity(parsed: ParsedArgs) -> str | None:

@@ -43,7 +43,7 @@ def _refuse_distant_link(parsed: ParsedArgs) -> str | None:
         return None
     targets = parsed.operands if parsed.has_option(*_TARGET_OPTIONS) else (parsed.operands[:-1] or parsed.operands)
     distant = [target for target in targets if ".." in target.split("/") and not target.startswith("/")]
-    return f"where {distant[0]} leads depends on where the link stands" if distant else None
+    return f"the target of {distant[0]} depends on the folder of the link" if distant else None
 
 
 def _refuse_remote(parsed: ParsedArgs) -> str | None:
@@ -66,7 +66,7 @@ def _refuse_blocks(parsed: ParsedArgs) -> str | None:
     """All operands of dd have the form `bs=1M`."""
     odd = [word for word in parsed.operands if "=" not in word or word.partition("=")[0] not in _BLOCK_WORDS]
     odd += _list_globs(parsed)
-    return f"dd's {odd[0]} is not among those that are known" if odd else None
+    return f"dd's {odd[0]} is not a known operand" if odd else None
 
 
 def _list_dd_paths(parsed: ParsedArgs) -> tuple[PathUse, ...]:

@@ -100,10 +100,10 @@ def _find_command_problems(rule: Rule) -> Iterator[str]:
     try:
         words = parse_command_pattern(rule.pattern)
     except PatternError as error:
-        yield f"is no rule: {error}"
+        yield f"is not a rule: {error}"
         return
     if rule.any_args and can_run_code(words):
-        yield f"has any_args, but {rule.pattern} runs what it is given; allow one whole command of it, or none"
+        yield f"has any_args, but {rule.pattern} runs what it is given; allow one complete command instead"
 
 
 def list_failing_examples(rule: Rule) -> list[str]:

@@ -195,9 +195,7 @@ class _ScriptReader:
         self.parts += 2  # a redirection takes as long as two parts of words
         target = self.read_word(match, _TARGET)
         if target.globs or not target.text:
-            raise UnsupportedSyntax(
-                "redirects to or from something that is not the name of one file", match.start(_TARGET)
-            )
+            raise UnsupportedSyntax("redirects to or from something that is not one file", match.start(_TARGET))
         if target.text.startswith(_SOCKETS):
             raise UnsupportedSyntax("opens a network connection (/dev/tcp, /dev/udp)", match.start(_TARGET))
         return Redirection(_OPERATORS[match[_OPERATOR]], target)
@@ -225,7 +223,7 @@ def _check_program(program: Word, begin: int) -> None:
     if program.text in _RESERVED:
         raise UnsupportedSyntax(f"uses a keyword of the shell ({program.text})", begin)
     if "=" in program.text:
-        raise UnsupportedSyntax("sets a variable where its program should stand (=)", begin)
+        raise UnsupportedSyntax("sets a variable instead of naming a program (=)", begin)
     if program.globs or not _PROGRAM.fullmatch(program.text):
         raise UnsupportedSyntax("does not begin with the plain name of a program", begin)
 
@@ -277,7 +275,7 @@ def _unquote(kind: int, part: str) -> str:
 def _find_bracket_globs(part: str, place: int, opened: bool, at: int) -> tuple[int, ...]:
     """The globs of `[a-z]`. A single bracket is literal, unless an earlier one makes it a pair."""
     if opened and part[-1] == "]":
-        raise UnsupportedSyntax("uses [ ] with signs between them that shells take in different ways", at)
+        raise UnsupportedSyntax("uses [ ] with characters that shells read differently", at)
     return (place, place + len(part) - 1) if len(part) > 1 else ()
 
 
@@ -314,10 +312,10 @@ _REASONS = {
     "#": "has a comment (#)",
     "&": "runs something in the background, or copies a stream in an unusual way (&)",
     "|": "joins commands in an unusual way (|)",
-    ";": "has a ; with no command before it, or a sign of case behind it (;; ;&)",
+    ";": "has a ; without a command before it, or ;; or ;& of a case",
     "<": "redirects in an unusual way (<)",
     ">": "redirects in an unusual way (>)",
-    "\\": "has a backslash at the end of a line, or before a sign that cannot be seen",
+    "\\": "has a backslash at the end of a line, or before an invisible character",
     "'": "has a quote that is never closed",
     '"': "has a quote that is never closed",
     "": "ends before its command does",
@@ -346,4 +344,4 @@ def _check_visible(text: str) -> None:
 
 
 def _build_invisible_error(sign: str, at: int) -> UnsupportedSyntax:
-    return UnsupportedSyntax(f"has a sign that is not plain text (U+{ord(sign):04X})", at)
+    return UnsupportedSyntax(f"has a character that is not plain text (U+{ord(sign):04X})", at)

@@ -72,13 +72,19 @@ def _make_folder(folder: str) -> None:
         os.mkdir(folder, 0o700)
     except OSError as error:
         code = "NO_SPACE" if error.errno in {errno.ENOSPC, errno.EDQUOT} else "IO_ERROR"
-        text = f"The command cannot be kept: no folder can be made for it ({error.strerror}). Nothing was run."
-        raise ToolError(code, f"{text} A person has to see to it.") from None
+        text = (
+            f"The command cannot run in the background: its folder cannot be created ({error.strerror}). "
+            "Nothing was run."
+        )
+        raise ToolError(code, f"{text} The user has to repair this.") from None
 
 
 def _start(folder: str, launch: Launch, plan: KeeperPlan) -> Json:
     if not sys.executable:
-        text = "Nothing can go on after its call: Python cannot tell its own path (sys.executable). Nothing was run."
+        text = (
+            "Background processes are not possible: Python does not know its own path (sys.executable). "
+            "Nothing was run."
+        )
         raise ToolError("UNAVAILABLE", f"{text} Run it without background and yieldMs.")
     with contextlib.ExitStack() as ours, contextlib.ExitStack() as handed:
         locked = _own(ours, move_above_standard(os.open(folder, _OPEN)))
@@ -118,8 +124,8 @@ def _read_report(descriptor: int) -> Json:
         piece = os.read(descriptor, _MAX_REPORT_BYTES)
         if not piece:  # the keeper was killed
             kill_orphans()
-            text = "What was to keep the command was killed while it started it, and the command with it."
-            raise ToolError("INTERRUPTED", f"{text} Whether it had begun is not known: look before you repeat it.")
+            text = "The keeper of the command was killed at the start, and the command with it."
+            raise ToolError("INTERRUPTED", f"{text} It may have begun: check before you repeat it.")
         data += piece
     return json.loads(data)
 
@@ -131,9 +137,9 @@ def _check_report(report: Json, launch: Launch) -> None:
         number = report["errno"]
         raise build_start_error(OSError(number if isinstance(number, int) else 0, str(report.get("error"))), launch)
     lines = str(report.get("said", "")).strip().splitlines()
-    reason = lines[-1].rpartition(": ")[2] if lines else "it ended without a word"
+    reason = lines[-1].rpartition(": ")[2] if lines else "it ended without an answer"
     text = f"Commands cannot run now: the sandbox (tier {launch.tier}) could not be made ({reason[:300]})."
-    raise ToolError("SANDBOX_UNAVAILABLE", f"{text} Nothing was run. `handrail doctor` tells the person more.")
+    raise ToolError("SANDBOX_UNAVAILABLE", f"{text} Nothing was run. `handrail doctor` tells the user more.")
 
 
 def _own(stack: contextlib.ExitStack, descriptor: int) -> int:

@@ -123,7 +123,7 @@ class NamespaceConnector:
         report = self._connection.recv(_MAX_REPORT_BYTES)
         if report != _ENTERED:
             self.close()
-            reason = os.strerror(int(report)) if report else "who went there was killed"
+            reason = os.strerror(int(report)) if report else "the helper process was killed"
             raise _build_entry_error(name, reason)
 
     def connect(self) -> socket.socket | None:
@@ -166,12 +166,12 @@ def _open_network(folder: str, name: str, port: int) -> int:
     if record is None or read_state(folder) != "running":
         raise _build_ended_error(name)
     if not is_alive(record.first):
-        raise ToolError("UNAVAILABLE", f"The command of {name} is just starting or ending. Try again.")
+        raise ToolError("UNAVAILABLE", f"The command of {name} is starting or ending. Try again.")
     if not record.own_processes or not _has_own_network(record.first.number):
         text = f"{name} has no network of its own (its sandbox is of tier 1 or 0). Nothing is forwarded:"
-        raise ToolError("UNAVAILABLE", f"{text} what it listens on is a port of this machine, http://127.0.0.1:{port}/")
+        raise ToolError("UNAVAILABLE", f"{text} its ports are ports of this machine, http://127.0.0.1:{port}/")
     if record.proxy is not None and port == PORT:
-        text = f"Port {port} of {name} is its way to the hosts that were opened to it, not its own."
+        text = f"Port {port} of {name} is its proxy to approved hosts, not its own port."
         raise ToolError("UNAVAILABLE", f"{text} Nothing is forwarded. Look: handrail processes")
     try:
         return _open_namespace(record.first)
@@ -182,7 +182,7 @@ def _open_network(folder: str, name: str, port: int) -> int:
 
 
 def _build_ended_error(name: str) -> ToolError:
-    return ToolError("PROCESS_ENDED", f"{name} has ended. Nothing is forwarded: its log says how it went.")
+    return ToolError("PROCESS_ENDED", f"{name} has ended. Nothing is forwarded. Its log has the outcome.")
 
 
 def _build_entry_error(name: str, reason: str) -> ToolError:

@@ -121,8 +121,8 @@ class ProcessSessions:
             return found[0]
         if found:
             names = ", ".join(one.id for one in found[:10])
-            message = f"{prefix[:40]!r} is the beginning of more than one id: {names}."
-            raise ToolError("PROCESS_NOT_FOUND", f"{message} Give more of it.")
+            message = f"{prefix[:40]!r} is the beginning of several ids: {names}."
+            raise ToolError("PROCESS_NOT_FOUND", f"{message} Write a longer beginning.")
         raise ToolError("PROCESS_NOT_FOUND", f"There is no process session {prefix[:40]!r} in this session: list them.")
 
     @contextlib.contextmanager
@@ -237,7 +237,7 @@ class ProcessSession:
         if "error" in answer:
             taken = answer.get("taken")
             text = f"{self.id} took {taken if isinstance(taken, int) else 0:,} of {len(data):,} bytes"
-            text = f"{text} and does not read on. The rest was not written: poll it, then write the rest."
+            text = f"{text} and stopped reading. The rest was not written: poll it, then write the rest."
             raise ToolError("TIMEOUT", text)
 
     def stop(self, reason: str = "stopped") -> None:
@@ -245,8 +245,8 @@ class ProcessSession:
         if self.running and self.ask_to_stop(reason) and self.wait(_STOP_SECONDS):
             return
         if not force_stop(self.folder, reason):
-            text = f"Something of {self.id} could not be ended"
-            raise ToolError("TIMEOUT", f"{text}: it waits for the machine, such as for a disk. Try again later.")
+            text = f"A process of {self.id} could not be stopped"
+            raise ToolError("TIMEOUT", f"{text}: it waits for the machine, for example for a disk. Try again later.")
 
     def ask_to_stop(self, reason: str) -> bool:
         """Ask the keeper to end the command, without waiting. False: no answer."""
@@ -277,4 +277,4 @@ class ProcessSession:
 
 
 def build_ended_error(name: str) -> ToolError:
-    return ToolError("PROCESS_ENDED", f"{name} has ended. Nothing was written: its log says how it went.")
+    return ToolError("PROCESS_ENDED", f"{name} has ended. Nothing was written. Its log has the outcome.")

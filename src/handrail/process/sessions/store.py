@@ -19,7 +19,7 @@ from handrail.workspace.resolve import closing_descriptor
 
 NOTE = "layer"
 _SETTLED = "settled"
-_STOPPED = "what it changed was dropped, since it did not come to its end"
+_STOPPED = "its changes were dropped, since it was stopped early"
 _READ_BYTES = 1 << 18
 
 _Document = TypeVar("_Document")

@@ -131,22 +131,22 @@ def _wait(outcome: Future[object], context: CommandContext, server: str) -> obje
             patience -= _POLL_SECONDS
         if patience <= 0:
             message = f"The call was cancelled, and {server} did not end it."
-            raise ToolError("CANCELLED", f"{message} Its effects are not known; look before you repeat it.")
+            raise ToolError("CANCELLED", f"{message} Its effects are unknown. Check before you repeat it.")
     error = outcome.exception()
     if error is None:
         return outcome.result()
     if isinstance(error, ToolError):
         raise _sanitize_error(error)
     cause = clip_text(f"{type(error).__name__}: {error}", 300)
-    message = f"The connection to {server} failed in a way that it should not ({cause})."
-    raise ToolError("INTERNAL", f"{message} Its effects are not known; look before you repeat it.")
+    message = f"The connection to {server} failed unexpectedly ({cause})."
+    raise ToolError("INTERNAL", f"{message} Its effects are unknown. Check before you repeat it.")
 
 
 def _sanitize_output(spec: ToolSpec, output: object, *, read_only: bool) -> Output:
     """The output without anything harmful. ToolError INTERNAL if it is no output."""
     if not isinstance(output, Output) or not isinstance(output.content, str) or not isinstance(output.summary, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-        message = f"{spec.label} gave back something that is no result ({type(output).__name__})."
-        raise ToolError("INTERNAL", f"{message} It is not your arguments; go on without it.")
+        message = f"{spec.label} returned something that is not a result ({type(output).__name__})."
+        raise ToolError("INTERNAL", f"{message} Your arguments are not the cause. Continue without this call.")
     notes: list[str] = []
     if len(output.content) > MAX_TEXT_CHARACTERS:
         size, most = f"{len(output.content):,}", f"{MAX_TEXT_CHARACTERS:,}"
@@ -193,7 +193,7 @@ def _select_attachments(given: object, notes: list[str]) -> tuple[Attachment, ..
         else:
             left_out += 1
     if left_out:
-        notes.append(f"{left_out} of what it attached is left out: too large, too many, or not what it says.")
+        notes.append(f"{left_out} attachments were left out: too large, too many, or of another type than declared.")
     return tuple(selected)
 
 

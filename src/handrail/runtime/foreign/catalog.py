@@ -133,8 +133,8 @@ class ForeignCatalog:
             text = f"{server} describes its tool {render_value(name)} otherwise than before ({parts})"
             self._add_warning("tool.changed", f"{text}. The next call of it asks.")
         if observation.not_stored:
-            text = f"{server} has listed so many different tools by now that its new ones are not offered"
-            self._add_warning("LIMIT_EXCEEDED", f"{text}. To begin anew with it, remove {self._pins.path(server)}.")
+            text = f"{server} has listed too many different tools, so its new tools are not offered"
+            self._add_warning("LIMIT_EXCEEDED", f"{text}. To start over, remove {self._pins.path(server)}.")
             listed = [tool for tool in listed if tool.name not in observation.not_stored]
         tools = tuple(
             build_foreign_tool(source, tool, self._pins, read_only=_is_read_only(server, tool, self._trusted))
@@ -162,7 +162,7 @@ class ForeignCatalog:
             if not isinstance(tool, ForeignTool) or problem:
                 refused.append((getattr(tool, "name", None), problem))
             elif valid.setdefault(tool.name, tool) != tool:
-                refused.append((tool.name, "it is listed twice, each time otherwise"))
+                refused.append((tool.name, "it is listed twice with different descriptions"))
         for name, problem in refused[:_MAX_LISTING_WARNINGS]:
             text = f"A tool of {server} is not offered: {render_value(name)}: {problem}."
             self._add_warning("INVALID_ARGUMENT", text)
@@ -180,7 +180,7 @@ class ForeignCatalog:
                 self._add_warning("CONFLICT", text)
         for name in registry.names:
             if name.startswith(MCP_PREFIX) and name not in names and (gone := registry.get(name)) is not None:
-                self._absent[name] = f"the server {gone.spec.server} does not list it any more"
+                self._absent[name] = f"the server {gone.spec.server} no longer lists it"
         return [tool for tool in tools if tool.spec.name not in self._absent]
 
     def _select_fitting(self, tools: list[Tool], is_disabled: Callable[[str], bool]) -> list[Tool]:
@@ -226,13 +226,13 @@ def check_sources(sources: tuple[ToolSource, ...]) -> None:
     for source in sources:
         if missing := _find_missing_member(source):
             raise UsageError(
-                f"{render_value(source)} is no source of tools: it has no {missing}. sources takes a list of objects"
+                f"{render_value(source)} is not a source of tools: it has no {missing}. sources takes a list of objects"
                 " with the members of handrail.ToolSource"
             )
     names = [source.server for source in sources]
     for name in names:
         if not isinstance(name, str) or not name:  # pyright: ignore[reportUnnecessaryIsInstance]
-            text = f"a source has the name {render_value(name)}; a server is called by letters, digits, _ and -"
+            text = f"a source has the name {render_value(name)}; a server is named by letters, digits, _ and -"
             raise UsageError(text)
         if name.casefold() == OWN_SERVER:
             text = f"a source is called {render_value(name)}, as handrail itself: its tools would be shown as ours"
@@ -241,7 +241,7 @@ def check_sources(sources: tuple[ToolSource, ...]) -> None:
             raise UsageError(f"two sources are called {render_value(name)}; calls could not tell them apart")
     for source in sources:
         if unknown := [permission for permission in source.reach if permission not in PERMISSIONS]:
-            text = f"the source {source.server} has the reach {render_value(unknown[0])}, which is no permission"
+            text = f"the source {source.server} has the reach {render_value(unknown[0])}, which is not a permission"
             raise UsageError(f"{text}; there are {', '.join(PERMISSIONS)}")
 
 

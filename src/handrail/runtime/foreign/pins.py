@@ -158,7 +158,7 @@ def _shorten_removed(lines: Iterable[str]) -> Iterator[str]:
         shown = lines_of_run[:_MAX_REMOVED_LINES] if is_removed else lines_of_run
         yield from shown
         if more := len(lines_of_run) - len(shown):
-            yield f"-… and {more:,} lines more that it does not say now"
+            yield f"-… and {more:,} more lines that were removed"
 
 
 def _split_description(description: dict[str, Any]) -> list[str]:

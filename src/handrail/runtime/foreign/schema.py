@@ -31,7 +31,7 @@ def find_input_problem(schema: object) -> str:
         return f"its inputSchema is of type {render_value(known['type'])}, not an object"
     properties: Any = known.get("properties", {})
     if not isinstance(properties, dict):
-        return "its inputSchema has properties that are no object"
+        return "its inputSchema has properties that are not an object"
     for name in cast("dict[str, Any]", properties):
         if not _PROPERTY.fullmatch(name):
             return f"it has an argument {render_value(name)}, a name that models cannot use"
@@ -72,9 +72,9 @@ def _find_reference_problem(root: dict[str, Any], reference: Any) -> str:
     if not isinstance(reference, str):
         return ""
     if not reference.startswith("#"):
-        return f"refers to {render_value(reference)}, which is elsewhere"
+        return f"refers to {render_value(reference)}, which is in another document"
     is_dangling = reference.startswith("#/") and _resolve_reference(root, reference) is None
-    return f"refers to {render_value(reference)}, which is not there" if is_dangling else ""
+    return f"refers to {render_value(reference)}, which does not exist" if is_dangling else ""
 
 
 def _resolve_reference(root: dict[str, Any], reference: Any) -> Any:

@@ -28,8 +28,8 @@ _MAX_KEPT_ATTEMPTS = 1_000
 _NOT_FOUND = 127
 _NOT_RUNNABLE = 126
 _EXCEEDED: Mapping[str, str] = {
-    "memory": "it used more memory than limits.memory allows, and was ended",
-    "processes": "it had more processes than limits.processes allows, and was ended",
+    "memory": "it used more memory than limits.memory and was stopped",
+    "processes": "it had more processes than limits.processes and was stopped",
 }
 
 
@@ -71,7 +71,7 @@ class ServerProgram:
         if ending is None or ending == "cancelled":
             return None
         if ending == "failed":
-            return "its sandbox could not be made (handrail doctor says more)"
+            return "its sandbox could not be set up (see handrail doctor)"
         if ending in _EXCEEDED:
             return _EXCEEDED[ending]
         if code == _NOT_FOUND:

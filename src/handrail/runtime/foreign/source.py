@@ -84,11 +84,11 @@ def find_tool_problem(tool: object) -> str:
     if not isinstance(tool, ForeignTool):
         return f"it is listed as {render_value(tool)}"
     if not all(isinstance(text, str) for text in (tool.name, tool.title, tool.description)):  # pyright: ignore[reportUnnecessaryIsInstance]
-        return "its name, title or description is no text"
+        return "its name, title or description is not text"
     if not all(isinstance(hint, bool) for hint in (tool.read_only, tool.destructive, tool.idempotent, tool.open_world)):  # pyright: ignore[reportUnnecessaryIsInstance]
-        return "its hints are neither true nor false"
+        return "its hints are not true or false"
     if not sanitize_json((tool.name, tool.title, tool.description))[1]:
-        return "its name, title or description is no valid Unicode"
+        return "its name, title or description is not valid Unicode"
     if not tool.name or len(tool.name) > _MAX_LISTED_NAME_CHARS:
         return f"its name has {len(tool.name)} characters; it may have 1 to {_MAX_LISTED_NAME_CHARS}"
     return find_input_problem(tool.input_schema) or find_schema_problem(tool.output_schema or {}, "outputSchema")

@@ -43,13 +43,13 @@ _HINTS = (
     # The messages of the system and of node.js. The bare EXDEV may be a line of source.
     (
         ("invalid cross-device link", "cross-device link not permitted"),
-        "A folder that was there before cannot be renamed in one piece in the overlay that the command ran in"
+        "An overlay cannot rename a folder that existed before"
         " (Invalid cross-device link): move it with `mv`, which copies it, or copy it and remove the old one.",
     ),
     (
         ("value too large for defined data type",),
         "A file or folder that belongs to another user or group cannot be changed in the overlay that the command ran"
-        " in (Value too large for defined data type): copy it, change the copy, and put that in its place.",
+        " in (Value too large for defined data type): copy it, change the copy, and replace the original.",
     ),
 )
 
@@ -279,8 +279,8 @@ def wrap_in_overlay(argv: tuple[str, ...], overlay: Overlay) -> tuple[str, ...]:
     """
     programs = find_programs()
     if programs is None:
-        text = "The programs unshare and mount are not there any more, so no overlay can lie over the workspace."
-        raise ToolError("SANDBOX_UNAVAILABLE", f"{text} Nothing was run. `handrail doctor` tells the person more.")
+        text = "The programs unshare and mount are missing now, so overlays are not possible."
+        raise ToolError("SANDBOX_UNAVAILABLE", f"{text} Nothing was run. `handrail doctor` tells the user more.")
     unshare, mount = programs
     # As root in a user namespace, which the program mount asks for.
     namespaces = ("--map-root-user", "--mount") if overlay.in_user_namespace else ("--mount",)

@@ -93,7 +93,7 @@ class OverlayPool:
                 continue
             self._made.add(overlay)
             return overlay
-        raise OSError(errno.EEXIST, f"no folder of ours stays in {clip_path_start(place.folder)}")
+        raise OSError(errno.EEXIST, f"handrail's folder does not stay in {clip_path_start(place.folder)}")
 
     def close(self) -> None:
         """Wait for the overlays that are being removed."""
@@ -138,7 +138,7 @@ class OverlayPool:
         fault = ""
         for place in (self._state, *list_memory_folders(self._host.environ)):
             if root := _find_root_around(place.folder, roots):
-                fault = fault or f"the folder for overlays lies in {clip_path_start(root)}"
+                fault = fault or f"the folder for overlays is in {clip_path_start(root)}"
                 continue
             self._sweep_once(place.folder)
             for in_user_namespace in (False, True) if os.geteuid() == 0 else (True,):
@@ -223,7 +223,7 @@ def _find_write_obstacle(root: str) -> str | None:
     try:
         is_read_only = os.statvfs(root).f_flag & os.ST_RDONLY
     except OSError as error:
-        return f"{clip_path_start(root)} cannot be looked at ({error.strerror})"
+        return f"{clip_path_start(root)} cannot be checked ({error.strerror})"
     if is_read_only:
         return f"{clip_path_start(root)} is on a file system that is mounted read-only"
     if not os.access(root, os.W_OK | os.X_OK):

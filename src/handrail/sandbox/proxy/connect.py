@@ -67,7 +67,7 @@ class ProxyConnector:
 
     def _try_addresses(self, addresses: list[Address], port: int) -> socket.socket | ConnectFailure:
         deadline = Deadline(_SECONDS_TO_CONNECT)
-        failed = ConnectFailure(TOO_SLOW, "no address was left to try", allowed=True)
+        failed = ConnectFailure(TOO_SLOW, "no other address is left", allowed=True)
         for address in addresses:
             for_one = Deadline(deadline.left if len(addresses) == 1 else min(deadline.left, _SECONDS_FOR_ONE))
             connected = self._try_address(address, port, for_one)

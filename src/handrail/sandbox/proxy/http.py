@@ -62,7 +62,7 @@ def parse_request(head: bytes) -> ProxyRequest:
     first, *rest = _split_lines(head)
     words = first.split(" ")
     if len(words) != 3 or not _METHOD.fullmatch(words[0]) or not _VERSION.fullmatch(words[2]):
-        raise MalformedError("it is no HTTP/1 request", find_named_host(first))
+        raise MalformedError("it is not an HTTP/1 request", find_named_host(first))
     method, named, version = words
     try:
         return _build_request(method, named, version, _parse_fields(rest))
@@ -94,7 +94,7 @@ def build_forwarded_head(request: ProxyRequest, target: HostPort) -> bytes:
 def _split_lines(head: bytes) -> list[str]:
     lines = head.decode("latin-1").split("\r\n")
     if any("\r" in line or "\n" in line for line in lines):
-        raise MalformedError("a line of it does not end as lines of HTTP do", find_named_host(lines[0]))
+        raise MalformedError("one of its lines has a wrong line end", find_named_host(lines[0]))
     return lines
 
 
@@ -129,13 +129,13 @@ def _parse_url(url: str) -> tuple[HostPort | InvalidHost, str]:
     found = _URL.fullmatch(url)
     if found is None:
         if _ANY_SCHEME.match(url) and not url.lower().startswith("http://"):
-            raise MalformedError("only http:// can be asked for by name; everything else goes by CONNECT")
-        raise MalformedError("it names no host: a proxy is asked for a whole http:// address")
+            raise MalformedError("only http:// addresses are allowed; use CONNECT for others")
+        raise MalformedError("it names no host: a proxy needs a full http:// address")
     authority, rest = found[1], found[2] or "/"
     if "@" in authority:
-        raise MalformedError("its address holds a user name or password", authority.rpartition("@")[2])
+        raise MalformedError("its address has a user name or password", authority.rpartition("@")[2])
     if any(not "!" <= one <= "~" for one in rest):
-        raise MalformedError("its address holds what no address does", authority)
+        raise MalformedError("its address has an invalid character", authority)
     return parse_host_port(_add_port(authority, _HTTP_PORT)), rest if rest.startswith("/") else f"/{rest}"
 
 
@@ -153,12 +153,12 @@ def _parse_length(fields: tuple[tuple[str, str], ...], version: str) -> int | No
     length, encoding = _find_single(fields, "content-length"), _find_single(fields, "transfer-encoding")
     if encoding is not None:
         if length is not None or encoding.lower() != "chunked" or version != "HTTP/1.1":
-            raise MalformedError("the length of its body can be read in two ways")
+            raise MalformedError("the length of its body is ambiguous")
         return None
     if length is None:
         return 0
     if not _LENGTH.fullmatch(length):
-        raise MalformedError("the length of its body is no number")
+        raise MalformedError("the length of its body is not a number")
     return int(length)
 
 
@@ -233,7 +233,7 @@ class _ChunkedBody:
                 self._pending = rest
                 continue
             if len(self._pending) > _MAX_LINE_BYTES:
-                raise MalformedError("what follows the last chunk has no end")
+                raise MalformedError("the trailer after the last chunk is too long")
             yield None
         self.done = True
         yield b"0\r\n\r\n"
@@ -241,7 +241,7 @@ class _ChunkedBody:
     def _parse_size(self) -> Generator[None, None, int]:
         while (found := _CHUNK_SIZE.match(self._pending)) is None:
             if b"\n" in self._pending or len(self._pending) > _MAX_LINE_BYTES:
-                raise MalformedError("the size of a chunk is no number")
+                raise MalformedError("the size of a chunk is not a number")
             yield None
         self._pending = self._pending[found.end() :]
         return int(found[1], 16)

@@ -239,9 +239,7 @@ class ProxyConnection:
     ) -> None:
         """Report the attempt, then relay. If reporting fails, no byte is sent."""
         if not self._report(Attempt(target.host, target.port, True, "")):
-            self._send_last(
-                client, build_response(NOT_REACHED, "the attempt could not be written down, so nothing was sent")
-            )
+            self._send_last(client, build_response(NOT_REACHED, "the attempt could not be logged, so nothing was sent"))
             return
         deadline = Deadline(_SECONDS_TO_SEND)
         if request.is_tunnel:
@@ -260,10 +258,10 @@ class ProxyConnection:
             try:
                 piece = self._poller.receive(client, _PIECE_BYTES, deadline)
             except TooSlowError:
-                raise MalformedError("its head did not come in time", _find_named_host(data)) from None
+                raise MalformedError("its head did not arrive in time", _find_named_host(data)) from None
             if not piece:
                 if data:
-                    raise MalformedError("it broke off in its head", _find_named_host(data))
+                    raise MalformedError("it ended inside its head", _find_named_host(data))
                 return b""
             data += piece
         return data

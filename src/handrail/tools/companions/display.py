@@ -18,13 +18,13 @@ class DisplayArguments(Arguments, frozen=True):
     """The arguments of display."""
 
     content: Annotated[
-        str, Meta(min_length=1, max_length=10_000, description="What to show, as Markdown; the first line says it all.")
+        str, Meta(min_length=1, max_length=10_000, description="The text, as Markdown; the first line is a summary.")
     ]
-    level: Annotated[Level, Meta(description="What kind of news it is.")] = "info"
+    level: Annotated[Level, Meta(description="The kind of message.")] = "info"
     title: Annotated[Title | None, Meta(description="A few words above it.")] = None
     thought: Annotated[Thought | None, Meta(description="Why you show it.")] = None
     evidence: Annotated[
-        tuple[Evidence, ...], Meta(max_length=50, description="What it rests on: src/a.py:41, commands, links.")
+        tuple[Evidence, ...], Meta(max_length=50, description="Evidence: src/a.py:41, commands, links.")
     ] = ()
 
 
@@ -39,17 +39,16 @@ DISPLAY = ToolSpec(
     name="display",
     title="Display",
     description=(
-        "Show the person something while you work, as Markdown. Use it for what they should know before you are done: "
-        "a finding that changes the plan, a warning, where a long task is (level progress). Do not use it for your "
-        "final answer, which is plain text, nor to ask (that is question), nor for every call: your calls are seen "
-        "anyway. It gets no reply."
+        "Show the user something while you work, as Markdown. Use it for news before the end of the task: a finding "
+        "that changes the plan, a warning, the state of a long task (level progress). Do not use it for your final "
+        "answer, for questions (use question), or for each call: the user sees your calls. It gets no reply."
     ),
     arguments=DisplayArguments,
     data=DisplayData,
     side_effects=("conversation",),
     enabled=False,
     layer="companion",
-    intent="show the person something while you work",
+    intent="show the user something while you work",
     not_for=(("asking", "question"),),
     plain_arguments=("level",),
 )

@@ -10,7 +10,7 @@ from handrail.protocol.tool_spec import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
 from handrail.tools.tool import Context, Output, Tool
 
-_NO_REPLY = "The person did not answer. Do not ask it again: decide yourself and say what you assumed, or stop here."
+_NO_REPLY = "The user did not answer. Do not ask again: decide yourself and name your assumption, or stop here."
 
 Option = Annotated[str, Meta(min_length=1, max_length=500)]
 
@@ -19,18 +19,18 @@ class QuestionArguments(Arguments, frozen=True):
     """The arguments of question."""
 
     question: Annotated[
-        str, Meta(min_length=1, max_length=4_000, description="One question, with what the person needs to decide it.")
+        str, Meta(min_length=1, max_length=4_000, description="One question, with the facts that the user needs.")
     ]
     options: Annotated[
         tuple[Option, ...],
-        Meta(max_length=20, description="Replies to choose from, short and different; [] for one in own words."),
+        Meta(max_length=20, description="Replies to choose from, short and different; [] for a free reply."),
     ]
     multiple: Annotated[bool, Meta(description="Whether several options may be chosen.")] = False
-    custom: Annotated[bool, Meta(description="Whether a reply in the person's own words is welcome too.")] = False
+    custom: Annotated[bool, Meta(description="Whether the user may also reply in their own words.")] = False
 
     def __post_init__(self) -> None:
         if not self.question.strip() or not all(option.strip() for option in self.options):
-            raise ValueError("question and options must say something, not be blank")
+            raise ValueError("question and options must not be blank")
         if len({option.strip() for option in self.options}) != len(self.options):
             raise ValueError("options must differ from one another")
 
@@ -48,17 +48,18 @@ QUESTION = ToolSpec(
     name="question",
     title="Question",
     description=(
-        "Ask the person one question and wait for the reply. Use it when you cannot go on without a decision that only "
-        "they can make: which of several things they want, something you cannot find out, a choice that is hard to "
-        "take back. Look first: never ask what the files or a command can tell you, nor for permission (calls that "
-        "need one ask by themselves), nor whether to go on. It must be the only call of its message."
+        "Ask the user one question and wait for the reply. Use it if only the user can decide: a choice between "
+        "several "
+        "goals, a fact that you cannot find out, a choice that is hard to undo. First check files and commands. Do not "
+        "ask for permission (calls that need approval ask by themselves) or whether to continue. It must be the only "
+        "call of its message."
     ),
     arguments=QuestionArguments,
     data=QuestionData,
     side_effects=("conversation",),
     enabled=False,
     layer="companion",
-    intent="ask the person what only they can decide, alone in its message",
+    intent="ask the user for a decision, alone in its message",
     not_for=(("telling something", "display"),),
 )
 
@@ -68,7 +69,7 @@ def build_question_tool(*, unattended: bool) -> Tool:
 
     def run(_: Context, __: QuestionArguments) -> Output:
         if unattended:
-            message = "No person is there to answer. Decide yourself, go on, and say at the end what you assumed."
+            message = "No user is present to answer. Decide yourself, continue, and name your assumption at the end."
             raise ToolError("UNAVAILABLE", message)
         message = "A question must be the only call of its message. It was not asked. Ask again, alone."
         raise ToolError("INVALID_ARGUMENT", message)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from handrail.skills.discovery import SkillCatalog
 
 
-_SOURCES = {"settings": "the person's settings", "user": "the person", "project": "this project", "gone": "gone"}
+_SOURCES = {"settings": "the user's settings", "user": "the person", "project": "this project", "gone": "gone"}
 
 
 class SkillListArguments(Arguments, frozen=True):
@@ -35,8 +35,8 @@ SKILL_LIST = ToolSpec(
     name="skill_list",
     title="Skills",
     description=(
-        "List the skills: written instructions for particular tasks, each with its name, its purpose, where it comes "
-        "from and whether it is active. Look here before a task that one may be about; skill_control activates it."
+        "List the skills, which are instructions for particular tasks, each with its name, purpose, source and state. "
+        "Check this list before a task that a skill may cover; skill_control activates a skill."
     ),
     arguments=SkillListArguments,
     data=SkillListData,
@@ -44,7 +44,7 @@ SKILL_LIST = ToolSpec(
     auto_execute=True,
     enabled=False,
     layer="companion",
-    intent="see which written instructions there are for particular tasks",
+    intent="list the skills: instructions for particular tasks",
 )
 
 
@@ -75,7 +75,7 @@ class SkillControlArguments(Arguments, frozen=True):
 
     name: Annotated[str, Meta(min_length=1, max_length=64, description="The skill, as skill_list names it.")]
     action: Annotated[
-        Action, Meta(description="activate: its text comes back, and counts; deactivate: when it is done.")
+        Action, Meta(description="activate: the result has its text, which then applies; deactivate: at the end.")
     ]
 
 
@@ -117,8 +117,8 @@ SKILL_CONTROL = ToolSpec(
     name="skill_control",
     title="Skill",
     description=(
-        "Activate a skill to get its instructions, or deactivate it when its task is done. A skill may name the tools "
-        "and commands that it takes: while it is active, only those are there."
+        "Activate a skill to get its instructions, or deactivate it when its task is done. A skill may limit the tools "
+        "and commands: while it is active, you have only those."
     ),
     arguments=SkillControlArguments,
     data=SkillControlData,
@@ -127,7 +127,7 @@ SKILL_CONTROL = ToolSpec(
     idempotent=True,
     enabled=False,
     layer="companion",
-    intent="take up the instructions of a skill, or end it",
+    intent="activate a skill, or deactivate it",
     plain_arguments=("name", "action"),
 )
 
@@ -170,7 +170,7 @@ def _find_usable(book: SkillBook, name: str) -> Skill:
         there = f"There are: {', '.join(names[:20])}." if names else "This session has no skills."
         raise ToolError("NOT_FOUND", f"No skill {render_value(name)}. {there}", details={"skills": names})
     if skill.problem:
-        raise ToolError("UNAVAILABLE", f"The skill {name} cannot be used: {skill.problem}. Go on without it.")
+        raise ToolError("UNAVAILABLE", f"The skill {name} cannot be used: {skill.problem}. Continue without it.")
     return skill
 
 
@@ -199,9 +199,9 @@ def _describe(book: SkillBook, skill: Skill, tools: tuple[str, ...] | None) -> O
 
 def _render_preface(skill: Skill, tools: tuple[str, ...] | None, *, reached: bool) -> str:
     whose = "this project" if skill.origin == "project" else "the person"
-    lines = [f"The skill {skill.name} of {whose} is active. Its instructions rank below what the person says."]
+    lines = [f"The skill {skill.name} of {whose} is active. Its instructions rank below the user's words."]
     if tools is not None:
-        lines.append(f"While it is active, these are the tools: {', '.join(tools) or 'none'}.")
+        lines.append(f"While it is active, you have these tools: {', '.join(tools) or 'none'}.")
     if reached:
         more = f" and {len(skill.files) - 30} more" if len(skill.files) > 30 else ""
         lines.append(f"Its files are in {skill.folder}: {', '.join(skill.files[:30])}{more}.")

@@ -15,8 +15,8 @@ Status = Literal["pending", "active", "done"]
 class GivenItem(Arguments, frozen=True):
     """One thing to do."""
 
-    text: Annotated[str, Meta(min_length=1, max_length=500, description="What is to be done, in one line.")]
-    status: Annotated[Status, Meta(description="active: you are at it now.")]
+    text: Annotated[str, Meta(min_length=1, max_length=500, description="The step, in one line.")]
+    status: Annotated[Status, Meta(description="active: you work on it now.")]
 
 
 class TodoArguments(Arguments, frozen=True):
@@ -35,9 +35,9 @@ TODO = ToolSpec(
     name="todo",
     title="To do",
     description=(
-        "Keep the list of what is to be done, for yourself and for the person who watches. Every call replaces the "
-        "whole list. Use it for work of three or more steps: write it when you begin, keep one item active, mark it "
-        "done as soon as it is, and add what turns up. Leave it out for what takes one or two calls."
+        "Keep the list of steps, for yourself and for the user. Every call replaces the whole list. Use it for work of "
+        "three or more steps: write the list first, keep one item active, mark each item as soon as it is done, and "
+        "add new steps. Do not use it for work of one or two calls."
     ),
     arguments=TodoArguments,
     data=TodoData,

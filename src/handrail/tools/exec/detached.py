@@ -165,9 +165,7 @@ class DetachedRun:
             raise self._build_interrupted("The command was removed while the call waited for it.") from None
         ending = stopped or _ENDINGS.get(record.reason or "") or "exit"
         if ending == "exit" and record.exit_code is None:
-            raise self._build_interrupted(
-                "What kept the command was killed while the call waited, and the command with it."
-            )
+            raise self._build_interrupted("The keeper was killed while the call waited, and the command with it.")
         return CommandResult(
             ending=ending,
             exit_code=record.exit_code if ending == "exit" else None,
@@ -177,8 +175,12 @@ class DetachedRun:
         )
 
     def _build_interrupted(self, cause: str) -> ToolError:
-        fate = "stays done: look before you repeat it" if self._overlay is None else "was dropped with its overlay"
-        return ToolError("INTERRUPTED", f"{cause} What it had done by then {fate}.")
+        fate = (
+            ("they remain; check before you repeat it")
+            if self._overlay is None
+            else "they were dropped with its overlay"
+        )
+        return ToolError("INTERRUPTED", f"{cause} Its effects until then: {fate}.")
 
     def _break_off(self, process: ProcessSession) -> None:
         """Ends it, and logs its attempts to reach hosts if possible."""
@@ -204,7 +206,7 @@ class DetachedRun:
 _MAX_HEAD_BYTES = 1 << 16
 _STATE_ROOM_CHARS = 600
 """Characters of the result that say what goes on, and what to do next."""
-_CHANGES = {"read-only": "", "layer": "; what it changes is in its overlay, visible to it alone, until it ends"}
+_CHANGES = {"read-only": "", "layer": "; its changes stay in its overlay, invisible to others, until it ends"}
 
 
 def _build_handover_output(run: CommandRun, process: ProcessSession, sandbox: SandboxUsed) -> Output:
@@ -216,10 +218,10 @@ def _build_handover_output(run: CommandRun, process: ProcessSession, sandbox: Sa
     seconds = ((record.ended or datetime.now(UTC)) - record.started).total_seconds()
     text = new.text if not new.text or new.text.endswith("\n") else f"{new.text}\n"
     state = "It goes on" if record.state == "running" else "It has ended by now"
-    changes = _CHANGES.get(sandbox.undo, "; what it changes is not covered by undo")
-    more = f" {new.waiting:,} bytes more are there already." if new.waiting and waited else ""
+    changes = _CHANGES.get(sandbox.undo, "; undo does not cover its changes")
+    more = f" {new.waiting:,} more bytes are available." if new.waiting and waited else ""
     ports = "Other commands reach its ports on localhost" if sandbox.joined else "Other commands do not reach its ports"
-    how = f'process {{"action": "poll", "sessionId": "{process.id}"}} gives what it prints next; kill ends it. {ports}.'
+    how = f'process {{"action": "poll", "sessionId": "{process.id}"}} gives its next output; kill stops it. {ports}.'
     return Output(
         summary=f"goes on as {process.id}",
         content=f"{text}[{state} as the process session {process.id}{changes}.{more} Next: {how}]\n",

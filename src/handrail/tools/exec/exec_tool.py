@@ -43,9 +43,9 @@ def build_exec_tool(environment: CommandEnvironment, background: Background, rec
 def _declare_touches(arguments: ExecArguments) -> Touches:
     command = arguments.command
     if not command.strip():
-        raise ToolError("INVALID_ARGUMENT", "exec: command has nothing in it but blanks. Nothing was run.")
+        raise ToolError("INVALID_ARGUMENT", "exec: command is blank. Nothing was run.")
     if "\0" in command:
-        raise ToolError("INVALID_ARGUMENT", "exec: command holds a NUL, which no command can. Nothing was run.")
+        raise ToolError("INVALID_ARGUMENT", "exec: command has a NUL character, which is not allowed. Nothing was run.")
     if (size := len(command.encode("utf-8", "surrogatepass"))) > _MAX_COMMAND_BYTES:
         message = f"exec: the command is {size:,} bytes long, and {_MAX_COMMAND_BYTES:,} is the most that can be run."
         raise ToolError("LIMIT_EXCEEDED", f"{message} Write it to a file, and run that. Nothing was run.")

@@ -54,7 +54,7 @@ from handrail.workspace.workspace import Workspace
 
 _DROPPED = "Nothing of the command was kept."
 _MIXED = "it uses git, which tracks a credential here, and other programs of it could print that"
-_TRIED_NETWORK = "blocked: it tried a connection, and has no network here"
+_TRIED_NETWORK = "blocked: it tried to connect, and commands have no network here"
 _MAX_SHOWN_CHARS = 60_000
 """Characters of a preview that a person is shown. The stored preview has all of it."""
 _MAX_SHOWN_CHANGES = 200
@@ -161,7 +161,7 @@ def _explain_conflict(context: CommandContext, error: ToolError) -> ToolError:
 def preview_command(run: CommandRun) -> Preview:
     """Runs the command as an unapproved one: it sees no credentials and has no network."""
     if run.is_proven:
-        return Preview(kind="none", text="it only reads, so approval changes nothing", read_only=True)
+        return Preview(kind="none", text="it is read-only, so approval does not help", read_only=True)
     if not run.fact.has_overlay or run.fact.hosts or run.fact.yields:
         return Preview(kind="none", text="needs the network" if run.fact.hosts else "no overlay here")
     if run.command.git_use == "among others" and _list_tracked_credentials(run):
@@ -209,7 +209,7 @@ def _refuse_without_processes(run: CommandRun, is_needed: bool) -> None:
     """ToolError if a preview would miss a background process. Only approved commands share the network of these."""
     with run.open_shared_network() if is_needed else nullcontext() as network:
         if network is not None:
-            text = "It needs a background process of this session, and a preview reaches none."
+            text = "It needs a background process of this session, which a preview cannot reach."
             raise ToolError("UNAVAILABLE", f"{text} Once approved, it runs with access to them.")
 
 

@@ -57,8 +57,8 @@ class ChangeOutcome(msgspec.Struct, frozen=True, kw_only=True):
         if self.made is not None:
             return render_change_row(self.made.changes)
         if self.dropped:
-            return "what it changed was dropped, as the person said"
-        return "what it changed was dropped" if self.failure is not None else ""
+            return "its changes were dropped, as the user decided"
+        return "its changes were dropped" if self.failure is not None else ""
 
     @property
     def lines(self) -> str:
@@ -221,8 +221,8 @@ def _describe_partial_changes(run: CommandRun, sandbox: SandboxUsed) -> str:
     if run.is_proven:
         return "Nothing was changed."
     if sandbox.undo == "layer":
-        return "What it had changed by then was dropped."
-    return "What it had changed by then stays changed."
+        return "Its changes were dropped."
+    return "Its changes until then remain."
 
 
 # The output, cut to fit.
@@ -370,7 +370,7 @@ _NO_ROOM = {errno.ENOSPC, errno.EDQUOT}
 def build_room_error(room: int, limit: str) -> ToolError:
     """The failure of a command whose changes are too large to wait for an approval."""
     message = f"It wrote more than the {room / MEGABYTE:,.1f} MB that {limit} leaves it before an approval."
-    advice = "A person can raise the limit, or answer what waits (handrail approvals)."
+    advice = "The user can raise the limit, or answer waiting requests (handrail approvals)."
     return ToolError("LIMIT_EXCEEDED", f"{message} Nothing was changed. {advice}", details={"limits": ["disk"]})
 
 
@@ -429,6 +429,6 @@ def _build_sandbox_used(run: CommandRun, profile: SandboxProfile) -> SandboxUsed
 
 def _explain_missing_overlay(run: CommandRun) -> str:
     if run.fact.background:
-        return "it may go on after its call, on the real tree"
+        return "it may continue in the background, on the real files"
     roots = run.context.workspace.roots
-    return run.environment.find_overlay_obstacle(roots) or "it was decided for a sandbox without one"
+    return run.environment.find_overlay_obstacle(roots) or "its decision assumed a sandbox without an overlay"

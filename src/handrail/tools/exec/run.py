@@ -97,7 +97,7 @@ class ConnectionLog:
         if unreported <= 0:
             return ()
         after = f"after the first {MAX_BLOCKED_ATTEMPTS:,}"
-        return (f"{unreported:,} attempts were blocked, {after}, that are no events of their own.",)
+        return (f"{unreported:,} attempts were blocked, {after}, without own events.",)
 
 
 @contextmanager
@@ -288,7 +288,7 @@ def prepare_launch(
 
 def build_weaker_sandbox_error() -> ToolError:
     """The refusal of a command that was decided for a better sandbox than there is now."""
-    message = "The sandbox that this was decided for does not work any more, and what is left confines less."
+    message = "The sandbox of the decision no longer works, and the remaining sandbox is weaker."
     return ToolError("CONFLICT", f"{message} Nothing was run. Call again.")
 
 

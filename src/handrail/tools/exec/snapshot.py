@@ -125,7 +125,7 @@ def execute_with_snapshot(run: CommandRun) -> Output:
             _require_approval(run.context.needs_undo(), watch.why)
         read_only = _list_read_only_paths(run, watch)
         if len(read_only) > _MAX_READ_ONLY_PATHS:
-            why = f"{len(read_only):,} paths could neither be kept nor made read-only"
+            why = f"{len(read_only):,} paths could be neither stored nor made read-only"
             _require_approval(run.context.needs_undo(), why)
         profile = replace(run.profile, read_only_paths=(*run.profile.read_only_paths, *read_only))
         number = run.recorder.begin_command(run.context.tool_call_id, summarize_command(run.context))
@@ -232,7 +232,7 @@ def _judge_changes(run: CommandRun, preview: CommandPreview, made: RecordedChang
     except (ToolError, StoreError) as error:
         return ChangeOutcome(made=replace(made, problem=_describe_remaining_change(decision, made, error)))
     if decision.decision == "deny" or preview.ran.ending != "exit":
-        return ChangeOutcome(failure=build_change_refusal(decision, "It was taken back."))
+        return ChangeOutcome(failure=build_change_refusal(decision, "It was reverted."))
     # A file with a later change time than this counts as changed by others.
     stored = replace(preview, examined=replace(examined, started=time.time_ns()))
     preview_id = save_preview(workspace, run.recorder.history, stored, None)
@@ -279,8 +279,8 @@ def _build_sandbox_used(run: CommandRun, finished: FinishedRun, watched: Command
 def _describe_lost_changes(watched: CommandWatchResult, *, judged: bool) -> tuple[str, ...]:
     """Warnings about changes that undo does not bring back. `judged`: whether they were to be judged."""
     if watched.examined is None and judged:
-        return (f"Its changes are unknown, since {watched.why}: it was neither judged nor taken back.",)
-    return (f"Gone, and undo does not bring it back: {_name_paths(watched.lost)}.",) if watched.lost else ()
+        return (f"Its changes are unknown, since {watched.why}: the command was neither judged nor reverted.",)
+    return (f"Deleted, and undo cannot restore it: {_name_paths(watched.lost)}.",) if watched.lost else ()
 
 
 def _explain_read_only_paths(finished: FinishedRun, uncovered: tuple[UncoveredPath, ...]) -> tuple[str, ...]:
@@ -296,7 +296,7 @@ def _explain_read_only_paths(finished: FinishedRun, uncovered: tuple[UncoveredPa
 def _describe_remaining_change(decision: Decision, made: RecordedChangeSet, error: ToolError | StoreError) -> str:
     """The problem of changes that policy does not allow and that could not be undone."""
     why = error.message if isinstance(error, ToolError) else str(error)
-    problem = f"It needs approval ({decision.reason}), and could not be taken back: {why}"
+    problem = f"It needs approval ({decision.reason}), and could not be reverted: {why}"
     return f"{problem.removesuffix('.')}. A person can type: handrail undo {made.changes.number}"
 
 

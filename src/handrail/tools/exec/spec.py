@@ -17,14 +17,15 @@ class ExecArguments(Arguments, frozen=True):
     cwd: Annotated[str, Meta(description="Folder to run it in, relative to the workspace.")] = "."
     timeout_ms: Annotated[
         Annotated[int, Meta(ge=100, le=MAX_TIMEOUT_MS)] | None,
-        Meta(description="Milliseconds after which it is stopped; 120000 if not given.", extra={"default": 120_000}),
+        Meta(description="Time limit in milliseconds; default 120000.", extra={"default": 120_000}),
     ] = None
     background: Annotated[
-        bool, Meta(description="Return at once; it goes on as a process session, whose ports no other command reaches.")
+        bool,
+        Meta(description="Return at once; it continues as a process session; other commands cannot reach its ports."),
     ] = False
     yield_ms: Annotated[
         Annotated[int, Meta(ge=0, le=MAX_TIMEOUT_MS)] | None,
-        Meta(description="Wait so many milliseconds, then let it go on as a process session."),
+        Meta(description="Wait this many milliseconds, then let it continue as a process session."),
     ] = None
 
 

@@ -159,4 +159,4 @@ def _find_character(data: bytes, place: int) -> int:
 
 
 def build_binary_error() -> ToolError:
-    return ToolError("BINARY_FILE", "The file is not text. Use a program that knows its format.")
+    return ToolError("BINARY_FILE", "The file is not text. Use a program for its format.")

@@ -75,7 +75,7 @@ class PythonEngine:
 
     def _compile(self, pattern: Pattern) -> Expression:
         if pattern.multiline:
-            raise build_ripgrep_error("a match over line ends is asked for", self._without)
+            raise build_ripgrep_error("the pattern may match across line ends", self._without)
         return Expression(pattern.text, case_sensitive=pattern.case_sensitive, without=self._without)
 
     def _walk(self, scope: SearchScope, stop: Stop) -> Iterator["_WalkedFile"]:
@@ -111,12 +111,12 @@ class _WalkedFile(msgspec.Struct, frozen=True):
     folder: _OpenFolder
 
     def open(self) -> int:
-        """Return a descriptor of the file. OSError if it is no regular file any more."""
+        """Return a descriptor of the file. OSError if it is no longer a regular file."""
         name = self.path[self.path.rfind(b"/") + 1 :]
         descriptor = self.folder.open(os.fsdecode(name), READ_FILE)
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             os.close(descriptor)
-            raise OSError(f"{name!r} is no regular file any more")
+            raise OSError(f"{name!r} is no longer a regular file")
         return descriptor
 
 

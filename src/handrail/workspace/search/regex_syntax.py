@@ -143,7 +143,7 @@ def _repeat(body: Node, least: int, most: int | None, *, is_greedy: bool) -> Nod
     if (least, most) == (0, 1):
         return _choose([body, _EMPTY] if is_greedy else [_EMPTY, body])
     if body.can_be_empty:
-        raise UnsupportedPatternError("repeating what may be empty")
+        raise UnsupportedPatternError("a repetition of a possibly empty group")
     if max(least, most or 0) > _MAX_COPIES:
         raise UnsupportedPatternError("so many repetitions")
     run = re.compile(f"(?:{'|'.join(sorted(body.sets))})+")
@@ -263,7 +263,7 @@ _SYNTAX_FAULTS = {
     r"[*+?{]": "a repetition has no valid counts",
     r"\[\^?\]?[^\]]*\Z": "a [ is not closed by a ]",
     r"\\[0-9]": "back-references are not supported",
-    r"\\[^AzpPbB]|\\b\{(?!start|end)": "a backslash stands before what is no escape",
+    r"\\[^AzpPbB]|\\b\{(?!start|end)": "a backslash before a character that is not an escape",
 }
 """Beginnings that Rust refuses. Other ones that are no token are left to ripgrep."""
 _ATOMS = {"dot": _DOT, "start": LINE_START, "end": _LINE_END}
@@ -308,7 +308,7 @@ class PatternParser:
             self._at = token.end()
             if token.lastgroup == "count":
                 if not can_repeat:
-                    self._fail("there is nothing before it to be repeated")
+                    self._fail("nothing to repeat")
                 parts[-1] = self._build_repeat(parts[-1], token)
             elif token["last"] == ")":
                 self._set_flags(token)
@@ -408,7 +408,7 @@ class PatternParser:
         if letter in "xuU":
             code = int(text[2:].strip("{}"), 16)
             if code > 0x10FFFF or 0xD800 <= code < 0xE000:
-                self._fail("there is no character of that number")
+                self._fail("there is no character with that number")
             return chr(code)
         if letter in _CLASSES:
             self.asks_tables |= letter not in "sS"

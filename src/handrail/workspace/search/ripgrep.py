@@ -170,8 +170,8 @@ def _build_refusal(words: str) -> ToolError:
 
 
 def build_pattern_error(reason: str) -> ToolError:
-    hint = r"Put a backslash before what is meant literally, as in \( \[ \{ \. \*; look-around is not supported."
-    return ToolError("INVALID_ARGUMENT", f"pattern is no valid regular expression: {reason}. {hint}")
+    hint = r"Put a backslash before literal characters, as in \( \[ \{ \. \*; look-around is not supported."
+    return ToolError("INVALID_ARGUMENT", f"pattern is not a valid regular expression: {reason}. {hint}")
 
 
 def build_line_break_error() -> ToolError:
@@ -312,7 +312,7 @@ class _RipgrepProcess:
                 bufsize=0,
             )
         except OSError as error:
-            message = f"ripgrep could not be started ({error.strerror}); `handrail doctor` says which one it is."
+            message = f"ripgrep could not be started ({error.strerror}); see `handrail doctor`."
             raise ToolError("UNAVAILABLE", message) from None
 
     def __enter__(self) -> Self:

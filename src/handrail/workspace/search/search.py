@@ -205,7 +205,7 @@ def choose_engines(workspace: Workspace, choice: SearchEngine) -> Engines:
     if program is not None:
         return Engines(Ripgrep(program), Ripgrep(program, ordered=True), MAX_SECONDS)
     if choice == "ripgrep":
-        message = "ripgrep is not installed, and the setting search.engine asks for it; `handrail doctor` says more."
+        message = "ripgrep is not installed, and the setting search.engine asks for it; see `handrail doctor`."
         raise ToolError("UNAVAILABLE", message)
     from handrail.workspace.search.python_engine import PythonEngine  # noqa: PLC0415  rarely needed
 
