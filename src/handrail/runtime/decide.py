@@ -149,7 +149,6 @@ def judge_call_changes(
 ) -> Decision:
     """Decides about the changes that a command made in its overlay. `list_tracked` lists those that git tracks."""
     from handrail.policy.changeset import judge_changes  # noqa: PLC0415  few commands change something
-    from handrail.runtime.facts import list_steering_paths  # noqa: PLC0415  tables that only commands need
 
     rules = pending.rules
     if rules is None:
@@ -161,7 +160,7 @@ def judge_call_changes(
         spoken_for=_is_approved(pending, rules),
         configs=configs,
         tool=pending.name,
-        steering=list_steering_paths(session.workspace, changes),
+        steering=_load_facts().list_steering_paths(session.workspace, changes),
         tracked=list_tracked() if _is_local_git(pending, rules) else None,
     )
     if decision.decision == "deny" or (decision.decision == "confirm" and pending.preview_id is None):
@@ -223,9 +222,7 @@ def _build_located_fact(
 
 
 def _collect_command_facts(session: Session, command: CommandUse) -> Facts:
-    from handrail.runtime.facts import collect_command_facts  # noqa: PLC0415  tables that only commands need
-
-    return collect_command_facts(
+    return _load_facts().collect_command_facts(
         session.workspace,
         command.text,
         command.cwd,
@@ -238,9 +235,7 @@ def _collect_command_facts(session: Session, command: CommandUse) -> Facts:
 
 
 def _collect_process_facts(session: Session, use: ProcessUse) -> Facts:
-    from handrail.runtime.facts import collect_process_facts  # noqa: PLC0415  tables that only commands need
-
-    return collect_process_facts(use, lambda: session.background.sessions, lambda: session.commands.tier)
+    return _load_facts().collect_process_facts(use, lambda: session.background.sessions, lambda: session.commands.tier)
 
 
 # Refusals
@@ -313,3 +308,9 @@ def _check_description(pending: PendingCall, decided: ToolSpec | None = None) ->
     if known - {foreign.fingerprint, None, ""}:
         text = f"{pending.tool.spec.server} describes {pending.name} differently than at the decision about this call"
         raise ToolError("CONFLICT", f"{text}. Nothing was run. Call again.")
+
+
+def _load_facts():  # the type is that of the module
+    from handrail.runtime import facts  # noqa: PLC0415  tables that only commands need
+
+    return facts

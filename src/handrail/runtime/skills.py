@@ -68,31 +68,23 @@ class SessionSkills:
     def narrowing(self, tool: str) -> Narrowing | None:
         if not self.any:
             return None
-        from handrail.skills.allowed_tools import find_restriction  # noqa: PLC0415  few sessions have active skills
-
-        return find_restriction(tool, self._active)
+        return _load_allowed_tools().find_restriction(tool, self._active)
 
     def found(self) -> "SkillCatalog":
-        from handrail.skills.discovery import find_skills  # noqa: PLC0415  few sessions use skills
-
         known = () if self._base is None else self._base.registered
-        return find_skills(self._workspace, self._places(), disabled=self._disabled, known=known)
+        return _load_discovery().find_skills(self._workspace, self._places(), disabled=self._disabled, known=known)
 
     def skill(self, name: str) -> "Skill | None":
         """A skill with its other files."""
-        from handrail.skills.discovery import add_files  # noqa: PLC0415  few sessions use skills
-
         skill = self.found().get(name)
-        return None if skill is None else add_files(self._workspace, skill)
+        return None if skill is None else _load_discovery().add_files(self._workspace, skill)
 
     def entries(self) -> tuple[SkillEntry, ...]:
         """All skills by name, also active ones whose file is gone."""
-        from handrail.skills.discovery import build_skill_entry  # noqa: PLC0415  few sessions use skills
-
         self.refresh()
         skills = self.found().skills
         active = {skill.name: skill for skill in self._active}
-        entries = [build_skill_entry(skill, active=skill.name in active) for skill in skills]
+        entries = [_load_discovery().build_skill_entry(skill, active=skill.name in active) for skill in skills]
         gone = active.keys() - {skill.name for skill in skills}
         return tuple(sorted([*entries, *(_build_gone_entry(active[name]) for name in gone)], key=lambda one: one.name))
 
@@ -137,9 +129,7 @@ class SessionSkills:
         base = self._base
         if base is None:
             return
-        from handrail.skills.allowed_tools import collect_allowed_tools  # noqa: PLC0415  few sessions have active skills
-
-        allowed = collect_allowed_tools(active, base.registered)
+        allowed = _load_allowed_tools().collect_allowed_tools(active, base.registered)
         self._open_folders(active)
         self.offer = base if allowed is None else base.restricted_to(allowed)
         self._active, self.any = active, bool(active)
@@ -173,8 +163,6 @@ class SessionSkills:
 
 
 def _build_gone_entry(active: ActiveSkill) -> SkillEntry:
-    from handrail.skills.allowed_tools import format_allowed_tools  # noqa: PLC0415  few sessions use skills
-
     return SkillEntry(
         name=active.name,
         description="",
@@ -184,6 +172,18 @@ def _build_gone_entry(active: ActiveSkill) -> SkillEntry:
         usable=False,
         problem="its file is gone; its list of tools still applies until you deactivate the skill",
         by_name_only=False,
-        allowed_tools=format_allowed_tools(active.tools, active.patterns),
+        allowed_tools=_load_allowed_tools().format_allowed_tools(active.tools, active.patterns),
         warnings=(),
     )
+
+
+def _load_discovery():  # the type is that of the module
+    from handrail.skills import discovery  # noqa: PLC0415  few sessions use skills
+
+    return discovery
+
+
+def _load_allowed_tools():
+    from handrail.skills import allowed_tools  # noqa: PLC0415  few sessions have active skills
+
+    return allowed_tools

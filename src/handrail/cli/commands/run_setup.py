@@ -17,6 +17,7 @@ from handrail.cli.exits import FAILED, INFRASTRUCTURE, CommandFailed
 from handrail.cli.files import read_input_file
 from handrail.cli.output import print_note
 from handrail.cli.permission import can_ask
+from handrail.models import registry
 from handrail.models.base import Model, ModelError, ModelRequest, StreamPiece, open_stream
 from handrail.settings import LoadedSettings, resolve_user_file
 from handrail.state import make_session_id
@@ -191,12 +192,10 @@ def _choose_model(options: SimpleNamespace, workspace: str, session: str, loaded
 
 def _check_reachable(name: str) -> None:
     """CommandFailed if the key or the package of a model is missing, before a session begins."""
-    from handrail.models.registry import find_model, split_name  # noqa: PLC0415  an engine room
-
     try:
-        find_model(name)
+        registry.find_model(name)
     except ModelError as error:
-        keys = split_name(name)[0].keys
+        keys = registry.split_name(name)[0].keys
         is_set = not keys or any(os.environ.get(key, "").strip() for key in keys)
         then = "handrail doctor" if is_set else f"export {keys[0]}=KEY"
         raise CommandFailed(f"{error.message} Nothing was run.", INFRASTRUCTURE, then=then) from None
@@ -210,10 +209,8 @@ def resolve_model(name: str, window: int | None = None) -> Model:
     """
     if name.startswith(_SCRIPTED):
         return _load_script(name.removeprefix(_SCRIPTED))
-    from handrail.models.registry import split_name  # noqa: PLC0415  an engine room
-
     try:
-        split_name(name)
+        registry.split_name(name)
     except ModelError as error:
         raise CommandFailed(f"{error.message} Nothing was run.") from None
     return _LazyModel(name, window)
@@ -222,8 +219,6 @@ def resolve_model(name: str, window: int | None = None) -> Model:
 def warm_up(name: str) -> None:
     """Starts to import the code of a model, while the session opens."""
     if not name.startswith(_SCRIPTED):
-        from handrail.models import registry  # noqa: PLC0415  an engine room
-
         registry.warm_up(name)
 
 
@@ -264,9 +259,7 @@ class _LazyModel:
 
     def _load(self) -> Model:
         if self._loaded is None:
-            from handrail.models.registry import find_model  # noqa: PLC0415  an engine room
-
-            self._loaded = find_model(self.name, window=self._window)
+            self._loaded = registry.find_model(self.name, window=self._window)
             self.name = self._loaded.name
         return self._loaded
 
