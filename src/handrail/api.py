@@ -128,6 +128,7 @@ class Handrail(TypedTools):
             spoken = _load_dialects().load_dialect(dialect) if dialect is not None else None
             if spoken is not None:
                 loaded = replace(loaded, settings=_load_dialects().adapt_settings(spoken, loaded))
+            repair = repair or ("case" if loaded.settings.tools.repair_case else None)
             rules = build_policy_config(loaded, mode, unattended)
             options = SessionOptions(
                 workspace=os.fspath(workspace),

@@ -74,6 +74,18 @@ def test_the_settings_can_choose_a_dialect_and_commands_of_their_own_still_run(r
     assert run("call", "ls", '{"path": "."}').code == 1
 
 
+def test_the_settings_repair_the_case_of_names_with_a_warning(run, environment, workspace: Path) -> None:
+    (workspace / ".minds").mkdir()
+    (workspace / ".minds" / "note.md").write_text("# Note\n")
+    call = ("call", "--dialect", "devminds", "Workspace.FS", '{"op": "read", "path": "note.md"}')
+    assert run(*call).code == 1
+    folder = Path(environment["HOME"]) / ".config" / "handrail"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "config.toml").write_text("[tools]\nrepair_case = true\n")
+    assert run(*call).code == 0
+    assert "Workspace.FS was taken for workspace.fs." in run("log", "--events").out
+
+
 def test_mcp_serves_the_dialect(apart, workspace: Path) -> None:
     (workspace / "a.py").write_text("x = 1\n")
     hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}

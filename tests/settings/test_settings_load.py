@@ -99,6 +99,7 @@ def test_every_setting_can_be_set_in_the_user_file(tmp_path: Path) -> None:
     deny = ["net.connect", "git.write"]
     folders = ["/opt/tools"]
     installed = true
+    repair_case = true
     [skills]
     enabled = false
     folders = ["~/shared/skills"]
@@ -118,6 +119,7 @@ def test_every_setting_can_be_set_in_the_user_file(tmp_path: Path) -> None:
         "tools.deny": ("net.connect", "git.write"),
         "tools.folders": ("/opt/tools",),
         "tools.installed": True,
+        "tools.repair_case": True,
         "skills.enabled": False,
         "skills.folders": (f"{tmp_path}/shared/skills",),
         "skills.disable": ("deploy",),

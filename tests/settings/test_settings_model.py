@@ -36,6 +36,7 @@ def test_the_defaults_are_the_documented_ones() -> None:
         "tools.deny": (),
         "tools.folders": (),
         "tools.installed": False,
+        "tools.repair_case": False,
         "skills.enabled": True,
         "skills.folders": (),
         "skills.disable": (),

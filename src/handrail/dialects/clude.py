@@ -11,6 +11,8 @@ from handrail.protocol.errors import ToolError
 from handrail.protocol.wire import encode
 
 _LEVELS = ("info", "success", "warning", "error", "progress")
+_INVALID = {"grep": "E_INVALID_REGEX", "glob_file_search": "E_GLOB"}
+"""Codes of arguments that have the right type, and that the tool cannot use."""
 _SCOPES = {"once": "single_action", "session": "session", "workspace": "workspace"}
 _OWN_CODES = """
 E_INVALID_ARGS: INVALID_ARGUMENT
@@ -189,7 +191,10 @@ def _render(one: Answered, shown: Shown) -> DialectAnswer:
     result, payload, failure = one.result, None, None
     if one.code:
         data = {} if result.data is None else {"payload": result.data}
-        failure = {"code": _CODES[one.code], "message": one.message, "details": _describe_details(one) | data}
+        code = _CODES[one.code]
+        if one.code == "INVALID_ARGUMENT" and one.args is not None:
+            code = _INVALID.get(one.tool.name, code)
+        failure = {"code": code, "message": one.message, "details": _describe_details(one) | data}
     else:
         payload = {**(shown.data or {"content": one.content}), "meta": list_extras(result)}
     told = {

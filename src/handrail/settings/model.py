@@ -82,6 +82,7 @@ class Tools(Section, frozen=True, kw_only=True):
     # These files run in this process, and trust in a project does not pin their content.
     folders: Annotated[_Folders, Field("Folders with custom tool files.", loosened_by=USER_SOURCES)] = ()
     installed: Annotated[_Switch, Field("Whether tools of installed packages (entry points) are registered.")] = False
+    repair_case: Annotated[_Switch, Field("Whether a name that differs from a tool only in case means it.")] = False
 
 
 class _Skills(Section, frozen=True, kw_only=True):
