@@ -366,9 +366,9 @@ def test_too_much_is_not_kept_and_what_was_kept_by_then_is_not_lost(
         os.utime(workspace / str(number))
     monkeypatch.setattr("handrail.changes.snapshot.scan.SETTLED_NANOSECONDS", 0)
     monkeypatch.setattr(snapshots, "MAX_SNAPSHOT_BYTES", 1_000)
-    with pytest.raises(SnapshotError, match="too much"):
+    with pytest.raises(SnapshotError, match="too large"):
         take_snapshot(house, history)
-    with pytest.raises(SnapshotError, match="too much"):
+    with pytest.raises(SnapshotError, match="too large"):
         take_snapshot(house, history)
     take_snapshot(house, history)
 
@@ -380,7 +380,7 @@ def test_a_snapshot_that_was_not_finished_is_never_used_to_settle_a_command(
     for name in ("a", "b", "c"):
         (workspace / name).write_text(name * 100)
     monkeypatch.setattr(snapshots, "MAX_SNAPSHOT_BYTES", 150)
-    with pytest.raises(SnapshotError, match="too much"):
+    with pytest.raises(SnapshotError, match="too large"):
         take_snapshot(house, history)
     with pytest.raises(SnapshotError, match="not kept"):
         load_last_snapshot(house, history, since=begun, until=datetime.now(UTC))
@@ -393,7 +393,7 @@ def test_an_earlier_snapshot_does_not_stand_for_one_that_failed(
     take_snapshot(house, history)
     (workspace / "later").write_text("the command did not make this")
     monkeypatch.setattr(scan.SnapshotDeadline, "check", lambda _: (_ for _ in ()).throw(scan.SnapshotLimitError))
-    with pytest.raises(SnapshotError, match="too much"):
+    with pytest.raises(SnapshotError, match="too large"):
         take_snapshot(house, history)
     with pytest.raises(SnapshotError, match="not kept"):
         load_last_snapshot(house, history, since=begun, until=datetime.now(UTC))
@@ -408,7 +408,7 @@ def test_one_root_without_a_snapshot_leaves_none_of_the_others(
     (beside / "large").write_text("x" * 200)
     monkeypatch.setattr(snapshots, "MAX_SNAPSHOT_BYTES", 150)
     with Workspace(str(workspace), Root(str(beside))) as house:
-        with pytest.raises(SnapshotError, match="too much"):
+        with pytest.raises(SnapshotError, match="too large"):
             take_snapshot(house, history)
         with pytest.raises(SnapshotError, match="not kept"):
             load_last_snapshot(house, history, since=begun, until=datetime.now(UTC))

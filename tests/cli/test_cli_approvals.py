@@ -418,7 +418,7 @@ def test_a_broken_journal_of_another_session_keeps_nobody_from_answering(run, st
     assert (done.code, done.err.count(f"the journal {broken} cannot be read")) == (0, 1)
     [waiting] = done.json["waiting"]
     assert run("approvals", "allow", waiting["id"]).code == 0
-    assert run("approvals", "allow", waiting["id"]).err.count("was answered already: once.") == 1
+    assert run("approvals", "allow", waiting["id"]).err.count("already has an answer: once.") == 1
 
 
 def test_a_yes_that_would_not_count_here_is_not_given(run, state: Path, workspace: Path, tmp_path: Path) -> None:
@@ -457,7 +457,7 @@ def test_variables_that_were_tampered_with_are_not_taken(run, state: Path) -> No
     [kept] = state.glob("workspaces/*/cli/environments/*")
     kept.write_text(kept.read_text().replace("de_DE", "fr_FR"))
     done = run("approvals", "allow", waits(run)[0]["id"])
-    assert (done.code, done.err.count("Nothing was answered.")) == (1, 1)
+    assert (done.code, done.err.count("Nothing was approved.")) == (1, 1)
     assert run("approvals", "deny", waits(run)[0]["id"]).code == 0
 
 
@@ -509,7 +509,7 @@ def test_what_was_answered_and_not_run_is_listed_and_run_by_allow(run, environme
     assert [one["state"] for one in waiting] == ["ready"]
     assert "answered, not run" in run("approvals").out
     refused = run("approvals", "deny", waiting[0]["id"])
-    assert (refused.code, refused.err.count("was answered already: once. It has not run yet.")) == (1, 1)
+    assert (refused.code, refused.err.count("already has an answer: once. It has not run yet.")) == (1, 1)
     done = run("approvals", "allow", waiting[0]["id"])
     assert (workspace / "a.txt").exists(), done
     assert waits(run) == []

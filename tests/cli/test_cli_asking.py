@@ -102,7 +102,7 @@ def test_of_two_who_answer_one_wins_and_the_other_is_told(start: Start, run, wor
     assert program.ends() == 0
     assert "Created new.txt" in program.terminal.shown
     late = run("approvals", "allow", waiting["id"])
-    assert (late.code, late.err.count("was answered already: once. Nothing more was run.")) == (1, 1)
+    assert (late.code, late.err.count("already has an answer: once. Nothing more was run.")) == (1, 1)
 
 
 NEVER_ASKED = [

@@ -143,7 +143,7 @@ def test_settings_with_problems_are_exit_1_and_what_was_ignored_is_a_warning(her
 def test_an_environment_that_names_no_place_is_exit_1(here) -> None:
     done = here("doctor", "--json", HANDRAIL_STATE_DIR="relative")
     assert done.code == 1
-    assert any(text.startswith("the state folder is not known") for text in rows(done))
+    assert any(text.startswith("the state folder is unknown") for text in rows(done))
 
 
 @pytest.mark.parametrize("state_dir", ["outside", None], ids=["named by the environment", "in the home folder"])

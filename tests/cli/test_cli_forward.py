@@ -242,7 +242,7 @@ def test_the_way_to_the_proxy_is_not_opened(run: Run, workspace: Path, state: Pa
         process = started(rail, "python3 -q -i", ports=())
         done = run("processes", "forward", process, str(PORT), "--to", "0", "-q")
         assert (done.code, done.out) == (1, "")
-        assert done.err.startswith(f"error: Port {PORT} of {process}is its proxy to approved hosts, not its own port.")
+        assert done.err.startswith(f"error: Port {PORT} of {process} is its proxy to approved hosts, not its own port.")
     finally:
         rail.end_session()
 

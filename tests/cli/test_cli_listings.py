@@ -195,5 +195,5 @@ def test_the_schema_of_the_settings_says_what_the_settings_say(here, config, tex
 
 def test_the_schema_of_the_settings_explains_every_setting(here) -> None:
     schema = here("config", "--schema").json
-    assert schema["properties"]["mode"]["description"].startswith("How much runs unasked")
+    assert schema["properties"]["mode"]["description"].startswith("How much runs without approval")
     assert "\\A" not in json.dumps(schema)

@@ -332,7 +332,7 @@ def test_the_persons_own_settings_may_be_a_link_which_stays_one(run, workspace: 
     link.parent.mkdir(parents=True)
     link.symlink_to(kept)
     done = run("mcp", "--config", "zed", "--write")
-    assert f"In your own settings, outside the workspace:{kept}" in done.err
+    assert f"In your own settings, outside the workspace: {kept}" in done.err
     assert link.is_symlink()
     assert '"theme": "One", // light\n' in kept.read_text()
 
@@ -344,7 +344,7 @@ def test_a_session_that_could_never_be_opened_is_not_written(run, workspace: Pat
 
 
 def test_zed_is_told_what_its_agent_lacks(run, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "handrail is in the list of external agents." in run("mcp", "--config", "zed", "--write").err
+    assert "choose handrail in the list of external agents." in run("mcp", "--config", "zed", "--write").err
     monkeypatch.setitem(sys.modules, "acp", None)
     written = run("mcp", "--config", "zed", "--mode", "plan", "--write").err
     assert f"external agents, once its extra is installed: {sys.executable} -m pip install 'handrail[acp]'." in written

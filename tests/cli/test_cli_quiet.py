@@ -55,7 +55,7 @@ def test_so_there_is_where_there_is_something_to_show(here: Run, workspace: Path
 
 def test_that_a_diff_is_cut_is_a_note_too(here: Run) -> None:
     here("call", "write", json.dumps({"path": "a.txt", "content": LONG}), "--mode", "auto")
-    assert "the diff is cut" in here("diff").err
+    assert "the diff is too long" in here("diff").err
     quiet = here("diff", "-q")
     assert (quiet.code, quiet.err, "\n… " in quiet.out) == (0, "", True)
 

@@ -26,7 +26,7 @@ def test_the_list_is_a_table(here) -> None:
     assert rows[1] == ["commit", ".claude/skills/commit", "exec(git add:*) read  Says commit."]
     assert rows[2][2].split() == ["all", "Says", "style."]
     assert "cannot be used: its front matter is not valid YAML" in rows[3][2]
-    assert done.err == "1 with warnings: commit; handrail skills show commit says which\n"
+    assert done.err == "1 with warnings: commit; see: handrail skills show commit\n"
 
 
 def test_json_is_one_object(here) -> None:

@@ -112,7 +112,7 @@ def test_a_script_that_starts_elsewhere_is_followed_from_there() -> None:
 def test_a_folder_that_a_command_goes_to_is_read_and_told() -> None:
     step = steps("cd a && cd b")[1]
     assert (step.words, step.text, step.uses) == (("cd", "b"), "cd b", (PathUse("a/b", "read"),))
-    assert (step.classification.rule, step.classification.reason) == ("exec.cd", "followed, the folder is a/b")
+    assert (step.classification.rule, step.classification.reason) == ("exec.cd", "followed: the folder is now a/b")
 
 
 def test_up_to_sixteen_folders_are_followed() -> None:

@@ -103,7 +103,7 @@ def test_a_call_that_was_running_is_interrupted_and_not_repeated(rail: Make, wor
         again = one.call("effect", {"name": "b"}, tool_call_id="x")
         assert again.error is not None
         assert again.error.code == "INTERRUPTED"
-        assert "check before you repeat it" in again.summary
+        assert "Check before you repeat it" in again.summary
         assert [event.code for event in one.events() if isinstance(event, Notice)] == ["INTERRUPTED"]
         [record] = records(state)
         assert (record.name, record.decision, record.rule) == ("effect", "allow", "tool.custom")
@@ -223,7 +223,7 @@ for request in parked.requests:
         summaries = {
             event.tool_call_id: event.result.summary for event in one.events() if isinstance(event, ToolCallError)
         }
-        assert "not known" in summaries["b"]
+        assert "effects are unknown" in summaries["b"]
         assert one.waiting() == ()
         assert (workspace / "a.txt").exists()
         assert not (workspace / "c.txt").exists()

@@ -82,7 +82,7 @@ def test_a_note_is_there_wholly_or_not_at_all_and_never_twice(
     assert isinstance(outcome, Done)
     error = outcome.results[0].error
     assert (error.code if error else None) == (None if moment == "ToolCallEnd" else "INTERRUPTED")
-    assert moment == "ToolCallEnd" or "check before you repeat it" in outcome.results[0].content
+    assert moment == "ToolCallEnd" or "Check before you repeat it" in outcome.results[0].content
     assert len(one.memories()) == notes
 
 

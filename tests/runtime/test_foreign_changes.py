@@ -92,7 +92,7 @@ def test_new_words_are_shown_however_long_the_old_ones_were(rail: Open, old: str
     assert request.preview is not None
     assert not request.preview.truncated
     assert "+description: Mails your keys.\n" in request.preview.text
-    assert "lines more that it does not say now\n" in request.preview.text
+    assert "more lines that were removed\n" in request.preview.text
 
 
 def test_of_a_long_text_only_the_sentence_is_shown_that_is_new(rail: Open) -> None:

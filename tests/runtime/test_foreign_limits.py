@@ -161,7 +161,7 @@ class _Half:
 )
 def test_what_is_no_source_is_refused_by_name(rail: Open, source: Any, missing: str) -> None:
     sound = OtherServer("a", listed("x"))
-    with pytest.raises(UsageError, match=rf"is not a source of tools: it has no{missing[:4]}"):
+    with pytest.raises(UsageError, match=rf"is not a source of tools: it has no {missing[:4]}"):
         rail(sources=[sound, source])
     assert sound.closed == 1
 

@@ -112,7 +112,7 @@ def test_unattended_the_model_is_told_at_once_that_nobody_answers(rail: Callable
     (result,) = done(rail(settings=ON, unattended=True).batch([call("c1")])).results
     assert result.error is not None
     assert result.error.code == "UNAVAILABLE"
-    assert "assumed" in result.content
+    assert "assumption" in result.content
 
 
 def test_a_question_that_is_not_switched_on_is_unknown(rail: Callable[..., Handrail]) -> None:
@@ -143,7 +143,7 @@ def test_the_second_reply_is_refused(rail: Callable[..., Handrail]) -> None:
     one = rail(settings=ON)
     one.batch([call("c1")])
     one.reply("c1", "left")
-    with pytest.raises(UsageError, match="had its reply"):
+    with pytest.raises(UsageError, match="already has a reply"):
         one.reply("c1", "right")
     assert done(one.batch([call("c1")])).results[0].content == "The person chose: left"
 
@@ -164,9 +164,9 @@ def test_what_is_no_question_has_no_reply(rail: Callable[..., Handrail]) -> None
         (ASKED, Reply(chosen=("up",)), "'up' is not an option"),
         (ASKED, Reply(chosen=("left", "right")), "only one option"),
         (ASKED, Reply(chosen=("left",), text="but slowly"), "the question accepts only its options:"),
-        (ASKED, Reply(), "says nothing"),
-        (ASKED, "  ", "says nothing"),
-        ({**ASKED, "options": []}, "\n", "says nothing. Reply with your own words"),
+        (ASKED, Reply(), "is empty"),
+        (ASKED, "  ", "is empty"),
+        ({**ASKED, "options": []}, "\n", "is empty. Reply with your own words"),
         ({**ASKED, "custom": True}, "x" * 20_001, "at most 20,000"),
         ({**ASKED, "multiple": True}, "left, up", "one or more of"),
     ],
@@ -270,7 +270,7 @@ with Handrail(sys.argv[1], state_dir=sys.argv[2], session="s", settings=ON, mode
         rail.reply("c1", sys.argv[3])
         print("won")
     except UsageError as error:
-        print("lost" if "had its reply" in str(error) else error)
+        print("lost" if "already has a reply" in str(error) else error)
 """
 _REPLY_AND_DIE = """
 import os, sys

@@ -215,7 +215,7 @@ def test_a_long_change_is_shown_in_part_and_whole_when_asked_for(ask: Ask) -> No
         a_request(tool_name="write", command=None, description="Write a.txt", preview=Preview(kind="diff", text=text)),
         rows=60,
     )
-    asked.terminal.sees("… 20 more lines of it")
+    asked.terminal.sees("… 20 more lines")
     assert "line 59" not in asked.terminal.shown
     asked.until(b"d", lambda: "+line 40" in asked.terminal.shown)
     asked.until(b" ", lambda: "+line 59" in asked.terminal.shown)

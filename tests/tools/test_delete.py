@@ -172,4 +172,4 @@ def test_what_another_program_writes_meanwhile_is_never_lost(
     assert all(diff.count("\n-") == 1 for diff in deleted)
     # Written while another was put aside: there is no name left for that one, so it is kept beside it, and named.
     left = {name for name in os.listdir(workspace) if name not in {"a", "a.new"}}
-    assert all(f"kept as {name}" in told for name in left)
+    assert all(f"saved as {name}" in told for name in left)

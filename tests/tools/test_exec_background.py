@@ -48,7 +48,7 @@ def test_it_returns_at_once_with_the_id_and_what_to_do_next(full: Handrail) -> N
     assert data.session_id is not None
     assert len(data.session_id) == 22
     assert f'process {{"action": "poll", "sessionId": "{data.session_id}"}}' in result.content
-    assert "not covered by undo" in result.content
+    assert "undo does not cover its changes" in result.content
     assert result.meta.sandbox is not None
     assert result.meta.sandbox.tier == 2
     assert result.artifacts.commands_run == ("touch made; sleep 1000",)

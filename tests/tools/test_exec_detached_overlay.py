@@ -126,7 +126,7 @@ def test_what_is_removed_takes_its_layer_along(auto: Handrail, workspace: Path, 
 
 def test_what_needs_a_yes_waits_for_it(auto: Handrail, workspace: Path) -> None:
     process = handed_over(auto, HOOK)
-    assert "waits for approval" in (gone_on(auto, process).changed or "")
+    assert "wait for approval" in (gone_on(auto, process).changed or "")
     hook = workspace / ".git" / "hooks" / "pre-commit"
     assert not hook.exists()
     [request] = auto.waiting()

@@ -352,6 +352,6 @@ def test_where_an_attempt_cannot_be_written_down_nothing_is_let_through(small_di
         program.sendall(f"GET http://127.0.0.1:{port}/a HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n".encode())
         answer = program.makefile("rb").read()
     os.close(folder)
-    assert b"could not be written down, so nothing was sent" in answer
+    assert b"could not be logged, so nothing was sent" in answer
     assert b"here is" not in answer
     assert ProcessSession(str(small_disk)).attempts(0) == []

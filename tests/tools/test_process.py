@@ -241,7 +241,7 @@ def test_writing_asks_with_the_program_and_what_it_is_sent(named: Make) -> None:
     assert "python3 -q -i" in request.description
     assert request.preview is not None
     assert request.preview.text.startswith("print(1)\n")
-    assert "closed its input" in request.preview.text
+    assert "closed the input" in request.preview.text
     polled_until(asking, python, ">>> ")
     done = asking.answer(request.id, "once")
     assert not isinstance(done, tuple)

@@ -51,7 +51,7 @@ def test_an_empty_answer_names_what_the_settings_ignore(rail: Rail) -> None:
         assert ".next, *.lock, src/gen, entries of .gitignore and .ignore" in result.content
     many = rail(settings=Settings(search=Search(ignore=tuple(f"*.{number}" for number in range(100)))))
     content = many.find("absent").content
-    assert "*.9, 90 more patterns of the settings, what" in content
+    assert "*.9, 90 more patterns of the settings, entries" in content
 
 
 def test_a_folder_that_was_searched_is_not_called_ignored(rail: Rail, workspace: Path) -> None:

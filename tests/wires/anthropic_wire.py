@@ -179,7 +179,7 @@ def _check_block(number: int, block: dict[str, Any], role: str, seen: set[str]) 
         yield f"message {number}: text without text"
     elif kind == "tool_use":
         if not _ID.fullmatch(block["id"]) or block["id"] in seen or not isinstance(block.get("input"), dict):
-            yield f"message {number}: {block}it is not a call"
+            yield f"message {number}: {block} is no call"
         if not _ID.fullmatch(block["name"]):
             yield f"message {number}: {block['name']!r} is no name"
         seen.add(block["id"])

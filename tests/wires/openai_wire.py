@@ -101,7 +101,7 @@ def _check_tools(tools: list[dict[str, Any]]) -> Iterator[str]:
         if tool.get("type") != "function" or not _NAME.fullmatch(function.get("name", "")):
             yield f"{tool} is no function"
         elif function.get("parameters", {}).get("type") != "object":
-            yield f"the parameters of {function['name']}its inputSchema has properties that are not an object"
+            yield f"the parameters of {function['name']} are no object"
 
 
 def check_messages(messages: list[dict[str, Any]]) -> Iterator[str]:
@@ -157,9 +157,9 @@ def _check_assistant(number: int, message: dict[str, Any], before: str, seen: se
             yield f"message {number}: {call.get('id')!r} is no new id"
         seen.add(call.get("id", ""))
         if call.get("type") != "function" or not _NAME.fullmatch(call["function"]["name"]):
-            yield f"message {number}: {call}it is not a call"
+            yield f"message {number}: {call} is no call"
         try:
             if not isinstance(json.loads(call["function"]["arguments"]), dict):
-                yield f"message {number}: the argumentsits inputSchema has properties that are not an object"
+                yield f"message {number}: the arguments are no object"
         except ValueError:
             yield f"message {number}: the arguments are no JSON"

@@ -83,7 +83,7 @@ def list_missing_tools(settings: Settings) -> list[str]:
 
 
 def _refuse_run(_: tuple[ToolCall, ...], __: bool) -> Done | Parked:
-    raise ToolError("UNAVAILABLE", "Without a session nothing runs.")
+    raise ToolError("UNAVAILABLE", "There is no session. Nothing was run.")
 
 
 class SessionSurface:

@@ -394,7 +394,7 @@ def _find_cd_target(command: SimpleCommand) -> str | None:
 
 def _build_cd_step(command: SimpleCommand, target: str, folders: tuple[str, ...]) -> CommandStep:
     places = _resolve_cd(folders, target)
-    reason = f"followed, the folder is {posixpath.normpath(places[-1])}"
+    reason = f"followed: the folder is now {posixpath.normpath(places[-1])}"
     uses = tuple(PathUse(place, "read") for place in places)
     return CommandStep(command.argv, render_command(command), Classification("proven", CD_RULE, reason), folders, uses)
 

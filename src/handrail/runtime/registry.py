@@ -262,7 +262,7 @@ class _NoSession:
         return self
 
     def __call__(self, *_: object, **__: object) -> Any:
-        raise ToolError("UNAVAILABLE", "Without a session nothing runs.")
+        raise ToolError("UNAVAILABLE", "There is no session. Nothing was run.")
 
 
 _Build = Callable[..., Tool]

@@ -268,7 +268,7 @@ _OBJECTIONS: dict[ToolchainObjection, str] = {
     "state": _TOO_WIDE,
     "machine": _TOO_WIDE,
     "in state": "it is in the state folder",
-    "credentials": "its name is a name of credentials",
+    "credentials": "its name looks like a credential",
 }
 
 

@@ -198,9 +198,9 @@ def _find_overlay_faults(overlay: Overlay, mark: str, printed: str) -> Iterator[
     for mount in overlay.overlaid:
         changed = os.path.join(mount.upper, mark)
         if os.path.lexists(os.path.join(mount.root, mark)):
-            yield "changes in an overlay also change the files below it"
+            yield "an overlay writes through to the workspace"
         if not _has_changes(changed):
-            yield error or "changes in an overlay are not stored in it"
+            yield error or "an overlay does not store its changes"
         if not is_opaque(os.path.join(changed, "replaced")):
             yield error or "a folder cannot be replaced in an overlay"
 

@@ -70,7 +70,7 @@ class ServerTable(Section, frozen=True, kw_only=True):
     ] = None
     url: Annotated[
         Text | None,
-        Field("The address of a remote server.", allowed="an address, https, or http of this machine"),
+        Field("The address of a remote server.", allowed="an https address, or http on this machine"),
     ] = None
     headers: Annotated[
         Mapping[_Header, _HeaderValue],

@@ -174,7 +174,7 @@ class Database:
             yield from rows
             direction = direction or rows[-1][0] - key
             if (rows[-1][0] - key) * direction <= 0:
-                raise StoreError(f"the {self._name} is damaged: its rows have lost their order")
+                raise StoreError(f"the {self._name} is damaged: its rows are out of order")
             key = rows[-1][0]
 
     def check(self) -> None:

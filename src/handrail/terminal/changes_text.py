@@ -111,7 +111,7 @@ def render_diff_lines(
     for line in shown:
         yield from wrap_painted(line, width, "  ") if line else [""]
     if len(lines) > len(shown):
-        yield f"… {len(lines) - len(shown)} more lines of it"
+        yield f"… {len(lines) - len(shown)} more lines"
     elif preview.truncated:
         yield "… the preview is cut here"
 

@@ -111,7 +111,7 @@ def to_output(value: Any, name: str) -> Output:
 def _build_arguments(body: Callable[..., Any], name: str) -> tuple[type[msgspec.Struct], tuple[str, ...]]:
     """The type of the arguments, and the names of the parameters that get the context."""
     if inspect.iscoroutinefunction(body):
-        raise UsageError(f"the tool {name!r} is async; declare a plain function, calls run in threads of their own")
+        raise UsageError(f"the tool {name!r} is async; declare a plain function; each call runs in its own thread")
     try:
         hints = get_type_hints(_find_annotated(body), include_extras=True)
         hints["context"] = Context

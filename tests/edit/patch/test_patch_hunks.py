@@ -56,14 +56,14 @@ def test_a_backslash_begins_a_line_of_the_file_where_no_space_follows() -> None:
     text = "old\n\\item\nend\n"
     assert made(text, "-old", "\\item", "+new", " end") == "\\item\nnew\nend\n"
     said = malformed("@@ -1,3 +1,3 @@", "-old", "\\item", "+new", " end")
-    assert "Line 5 of the patch: '\\\\item' begins with none of space, - and +" in said
+    assert "Line 5 of the patch: '\\\\item' must begin with a space, - or +" in said
     assert "Line 6" in malformed("@@ -1,2 +1,2 @@", "-old", "+new", "\\item")
 
 
 def test_a_line_without_a_sign_is_named() -> None:
     error = refusal("a\nb\nc\n", "-a", "+A", "bee", " c")
-    assert error.message.endswith("Line 5 of the patch begins with none of space, - and +. Nothing was changed.")
-    assert "Line 6 of the patch: 'b' begins" in malformed("@@ -1,3 +1,3 @@", "-a", "+A", "b", " c")
+    assert error.message.endswith("Line 5 of the patch must begin with a space, - or +. Nothing was changed.")
+    assert "Line 6 of the patch: 'b' must begin" in malformed("@@ -1,3 +1,3 @@", "-a", "+A", "b", " c")
 
 
 def test_a_begin_of_an_envelope_inside_of_a_diff_is_a_line_of_it() -> None:

@@ -83,7 +83,7 @@ def _add_redo_arguments(parser: ArgumentParser) -> None:
 def run_redo(options: SimpleNamespace) -> int:
     with open_cli_session(options) as rail:
         result = rail.redo(resolve=_choose_resolve(options))
-    return _print_result(options, "redo", result, "undo it again: handrail undo")
+    return _print_result(options, "redo", result, "undo: handrail undo")
 
 
 COMMANDS = {

@@ -366,7 +366,7 @@ def _check_client(host: McpHost, workspace: str) -> Finding | None:
         if not can_find_program(program, workspace, os.environ):
             # The client may have another PATH, but an absolute path is the same for all.
             is_path = os.path.isabs(program)
-            where = "is not there:" if is_path else "is not on PATH; unless it is on the client's PATH,"
+            where = "does not exist:" if is_path else "is not on PATH; unless it is on the client's PATH,"
             text = f"{host.title} is to start {replace_home(program)}, which {where} it has none of handrail's tools"
             return Finding("clients", "error" if is_path else "warning", f"{text}. {host.off}", fix)
     if any(text is None or not file.has_other_settings(text) for file, text in zip(host.files, texts, strict=True)):

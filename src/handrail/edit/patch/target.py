@@ -71,7 +71,7 @@ class PatchTarget:
     def build_error(self, code: ErrorCode, hunk: Hunk, message: str, details: Mapping[str, Any]) -> ToolError:
         named = {"path": self.path, "hunk": hunk.number, "patchLine": hunk.line}
         if hunk.unsigned is not None and code == "NO_MATCH":
-            message = f"{message} Line {hunk.unsigned} of the patch begins with none of space, - and +."
+            message = f"{message} Line {hunk.unsigned} of the patch must begin with a space, - or +."
         prefix = f"Hunk {hunk.number} of {self.path} (line {hunk.line} of the patch)"
         return ToolError(code, f"{prefix}: {message} {_NOTHING}", details={**details, **named})
 

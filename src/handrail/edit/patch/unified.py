@@ -349,5 +349,5 @@ def _refuse_unsigned(lines: Sequence[str], start: int, at: int, first: int, stat
     new = sum(line[:1] not in {"-", "\\"} for line in lines[start:at])
     is_short = stated is not None and old < stated.old_count and new < stated.new_count
     if is_short or lines[at].startswith("\\"):
-        problem = f"{quote_text(lines[at])} begins with none of space, - and +, as every line of a hunk does."
+        problem = f"{quote_text(lines[at])} must begin with a space, - or +, like every line of a hunk."
         raise build_patch_error(first + at, problem)

@@ -97,8 +97,8 @@ _HOSTS = (
         "are disabled.",
         left="Zed's other profiles keep its own terminal and edit tools, which bypass handrail. This file is your"
         " own and applies to every project that you open.",
-        then="Choose the profile handrail in the agent panel. As an agent of its own, with a model that handrail asks,"
-        " handrail is in the list of external agents{}.",
+        then="Choose the profile handrail in the agent panel. To use handrail as the agent, with its own model,"
+        " choose handrail in the list of external agents{}.",
     ),
     McpHost(
         name="codex",

@@ -193,7 +193,7 @@ class ForeignCatalog:
             self._add_warning(
                 "LIMIT_EXCEEDED",
                 f"{count} of the tools of {server} are not offered: other servers' tools may be {_MAX_OFFERED_TOOLS},"
-                f" and {_MAX_SPEC_CHARACTERS:,} characters, in all. [tools] disable takes away what is not needed"
+                f" and {_MAX_SPEC_CHARACTERS:,} characters, in all. [tools] disable removes tools"
                 f' ("{MCP_PREFIX}{server}", "{MCP_PREFIX}{server}__get_*").',
             )
         return [tool for tool in tools if tool.spec.name not in self._absent]

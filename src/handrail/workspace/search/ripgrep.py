@@ -176,9 +176,7 @@ def build_pattern_error(reason: str) -> ToolError:
 
 def build_line_break_error() -> ToolError:
     """Return the refusal of an expression that reaches over the end of a line."""
-    message = (
-        "pattern is searched for in each line by itself and cannot hold a line break; search for one of its lines."
-    )
+    message = "pattern matches within one line and cannot contain a line break; search for one of its lines."
     return ToolError("INVALID_ARGUMENT", message)
 
 
