@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from functools import partial
 from threading import Condition, Lock, get_ident
@@ -46,6 +47,7 @@ from handrail.tools.tool import Tool
 from handrail.tools.typed_tools import TypedTools
 
 if TYPE_CHECKING:
+    from handrail.dialects.dialect import Dialect
     from handrail.dialects.surface import SessionSurface
     from handrail.process.sessions.sessions import ProcessSession
     from handrail.protocol.changes import ChangeRecord, LineOrigin, StoredDiff
@@ -115,60 +117,43 @@ class Handrail(TypedTools):
         """The calls that run now, each with its thread."""
         self._lock = Lock()
         self._door = Condition(self._lock)
-        self._closed = False
-        self._process = os.getpid()
+        self._closed, self._process = False, os.getpid()
         owned_sources = tuple(sources)
-        try:
+        with ExitStack() as failed:
+            failed.callback(_close_sources, owned_sources)
             _refuse_unusable(mode, deny, on_permission)
             self._state = StateFolder(os.fspath(state_dir) if state_dir else resolve_state_folder(os.environ))
-            loaded = settings or load(os.environ, {"mode": mode}, os.fspath(workspace), state=self._state.path)
-            if isinstance(loaded, Settings):
-                loaded = LoadedSettings(settings=loaded, sources={})
-            dialect = dialect or loaded.settings.dialect
-            spoken = _load_dialects().load_dialect(dialect) if dialect is not None else None
-            if spoken is not None:
-                loaded = replace(loaded, settings=_load_dialects().adapt_settings(spoken, loaded))
-            repair = repair or ("case" if loaded.settings.tools.repair_case else None)
+            loaded = _complete_settings(settings, mode, os.fspath(workspace), self._state.path)
+            self._loosest_mode: Mode = find_managed_mode(loaded)
+            self.dialect = dialect or loaded.settings.dialect
+            """The dialect that its tools speak. None: the canonical names."""
+            spoken, loaded = _adopt_dialect(self.dialect, loaded)
+            self._settings = loaded.settings
+            repair = repair or ("case" if self._settings.tools.repair_case else None)
             rules = build_policy_config(loaded, mode, unattended)
-            options = SessionOptions(
-                workspace=os.fspath(workspace),
-                session_id=session or make_id("s"),
-                state=self._state,
-                settings=loaded.settings,
-                rules=replace(rules, denied=(*rules.denied, *deny)),
-                custom=(*tools, *(load_project_tools(os.fspath(workspace)) if project_tools else ())),
-                repair=repair,
-                resolver=resolver,
-                variables=variables,
-                sources=owned_sources,
-                ends_background=not session,  # a session without a name cannot be opened again
-                helpers=_list_helpers(loaded.settings) if spoken is None else _load_dialects().list_helpers(spoken),
-                splits_streams=spoken is not None and spoken.splits_streams,
+            self._session = open_session(
+                SessionOptions(
+                    workspace=os.fspath(workspace),
+                    session_id=session or make_id("s"),
+                    state=self._state,
+                    settings=self._settings,
+                    rules=replace(rules, denied=(*rules.denied, *deny)),
+                    custom=(*tools, *(load_project_tools(os.fspath(workspace)) if project_tools else ())),
+                    repair=repair,
+                    resolver=resolver,
+                    variables=variables,
+                    sources=owned_sources,
+                    ends_background=not session,  # a session without a name cannot be opened again
+                    helpers=_list_helpers(self._settings, spoken),
+                    splits_streams=spoken is not None and spoken.splits_streams,
+                )
             )
-            self._session = open_session(options)
-        except BaseException:
-            if owned_sources:
-                from handrail.runtime.foreign.catalog import close_sources  # noqa: PLC0415  few sessions have servers
-
-                close_sources(owned_sources)
-            raise
-        self.dialect = dialect
-        """The dialect that its tools speak. None: the canonical names."""
-        self._surface: SessionSurface | None = None
-        if spoken is not None:
-            from handrail.dialects import surface  # noqa: PLC0415  few sessions speak a dialect
-
-            self._surface = surface.SessionSurface(
-                spoken, self._session, self._run_batch, repairs_case=repair == "case"
-            )
-        self._loosest_mode: Mode = find_managed_mode(loaded)
-        self._settings = loaded.settings
-        self._on_permission, self._unattended = on_permission, unattended
-        try:
+            failed.pop_all()
+            failed.callback(self.close)
+            self._surface = None if spoken is None else self._build_surface(spoken, repairs_case=repair == "case")
+            self._on_permission, self._unattended = on_permission, unattended
             self._settle(loaded)
-        except BaseException:
-            self.close()
-            raise
+            failed.pop_all()
 
     def __enter__(self) -> Self:
         return self
@@ -703,6 +688,11 @@ class Handrail(TypedTools):
             self._door.wait_for(lambda: not self._inside)
         return True
 
+    def _build_surface(self, dialect: "Dialect", *, repairs_case: bool) -> "SessionSurface":
+        from handrail.dialects.surface import SessionSurface  # noqa: PLC0415  few sessions speak a dialect
+
+        return SessionSurface(dialect, self._session, self._run_batch, repairs_case=repairs_case)
+
     def _settle(self, loaded: LoadedSettings) -> None:
         """Settles what earlier processes left, before the first call."""
         session = self._session
@@ -764,8 +754,34 @@ def _load_undo():  # the type is that of the module
     return undo
 
 
-def _list_helpers(settings: Settings) -> tuple[str, ...]:
-    """The tools for dialects that the settings name. A replay does so."""
+def _complete_settings(
+    given: Settings | LoadedSettings | None, mode: Mode | None, workspace: str, state: str
+) -> LoadedSettings:
+    """The settings of the program, or those of the settings files and the environment."""
+    if isinstance(given, Settings):
+        return LoadedSettings(settings=given, sources={})
+    return given or load(os.environ, {"mode": mode}, workspace, state=state)
+
+
+def _close_sources(sources: "tuple[ToolSource, ...]") -> None:
+    if sources:
+        from handrail.runtime.foreign.catalog import close_sources  # noqa: PLC0415  few sessions have servers
+
+        close_sources(sources)
+
+
+def _adopt_dialect(name: str | None, loaded: LoadedSettings) -> "tuple[Dialect | None, LoadedSettings]":
+    """The dialect of a name, with the settings that it needs."""
+    if name is None:
+        return None, loaded
+    dialect = _load_dialects().load_dialect(name)
+    return dialect, replace(loaded, settings=_load_dialects().adapt_settings(dialect, loaded))
+
+
+def _list_helpers(settings: Settings, dialect: "Dialect | None") -> tuple[str, ...]:
+    """The tools that exist for dialects alone. The settings of a replay name them."""
+    if dialect is not None:
+        return _load_dialects().list_helpers(dialect)
     return tuple(name for name in HELPED if name in settings.tools.enable)
 
 
