@@ -203,6 +203,7 @@ class AsyncHandrail:
     begin_conversations = _make_async(Handrail.begin_conversations)
     close_folder = _make_async(Handrail.close_folder)
     set_mode = _make_async(Handrail.set_mode)
+    split_streams = _forward(Handrail.split_streams)
     skills = _make_async(Handrail.skills)
     active_skills = _forward(Handrail.active_skills)
     tool_names = _make_async(Handrail.tool_names)
