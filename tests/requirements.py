@@ -287,7 +287,7 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
         clause(
             "a stable order, the same answer every run",
             "tools/test_find.py::test_the_order_is_that_of_the_names_folder_by_folder",
-            "tools/test_find.py::test_many_files_give_the_same_first_ones_every_time",
+            "tools/test_find.py::test_many_files_give_the_same_answer_every_time",
             "tools/test_grep.py::test_the_same_answer_every_run",
         ),
         clause(

@@ -84,27 +84,23 @@ class ServerStatus(NamedTuple):
 
 def check_servers(sources: "tuple[ToolSource, ...]") -> Iterator[ServerStatus]:
     """Starts servers, asks for their tools, and ends them."""
-    from handrail.runtime.foreign.catalog import close_sources  # noqa: PLC0415  few have other servers
-
     try:
         for source in sources:
             tools = source.listed()
             yield ServerStatus(source.server, len(tools), source.problems())
     finally:
-        close_sources(sources)
+        _load_catalog().close_sources(sources)
 
 
 def list_server_specs(
     sources: "tuple[ToolSource, ...]", loaded: LoadedSettings
 ) -> tuple[list[ToolSpec], list[ServerStatus]]:
     """The tools of servers that a session would offer. The servers are started for that, and ended."""
-    from handrail.runtime.foreign.catalog import close_sources, list_foreign_specs  # noqa: PLC0415  as above
-
     try:
-        specs = list_foreign_specs(sources, list_trusted_servers(loaded), loaded.settings.tools.disable)
+        specs = _load_catalog().list_foreign_specs(sources, list_trusted_servers(loaded), loaded.settings.tools.disable)
         return specs, [ServerStatus(source.server, 0, source.problems()) for source in sources]
     finally:
-        close_sources(sources)
+        _load_catalog().close_sources(sources)
 
 
 # Skills
@@ -112,20 +108,17 @@ def list_server_specs(
 
 def load_skills(workspace: str, settings: Settings, environ: Mapping[str, str]) -> "SkillCatalog":
     """The skills that a session would find."""
-    from handrail.skills.discovery import find_skills, list_skill_folders  # noqa: PLC0415  engine room
-
-    folders, known = list_skill_folders(settings, environ), build_tool_set(settings).registered
+    discovery = _load_discovery()
+    folders, known = discovery.list_skill_folders(settings, environ), build_tool_set(settings).registered
     with _open_workspace(workspace, settings) as opened:
-        return find_skills(opened, folders, disabled=settings.skills.disable, known=known)
+        return discovery.find_skills(opened, folders, disabled=settings.skills.disable, known=known)
 
 
 def find_skill(workspace: str, settings: Settings, environ: Mapping[str, str], name: str) -> "Skill | None":
     """A skill with its other files."""
-    from handrail.skills.discovery import add_files  # noqa: PLC0415  engine room
-
     skill = load_skills(workspace, settings, environ).get(name)
     with _open_workspace(workspace, settings) as opened:
-        return None if skill is None else add_files(opened, skill)
+        return None if skill is None else _load_discovery().add_files(opened, skill)
 
 
 def _open_workspace(workspace: str, settings: Settings) -> Workspace:
@@ -311,3 +304,15 @@ def restore_audit(state: StateFolder) -> int:
     from handrail.runtime import recovery  # noqa: PLC0415  it loads the journal
 
     return recovery.restore_audit(state, build_tool_set(Settings()))
+
+
+def _load_discovery():  # the type is that of the module
+    from handrail.skills import discovery  # noqa: PLC0415  an engine room
+
+    return discovery
+
+
+def _load_catalog():
+    from handrail.runtime.foreign import catalog  # noqa: PLC0415  few have other servers
+
+    return catalog

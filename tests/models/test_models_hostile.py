@@ -77,5 +77,5 @@ def test_a_redirect_is_told_and_neither_followed_nor_tried_again(wire: WireServe
     wire.sends(Answer(status=status, headers={"location": f"{wire.origin}/elsewhere"}))
     error = failure(wire)
     assert (error.code, error.retryable) == ("UNAVAILABLE", False)
-    assert "sends elsewhere" in error.message
+    assert "redirects to another address" in error.message
     assert len(wire.received) == 1

@@ -266,7 +266,7 @@ def test_a_server_that_is_not_there_says_why(rail: Open) -> None:
         ({"state_dir": "workspace/state"}, "state folder"),
         ({"mode": "loose"}, "no mode"),
         ({"on_permission": "yes"}, "must be a function"),
-        ({"settings": LoadedSettings(settings=Settings(), sources={}, rules=(OF_NO_TOOL,))}, "rules cannot be used"),
+        ({"settings": LoadedSettings(settings=Settings(), sources={}, rules=(OF_NO_TOOL,))}, "rules are unusable"),
     ],
 )
 def test_a_rail_that_cannot_be_opened_closes_its_sources_once(

@@ -204,7 +204,7 @@ def test_without_the_programs_that_mount_there_is_no_layer(
         ("unshare: unshare failed: Operation not permitted", "ext4", "ext4", "namespaces"),
         ("mount: wrong fs type", "overlay", "ext4", "the state folder /s is on overlay, which cannot store an overlay"),
         ("mount: wrong fs type", "fuse.sshfs", "ext4", "the state folder /s is on fuse.sshfs"),
-        ("mount: wrong fs type", "ext4", "vfat", "/w is on vfat, over which no overlay can lie"),
+        ("mount: wrong fs type", "ext4", "vfat", "/w is on vfat, which does not support overlays"),
         ("mount: wrong fs type", "ext4", "ext4", "overlays do not work here (mount: wrong fs type)"),
     ],
 )

@@ -304,7 +304,7 @@ def test_nothing_is_sent_where_the_attempt_cannot_be_told(tmp_path: Path) -> Non
         asked = Proxied(tmp_path, f"127.0.0.1:{server.port}", on_attempt=fail)
         try:
             said = asked.get(f"http://127.0.0.1:{server.port}/")
-            assert b"502 handrail: the attempt could not be written down" in said
+            assert b"502 handrail: the attempt could not be logged, so nothing was sent" in said
             assert asked.get("http://b.example/").startswith(b"HTTP/1.1 403 ")
         finally:
             asked.proxy.close()

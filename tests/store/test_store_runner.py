@@ -68,7 +68,7 @@ def test_a_disk_that_is_full_neither_keeps_anybody_from_it_nor_holds_it(tmp_path
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
     try:
-        with Lease(str(tmp_path), "task"), pytest.raises(UsageError, match="at work in another process"):
+        with Lease(str(tmp_path), "task"), pytest.raises(UsageError, match="in use in another process"):
             Lease(str(tmp_path), "task").__enter__()
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))

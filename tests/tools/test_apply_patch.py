@@ -132,17 +132,17 @@ def test_one_hunk_that_does_not_fit_keeps_every_file_as_it_is(one: Handrail, wor
 
 
 REFUSED = {
-    "a file that is there already": (("*** Add File: a", "+y"), "CONFLICT", "a is there already"),
+    "a file that is there already": (("*** Add File: a", "+y"), "CONFLICT", "a already exists"),
     "a file that is not there": (("*** Update File: aa", "-y"), "NOT_FOUND", "Near: a"),
     "a file that is not there, to delete": (("*** Delete File: aa",), "NOT_FOUND", "Near: a"),
-    "a move onto another file": (("*** Update File: a", "*** Move to: b"), "CONFLICT", "b is there already"),
+    "a move onto another file": (("*** Update File: a", "*** Move to: b"), "CONFLICT", "b already exists"),
     "a move of nothing": (("*** Update File: q", "*** Move to: r"), "NOT_FOUND", "No file q"),
     "a folder": (("*** Update File: folder", "-x"), "NOT_A_FILE", "directory"),
     "a folder to delete": (("*** Delete File: folder",), "NOT_A_FILE", "is a directory"),
     "a link to move": (("*** Update File: link", "*** Move to: c"), "NOT_A_FILE", "is a link"),
     "no text": (("*** Update File: binary", "-x"), "BINARY_FILE", "is not text"),
-    "nothing that changes": (("*** Update File: a", "-x", "+x"), "NO_CHANGE", "The patch changes nothing. "
-        "Nothing was changed."),
+    "nothing that changes": (("*** Update File: a", "-x", "+x"), "NO_CHANGE", "After the patch every "
+        "file has its old content. Nothing was changed."),
     "one file there and back": (
         ("*** Update File: a", "*** Move to: c", "*** Update File: c", "*** Move to: a"), "NO_CHANGE",
         "has its old content",

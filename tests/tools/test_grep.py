@@ -147,7 +147,7 @@ def test_a_broken_expression_is_told_with_its_reason_and_a_hint(
 def test_an_expression_over_several_lines_is_refused(one: Handrail, workspace: Path, pattern: str) -> None:
     (workspace / "a.txt").write_text("a\nb\n")
     error = one.grep(pattern).error
-    assert (error.code, "each line" in error.message) == ("INVALID_ARGUMENT", True)
+    assert (error.code, "matches within one line" in error.message) == ("INVALID_ARGUMENT", True)
 
 
 def test_an_expression_that_looks_like_an_option_is_an_expression(one: Handrail, workspace: Path) -> None:

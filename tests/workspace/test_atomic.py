@@ -152,7 +152,7 @@ def test_a_write_that_is_undo_swap_leaves_what_is_newest(
         assert found == {"a.txt": "theirs", ".handrail-test": "mine"}
     else:
         assert found == {".handrail-test": "theirs"} | ({"a.txt": stays} if stays else {})
-        assert "kept as .handrail-test" in error.message
+        assert "The content in between was saved as .handrail-test." in error.message
 
 
 # Saves as an editor does, by rename, as fast as it can; prints what was there before each save.

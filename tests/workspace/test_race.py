@@ -114,7 +114,7 @@ def test_a_swap_by_another_process_leaks_nothing(
             turn += 1
             result = CALLS[kind](one, turn)
             outcomes["ok" if result.ok else result.error.code] += 1
-            told_aside |= set(re.findall(r"kept as (\S+)\.", " ".join((result.summary, *result.warnings))))
+            told_aside |= set(re.findall(r"saved as (\S+)\.", " ".join((result.summary, *result.warnings))))
             shown = f"{result.content}{result.data}"
             if SECRET in shown or "outside-name" in shown:
                 leaks.append(result)

@@ -369,7 +369,7 @@ def test_a_root_that_is_gone_is_an_error(place: Place) -> None:
     extra = place.root("extra")
     place.found()
     extra.close()
-    with pytest.raises(ToolError, match="cannot be read"):
+    with pytest.raises(ToolError, match="can no longer be read"):
         place.found()
     place.roots.remove(extra)
     assert place.found() == {}

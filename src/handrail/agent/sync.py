@@ -3,6 +3,7 @@
 The loop has a thread of its own, and the caller's thread runs the calls. So prompts at the terminal and Ctrl-C work as
 without a model."""
 
+import asyncio
 import threading
 from collections import deque
 from collections.abc import Callable, Coroutine
@@ -100,8 +101,6 @@ def run_in_thread(
     executor, outcome = _CallerThreadExecutor(), Future[Result]()
 
     def run() -> None:
-        import asyncio  # noqa: PLC0415  heavy
-
         try:
             outcome.set_result(asyncio.run(work()))
         except BaseException as error:  # raised in the caller's thread

@@ -41,9 +41,9 @@ def match_edit(
     readable = text if readable is None else readable
     span = next(find_places(text, old), None)
     if span is None:
-        from handrail.edit.refusals import match_or_refuse  # noqa: PLC0415  most texts match exactly
-
-        found = match_or_refuse(text, old, new, path, every=every or first, readable=readable, wording=wording)
+        found = _load_refusals().match_or_refuse(
+            text, old, new, path, every=every or first, readable=readable, wording=wording
+        )
         places = found.places[:1] if first else found.places
         replacements = tuple(replacement for place in places for replacement in place.replacements)
         return EditMatch(found.strategy, tuple(place.span for place in places), replacements)
@@ -52,10 +52,8 @@ def match_edit(
     elif first or text.find(old, span.start + 1) < 0:
         spans = (span,)
     else:
-        from handrail.edit.refusals import build_ambiguous_error  # noqa: PLC0415  most edits are not refused
-
         found, complete = list_places(text, old, MAX_COUNTED_PLACES)
-        raise build_ambiguous_error(readable, "exact", found, wording, all_of_them=complete)
+        raise _load_refusals().build_ambiguous_error(readable, "exact", found, wording, all_of_them=complete)
     return EditMatch("exact", spans, tuple(Replacement(start, end, new) for start, end in spans))
 
 
@@ -72,3 +70,9 @@ def _list_separate(text: str, old: str, path: str) -> tuple[Span, ...]:
         message = f"oldText occurs more than {MAX_PLACES} times in {path}, the maximum for one edit."
         raise ToolError("LIMIT_EXCEEDED", f"{message} Use a longer oldText, or write the whole file.")
     return found
+
+
+def _load_refusals():  # the type is that of the module
+    from handrail.edit import refusals  # noqa: PLC0415  most edits match exactly
+
+    return refusals

@@ -28,7 +28,7 @@ class OversizedResponseError(RejectedResponseError):
 
 class RedirectResponseError(RejectedResponseError):
     def __init__(self) -> None:
-        super().__init__("redirects to another address, which does not get the key; set its address to")
+        super().__init__("redirects to another address; handrail does not send the key there. Set the final address")
 
 
 def open_client(address: str, *, connect: float, silence: float) -> AsyncClient:

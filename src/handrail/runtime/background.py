@@ -162,19 +162,17 @@ class BackgroundWork:
             emit_once(process, "ended", self._journal)
 
     def _commit(self, process: "ProcessSession") -> None:
-        from handrail.process.sessions.store import drop_unfinished, is_settled, remove_overlay  # noqa: PLC0415  as above
-
-        if is_settled(process.folder):
-            remove_overlay(process.folder)  # its settler may have been killed
+        store = _load_store()
+        if store.is_settled(process.folder):
+            store.remove_overlay(process.folder)  # its settler may have been killed
         elif self.commit_deferred is not None:
             self.commit_deferred(process)
         else:
-            drop_unfinished(process.folder, process.record())
+            store.drop_unfinished(process.folder, process.record())
 
     def _is_settled(self, process: "ProcessSession") -> bool:
-        from handrail.process.sessions.store import is_settled  # noqa: PLC0415  few sessions have processes
-
-        return is_emitted(process, "ended") and (self.commit_deferred is None or is_settled(process.folder))
+        is_committed = self.commit_deferred is None or _load_store().is_settled(process.folder)
+        return is_emitted(process, "ended") and is_committed
 
     def _emit_attempts(self, process: "ProcessSession") -> None:
         from handrail.process.keeper.state import ATTEMPTS  # noqa: PLC0415  few sessions have processes
@@ -239,6 +237,12 @@ class BackgroundWork:
 # Each event of a process is emitted once, by whichever handrail, also if one is killed meanwhile. A marker file in the
 # folder of the process says that an event was emitted. Its writer locks it. If a marker file is empty, its writer was
 # killed. Then the journal shows whether the event was emitted.
+
+
+def _load_store():  # the type is that of the module
+    from handrail.process.sessions import store  # noqa: PLC0415  few sessions have processes
+
+    return store
 
 
 def is_emitted(process: "ProcessSession", state: State) -> bool:

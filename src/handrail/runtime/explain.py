@@ -22,6 +22,7 @@ from handrail.protocol.errors import Problem, StoreError, ToolError
 from handrail.protocol.events import BrokenEvent
 from handrail.protocol.tool_spec import ToolSpec
 from handrail.protocol.wire import Wire, escape_surrogates, sanitize_json
+from handrail.runtime.facts import collect_command_facts, collect_process_facts
 from handrail.runtime.registry import ToolSet, parse_arguments
 from handrail.sandbox.profile import HostLookup
 from handrail.settings import Settings
@@ -81,8 +82,6 @@ class Explainer:
         return msgspec.structs.replace(decision, parts=decision.parts or (decision.to_part(),)), facts
 
     def _collect_command_facts(self, arguments: ExecArguments) -> Facts:
-        from handrail.runtime.facts import collect_command_facts  # noqa: PLC0415  tables that only commands need
-
         return collect_command_facts(
             self._workspace,
             arguments.command,
@@ -123,7 +122,6 @@ class Explainer:
 
     def _collect_process_facts(self, use: ProcessUse) -> Facts:
         from handrail.process.sessions.sessions import ProcessSessions  # noqa: PLC0415  few ask about processes
-        from handrail.runtime.facts import collect_process_facts  # noqa: PLC0415  few ask about processes
 
         return collect_process_facts(use, lambda: ProcessSessions(self._processes), self._tier)
 

@@ -176,9 +176,7 @@ def load_call(journal: SessionJournal, offer: ToolSet, entry: CallEntry, budget:
     event = journal.event(entry.start_seq)
     is_readable = isinstance(event, ToolCallStart)
     call = build_call(event) if isinstance(event, ToolCallStart) else _build_unknown_call(entry.id)
-    from handrail.store.inbox import find_last_request  # noqa: PLC0415  most calls need no approval
-
-    request = find_last_request(journal.database, entry.id)
+    request = _load_inbox().find_last_request(journal.database, entry.id)
     own = _find_auto_approval(journal, entry) if entry.decision.decision == "confirm" else None
     if request is not None and request.edited and request.command is not None:
         call = replace_command(call, request.command)  # a person edited the command
@@ -226,11 +224,15 @@ def replace_command(call: ToolCall, command: str) -> ToolCall:
 
 
 def load_answer(session: Session, pending: PendingCall) -> None:
-    from handrail.store.inbox import find_answer  # noqa: PLC0415  most calls need no approval
-
-    found = find_answer(session.journal.database, pending.call.tool_call_id)
+    found = _load_inbox().find_answer(session.journal.database, pending.call.tool_call_id)
     if found is not None:
         pending.approval = build_approval(*found)
+
+
+def _load_inbox():  # the type is that of the module
+    from handrail.store import inbox  # noqa: PLC0415  most calls need no approval
+
+    return inbox
 
 
 # Stored previews

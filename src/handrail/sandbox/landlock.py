@@ -102,8 +102,8 @@ def _build_fence(profile: SandboxProfile, home: str, base: BaseView, opened: Des
             raise ToolError(
                 "SANDBOX_UNAVAILABLE",
                 f"Too many files are next to a hidden or sealed entry: the limit is {_MAX_RULES} rules, and"
-                f" {path} is one more. Nothing was run. Install bubblewrap, or keep what is hidden in a folder with"
-                " fewer files.",
+                f" {path} needs one more. Nothing was run. Install bubblewrap, or move the hidden entry to a folder"
+                " with fewer files.",
             )
         _add_rule(ruleset, path, rights)
     return LandlockFence(

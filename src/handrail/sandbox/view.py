@@ -1,5 +1,6 @@
 """The view of a command: the parts of the machine that it sees."""
 
+import _socket
 import glob
 import os
 import re
@@ -271,7 +272,5 @@ def _list_interpreter_mounts(mounts: tuple[Mount, ...]) -> Iterator[Mount]:
 
 
 def _find_extension_folder() -> Iterator[str]:
-    import _socket  # noqa: PLC0415  only its path is needed
-
     if file := getattr(_socket, "__file__", None):
         yield os.path.dirname(os.path.realpath(file))

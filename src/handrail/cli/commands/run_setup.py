@@ -19,6 +19,7 @@ from handrail.cli.output import print_note
 from handrail.cli.permission import can_ask
 from handrail.models import registry
 from handrail.models.base import Model, ModelError, ModelRequest, StreamPiece, open_stream
+from handrail.models.providers import PROVIDERS
 from handrail.settings import LoadedSettings, resolve_user_file
 from handrail.state import make_session_id
 
@@ -224,8 +225,6 @@ def warm_up(name: str) -> None:
 
 def build_no_model_error() -> CommandFailed:
     """Tells how to choose a model, by the keys that are set."""
-    from handrail.models.providers import PROVIDERS  # noqa: PLC0415  most runs have a model
-
     keys = [name for one in PROVIDERS.values() for name in one.keys if os.environ.get(name, "").strip()]
     by_key = [one.name for one in PROVIDERS.values() if one.key(os.environ) is not None and one.keys]
     example = f"{by_key[0] if by_key else 'anthropic'}:MODEL"

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from handrail.skills.discovery import SkillCatalog
 
 
-_SOURCES = {"settings": "the user's settings", "user": "the person", "project": "this project", "gone": "gone"}
+_SOURCES = {"settings": "the user's settings", "user": "the user", "project": "this project", "gone": "gone"}
 
 
 class SkillListArguments(Arguments, frozen=True):
@@ -198,7 +198,7 @@ def _describe(book: SkillBook, skill: Skill, tools: tuple[str, ...] | None) -> O
 
 
 def _render_preface(skill: Skill, tools: tuple[str, ...] | None, *, reached: bool) -> str:
-    whose = "this project" if skill.origin == "project" else "the person"
+    whose = "this project" if skill.origin == "project" else "the user"
     lines = [f"The skill {skill.name} of {whose} is active. Its instructions rank below the user's words."]
     if tools is not None:
         lines.append(f"While it is active, you have these tools: {', '.join(tools) or 'none'}.")

@@ -143,7 +143,7 @@ class Expression:
         if not self._cost.allows_line(text, start, end):
             if not self._has_required(text[start:end]):
                 return None
-            raise UnsupportedPatternError("the line is too long for this pattern")
+            raise UnsupportedPatternError("a line that is too long for this pattern")
         is_terminated = end < len(text)
         stop = end - 1 if is_terminated and end > start and text[end - 1] == "\r" else end
         spans: Spans | None = None
