@@ -1,0 +1,1 @@
+"""Tools of a session for agent frameworks and SDKs: one module each."""

@@ -1,0 +1,140 @@
+"""Tools for LangChain and LangGraph."""
+
+import asyncio
+from collections.abc import Callable
+from threading import Lock
+from typing import Any, cast
+from weakref import WeakKeyDictionary
+
+import msgspec
+from langchain_core.runnables import RunnableConfig
+from langchain_core.tools import BaseTool, ToolException
+from pydantic import PrivateAttr
+
+from handrail.api import Handrail
+from handrail.async_api import AsyncHandrail
+from handrail.frameworks.calls import (
+    FrameworkCalls,
+    FrameworkTool,
+    WaitingCall,
+    describe_request,
+    list_images,
+    render_request,
+    render_result,
+)
+from handrail.protocol.errors import UsageError
+from handrail.protocol.permissions import Answer
+from handrail.protocol.results import ToolResult
+from handrail.protocol.text import render_value
+
+try:
+    from langgraph.types import interrupt
+except ModuleNotFoundError:  # without LangGraph, a call that needs approval is an error for the model
+    interrupt = None
+
+
+def build_tools(rail: Handrail | AsyncHandrail) -> list[BaseTool]:
+    """The tools of a session for LangChain.
+
+    In a LangGraph graph with a checkpointer, a call that needs approval interrupts the graph. The value of the
+    interrupt names the `request`. Resume with `{"request": …, "type": "approve"}`, or with `"type": "reject"` and a
+    `message` for the model. LangGraph may start the calls of a node again: each call runs once.
+    """
+    calls = GraphCalls(rail)
+    return [HandrailTool(calls, one) for one in calls.list_tools()]
+
+
+class GraphCalls(FrameworkCalls):
+    """The calls of graphs.
+
+    LangGraph hands the answers of one task to its interrupts by their order, and a task may hold several calls at once.
+    So an answer names its request, one call at a time takes answers, and it applies those of the others too.
+    """
+
+    def __init__(self, rail: Handrail | AsyncHandrail) -> None:
+        super().__init__(rail)
+        self.lock = Lock()
+        self._loop_locks = WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock]()
+
+    @property
+    def loop_lock(self) -> asyncio.Lock:
+        return self._loop_locks.setdefault(asyncio.get_running_loop(), asyncio.Lock())
+
+    def look(
+        self, task: str, name: str, arguments: dict[str, Any], key: str, on_begin: Callable[[str], object] = str
+    ) -> ToolResult[Any] | WaitingCall:
+        """Runs a call, or looks again at the same call. A task keeps its name when it starts again."""
+        if task:
+            return self.run_once(name, arguments, f"{task} {key}", on_begin)
+        return self.run(name, arguments, key, on_begin)
+
+    def decide(self, decision: Any) -> None:
+        """Answers the request that a decision names."""
+        given = cast("dict[str, Any]", decision) if isinstance(decision, dict) else {}
+        kind = {"approve": "once", "reject": "deny"}.get(given.get("type", ""))
+        if kind is None or not isinstance(given.get("request"), str):
+            wanted = "{'request': …, 'type': 'approve' or 'reject'}"
+            raise UsageError(f"resume with {wanted}, not with {render_value(decision)}")
+        answer = Answer(kind=kind, reason=given.get("message"), revision=given.get("revision"))
+        self.answer_once(given["request"], answer)
+
+
+class HandrailTool(BaseTool):
+    """One tool of a session. The artifact of its message is the whole result."""
+
+    response_format: Any = "content_and_artifact"
+    handle_tool_error: Any = True
+    _calls: GraphCalls = PrivateAttr()
+
+    def __init__(self, calls: GraphCalls, tool: FrameworkTool) -> None:
+        super().__init__(name=tool.name, description=tool.description, args_schema=tool.schema)
+        self._calls = calls
+
+    def _to_args_and_kwargs(
+        self, tool_input: str | dict[str, Any], tool_call_id: str | None
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        return (self._parse_input(tool_input, tool_call_id), tool_call_id or ""), {}
+
+    def _run(self, arguments: dict[str, Any], tool_call_id: str, config: RunnableConfig) -> tuple[Any, Any]:
+        calls, task = self._calls, _find_task(config)
+        outcome = calls.look(task, self.name, arguments, tool_call_id)
+        if isinstance(outcome, WaitingCall) and task:
+            with calls.lock:
+                while isinstance(outcome := calls.look(task, self.name, arguments, tool_call_id), WaitingCall):
+                    calls.decide(_interrupt(outcome))
+        return _convert_outcome(outcome)
+
+    async def _arun(self, arguments: dict[str, Any], tool_call_id: str, config: RunnableConfig) -> tuple[Any, Any]:
+        calls, task = self._calls, _find_task(config)
+        work = (calls.look, task, self.name, arguments, tool_call_id)
+        outcome = await calls.run_in_pool(*work)
+        if isinstance(outcome, WaitingCall) and task:
+            async with calls.loop_lock:
+                while isinstance(outcome := await calls.run_in_pool(*work), WaitingCall):
+                    decision = _interrupt(outcome)
+                    await calls.in_pool(lambda decision=decision: calls.decide(decision))
+        return _convert_outcome(outcome)
+
+
+def _find_task(config: RunnableConfig) -> str:
+    """The task of a graph that is saved and can be interrupted. Empty outside of one."""
+    configurable = config.get("configurable", {})
+    task = configurable.get("checkpoint_ns", "")
+    return f"{configurable['thread_id']} {task}" if interrupt and task and "thread_id" in configurable else ""
+
+
+def _interrupt(call: WaitingCall) -> Any:
+    """Interrupts the graph, or returns the next answer that the task was resumed with."""
+    assert interrupt is not None
+    action = {"name": call.name, "args": call.arguments, "description": render_request(call.request)}
+    review = {"action_name": call.name, "allowed_decisions": ["approve", "reject"]}
+    return interrupt({**describe_request(call.request), "action_requests": [action], "review_configs": [review]})
+
+
+def _convert_outcome(outcome: ToolResult[Any] | WaitingCall) -> tuple[Any, Any]:
+    result = outcome.interim if isinstance(outcome, WaitingCall) else outcome
+    if not result.ok:
+        raise ToolException(render_result(result))
+    text, images = render_result(result), list_images(result)
+    blocks = [{"type": "image", "base64": one.content, "mime_type": one.mime} for one in images]
+    return [{"type": "text", "text": text}, *blocks] if blocks else text, msgspec.to_builtins(result)
