@@ -1,1 +1,1 @@
-"""Tools of a session for agent frameworks and SDKs: one module each."""
+"""The tools of a session in agent frameworks. Each framework has its module."""

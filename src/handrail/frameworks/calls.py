@@ -4,6 +4,7 @@ import asyncio
 import re
 from collections.abc import Callable, Sequence
 from hashlib import sha256
+from itertools import count
 from time import sleep
 from typing import Any, TypeVar
 from uuid import uuid4
@@ -16,6 +17,7 @@ from handrail.protocol.errors import UsageError
 from handrail.protocol.permissions import Answer, PermissionRequest
 from handrail.protocol.results import Attachment, ToolResult, render_for_model
 from handrail.protocol.schema import describe
+from handrail.protocol.tool_spec import ToolDescription
 
 _PLAIN_KEY = re.compile(r"[!-.0-}]{1,64}")
 _IMAGE_TYPES = frozenset(("image/png", "image/jpeg", "image/gif", "image/webp"))
@@ -36,15 +38,6 @@ class WaitingCall(msgspec.Struct, frozen=True):
     """Whether it waited before this look, so that an answer can be about it."""
 
 
-class FrameworkTool(msgspec.Struct, frozen=True):
-    """A tool as frameworks describe it."""
-
-    name: str
-    description: str
-    schema: dict[str, Any]
-    is_read_only: bool
-
-
 class FrameworkCalls:
     """The calls that a framework makes in a session, each known by the framework's own key.
 
@@ -56,18 +49,14 @@ class FrameworkCalls:
         self.rail = rail.rail if isinstance(rail, AsyncHandrail) else rail
         self._loop_side = rail if isinstance(rail, AsyncHandrail) else AsyncHandrail(rail)
 
-    def list_tools(self) -> list[FrameworkTool]:
-        described = map(describe, self.rail.specs())
-        return [
-            FrameworkTool(one.name, one.description, one.input_schema, is_read_only=not one.side_effects)
-            for one in described
-        ]
+    def list_tools(self) -> list[ToolDescription]:
+        return list(map(describe, self.rail.specs()))
 
     def run(
         self, name: str, arguments: dict[str, Any], key: str, on_begin: Callable[[str], object] = str
     ) -> ToolResult[Any] | WaitingCall:
         """Runs a call, or looks again at the same call if it waits. `on_begin` gets its id."""
-        key, digest = clean_key(key), _digest_call(name, arguments, key)
+        key, digest = clean_key(key), build_call_id(name, arguments, key)
         deferred = self.rail.deferred_calls
         found = deferred.claim(digest) if deferred.has_any() else None
         call_id = found or f"{key}~{digest}~{uuid4().hex[:12]}"
@@ -87,10 +76,18 @@ class FrameworkCalls:
     def run_once(
         self, name: str, arguments: dict[str, Any], key: str, on_begin: Callable[[str], object] = str
     ) -> ToolResult[Any] | WaitingCall:
-        """Runs a call whose key is never used again. A repetition gets the first result, and nothing runs."""
-        call_id = _digest_call(name, arguments, key)
-        on_begin(call_id)
-        return self._call(name, arguments, key, call_id, was_shown=False)
+        """Runs a call whose key is never used again. A repetition gets the first result, and nothing runs.
+
+        Only a call that was cancelled starts again.
+        """
+        for attempt in count():
+            call_id = build_call_id(name, arguments, f"{key} {attempt}")
+            has_ended = self.rail.deferred_calls.find_end_time(call_id) is not None
+            on_begin(call_id)
+            outcome = self._call(name, arguments, key, call_id, was_shown=False)
+            if not has_ended or isinstance(outcome, WaitingCall) or not _is_cancelled(outcome):
+                return outcome
+        raise AssertionError
 
     def answer(
         self, call: WaitingCall, answer: Answer, on_begin: Callable[[str], object] = str
@@ -142,16 +139,14 @@ class FrameworkCalls:
     async def in_pool(self, work: Callable[[], Returned]) -> Returned:
         return await self._loop_side.in_pool(work)
 
-    async def run_in_pool(
-        self, work: Callable[..., Returned], *arguments: Any
-    ) -> Returned:
+    async def run_in_pool(self, work: Callable[..., Returned], *arguments: Any) -> Returned:
         """Runs `run`, `answer` or `run_approved` beside the event loop. Cancelling it cancels the call."""
         call_ids: list[str] = []
         return await run_cancellable(self._loop_side, lambda: work(*arguments, call_ids.append), call_ids)
 
 
 async def run_cancellable(rail: AsyncHandrail, work: Callable[[], Returned], call_ids: Sequence[str]) -> Returned:
-    """Runs work beside the event loop. If the wait is cancelled, the calls of these ids are cancelled, and end first."""
+    """Runs work beside the event loop. If the wait is cancelled, so are the calls of these ids, which end first."""
     task = asyncio.ensure_future(rail.in_pool(work))
     try:
         return await asyncio.shield(task)
@@ -177,26 +172,20 @@ def approve(request: PermissionRequest) -> Answer:
 
 
 def describe_request(request: PermissionRequest) -> dict[str, Any]:
-    """What a person has to know to answer, as JSON."""
-    preview = request.preview
+    """What a person has to know to answer, as JSON. `text` is all of it for a reader."""
+    preview, output = (request.preview.text, request.preview.output) if request.preview is not None else ("", "")
+    parts = (f"{request.description}: {request.reason}", preview, output)
     return {
         "request": request.id,
         "revision": request.revision,
         "tool": request.called,
         "description": request.description,
         "reason": request.reason,
-        "preview": "" if preview is None else preview.text,
-        "output": "" if preview is None else preview.output,
         "hosts": list(request.hosts),
-        "unusual": None if request.unusual is None else msgspec.to_builtins(request.unusual),
+        "preview": preview,
+        "output": output,
+        "text": "\n".join(part.rstrip() for part in parts if part.strip()),
     }
-
-
-def render_request(request: PermissionRequest) -> str:
-    """The same as text."""
-    preview = request.preview
-    parts = (f"{request.description}: {request.reason}", *(() if preview is None else (preview.text, preview.output)))
-    return "\n".join(part.rstrip() for part in parts if part.strip())
 
 
 def render_result(result: ToolResult[Any]) -> str:
@@ -214,5 +203,10 @@ def clean_key(key: str) -> str:
     return key if _PLAIN_KEY.fullmatch(key) else sha256(key.encode("utf-8", "replace")).hexdigest()
 
 
-def _digest_call(name: str, arguments: dict[str, Any], key: str) -> str:
+def _is_cancelled(result: ToolResult[Any]) -> bool:
+    return result.error is not None and result.error.code == "CANCELLED"
+
+
+def build_call_id(name: str, arguments: Any, key: str) -> str:
+    """Identifies a call by its name, arguments and key."""
     return sha256(msgspec.json.encode([name, arguments, key], order="sorted")).hexdigest()[:32]

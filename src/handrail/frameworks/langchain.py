@@ -1,4 +1,4 @@
-"""Tools for LangChain and LangGraph."""
+"""Tools for LangChain, whose graphs are interrupted for approvals."""
 
 import asyncio
 from collections.abc import Callable
@@ -15,22 +15,23 @@ from handrail.api import Handrail
 from handrail.async_api import AsyncHandrail
 from handrail.frameworks.calls import (
     FrameworkCalls,
-    FrameworkTool,
     WaitingCall,
     describe_request,
     list_images,
-    render_request,
     render_result,
 )
 from handrail.protocol.errors import UsageError
-from handrail.protocol.permissions import Answer
+from handrail.protocol.permissions import Answer, AnswerKind
 from handrail.protocol.results import ToolResult
 from handrail.protocol.text import render_value
+from handrail.protocol.tool_spec import ToolDescription
 
 try:
     from langgraph.types import interrupt
 except ModuleNotFoundError:  # without LangGraph, a call that needs approval is an error for the model
     interrupt = None
+
+_ANSWERS: dict[object, AnswerKind] = {"approve": "once", "keep output": "output", "reject": "deny"}
 
 
 def build_tools(rail: Handrail | AsyncHandrail) -> list[BaseTool]:
@@ -71,11 +72,10 @@ class GraphCalls(FrameworkCalls):
     def decide(self, decision: Any) -> None:
         """Answers the request that a decision names."""
         given = cast("dict[str, Any]", decision) if isinstance(decision, dict) else {}
-        kind = {"approve": "once", "reject": "deny"}.get(given.get("type", ""))
-        if kind is None or not isinstance(given.get("request"), str):
+        if given.get("type") not in _ANSWERS or not isinstance(given.get("request"), str):
             wanted = "{'request': …, 'type': 'approve' or 'reject'}"
-            raise UsageError(f"resume with {wanted}, not with {render_value(decision)}")
-        answer = Answer(kind=kind, reason=given.get("message"), revision=given.get("revision"))
+            raise UsageError(f"resume with {wanted}, not with {render_value(cast('object', decision))}")
+        answer = Answer(kind=_ANSWERS[given["type"]], reason=given.get("message"), revision=given.get("revision"))
         self.answer_once(given["request"], answer)
 
 
@@ -86,8 +86,8 @@ class HandrailTool(BaseTool):
     handle_tool_error: Any = True
     _calls: GraphCalls = PrivateAttr()
 
-    def __init__(self, calls: GraphCalls, tool: FrameworkTool) -> None:
-        super().__init__(name=tool.name, description=tool.description, args_schema=tool.schema)
+    def __init__(self, calls: GraphCalls, tool: ToolDescription) -> None:
+        super().__init__(name=tool.name, description=tool.description, args_schema=tool.input_schema)
         self._calls = calls
 
     def _to_args_and_kwargs(
@@ -126,9 +126,7 @@ def _find_task(config: RunnableConfig) -> str:
 def _interrupt(call: WaitingCall) -> Any:
     """Interrupts the graph, or returns the next answer that the task was resumed with."""
     assert interrupt is not None
-    action = {"name": call.name, "args": call.arguments, "description": render_request(call.request)}
-    review = {"action_name": call.name, "allowed_decisions": ["approve", "reject"]}
-    return interrupt({**describe_request(call.request), "action_requests": [action], "review_configs": [review]})
+    return interrupt({**describe_request(call.request), "arguments": call.arguments})
 
 
 def _convert_outcome(outcome: ToolResult[Any] | WaitingCall) -> tuple[Any, Any]:

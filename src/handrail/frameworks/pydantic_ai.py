@@ -43,14 +43,12 @@ class HandrailToolset(AbstractToolset[Any]):
         return self._id
 
     async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
-        await self._calls.in_pool(
-            lambda: self._calls.deny_rejected(partial(_find_denial, ctx.messages))
-        )
+        await self._calls.in_pool(lambda: self._calls.deny_rejected(partial(_find_denial, ctx.messages)))
         return {
             tool.name: ToolsetTool(
                 toolset=self,
                 tool_def=ToolDefinition(
-                    name=tool.name, description=tool.description, parameters_json_schema=tool.schema
+                    name=tool.name, description=tool.description, parameters_json_schema=tool.input_schema
                 ),
                 max_retries=ctx.max_retries,
                 args_validator=_ANY_ARGUMENTS,
@@ -59,7 +57,11 @@ class HandrailToolset(AbstractToolset[Any]):
         }
 
     async def call_tool(
-        self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
+        self,
+        name: str,
+        tool_args: dict[str, Any],
+        ctx: RunContext[Any],
+        tool: ToolsetTool[Any],  # noqa: ARG002  handrail knows the tool by its name
     ) -> Any:
         run = self._calls.run_approved if ctx.tool_call_approved else self._calls.run
         outcome = await self._calls.run_in_pool(run, name, tool_args, ctx.tool_call_id or "")
@@ -71,7 +73,8 @@ class HandrailToolset(AbstractToolset[Any]):
 def _find_denial(messages: Sequence[ModelMessage], _name: str, key: str) -> str | None:
     """The reason of a person who denied a call."""
     parts = (part for message in reversed(messages) for part in message.parts if isinstance(part, ToolReturnPart))
-    return next((str(part.content) for part in parts if (clean_key(part.tool_call_id), part.outcome) == (key, "denied")), None)
+    denied = (part for part in parts if part.outcome == "denied" and clean_key(part.tool_call_id) == key)
+    return next((str(part.content) for part in denied), None)
 
 
 def _convert_result(result: ToolResult[Any]) -> Any:

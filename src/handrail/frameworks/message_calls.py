@@ -1,0 +1,129 @@
+"""The calls of one message of a model, as a batch, for the SDKs of providers."""
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from handrail.api import Handrail
+from handrail.async_api import AsyncHandrail
+from handrail.frameworks.calls import build_call_id, run_cancellable
+from handrail.protocol.calls import Done, Parked, ToolCall
+from handrail.protocol.permissions import Answer, AnswerKind, PermissionRequest, Question, Reply
+from handrail.protocol.results import ToolResult
+
+CUT_OFF = "Not run: the message ended before the end of this call. Repeat the call."
+
+
+class ModelCall(msgspec.Struct, frozen=True):
+    """A call as a provider's message has it."""
+
+    id: str
+    name: str
+    arguments: Any
+    is_cut_off: bool = False
+
+
+class AnsweredCall(msgspec.Struct, frozen=True):
+    """A call and its result. None: the message was cut off before the end of the call."""
+
+    call_id: str
+    result: ToolResult[Any] | None
+
+
+class ToolMessages(msgspec.Struct, frozen=True):
+    """The messages with the results of all calls, to append after the model's message."""
+
+    messages: list[dict[str, Any]]
+    results: tuple[ToolResult[Any], ...]
+
+
+class WaitingMessage(msgspec.Struct, frozen=True):
+    """The calls of a message wait for a person, and none of them ran.
+
+    Answer its requests and questions. To answer later, in any process, drop it: the same message finds them again.
+    """
+
+    batch: "MessageCalls"
+    parked: Parked
+
+    @property
+    def requests(self) -> tuple[PermissionRequest, ...]:
+        return self.parked.requests
+
+    @property
+    def questions(self) -> tuple[Question, ...]:
+        return self.parked.questions
+
+    def answer(
+        self,
+        subject: PermissionRequest | Question,
+        answer: Answer | AnswerKind | Reply | str | None,
+        *,
+        reason: str | None = None,
+    ) -> "ToolMessages | WaitingMessage":
+        """Answers one request, or replies to one question. The last answer runs the calls."""
+        return self.batch.go_on(subject, answer, reason)
+
+    async def answer_async(
+        self,
+        subject: PermissionRequest | Question,
+        answer: Answer | AnswerKind | Reply | str | None,
+        *,
+        reason: str | None = None,
+    ) -> "ToolMessages | WaitingMessage":
+        """The same as `answer`, beside the event loop."""
+        return await self.batch.run_async(lambda: self.batch.go_on(subject, answer, reason))
+
+
+class MessageCalls:
+    """The calls of one message. Each has an id that follows from the message, so running it again repeats nothing."""
+
+    def __init__(
+        self,
+        rail: Handrail | AsyncHandrail,
+        message_id: str,
+        calls: Sequence[ModelCall],
+        build: Callable[[Sequence[AnsweredCall]], list[dict[str, Any]]],
+    ) -> None:
+        self._rail = rail.rail if isinstance(rail, AsyncHandrail) else rail
+        self._loop_side = rail if isinstance(rail, AsyncHandrail) else AsyncHandrail(rail)
+        self._calls, self._build = tuple(calls), build
+        self._batch = tuple(
+            ToolCall(
+                tool_call_id=build_call_id(call.name, call.arguments, f"{message_id} {call.id}"),
+                name=call.name,
+                args=call.arguments,
+                trace_id=message_id,
+                timestamp=datetime.now(UTC),
+                provider_call_id=call.id,
+                message_id=message_id,
+            )
+            for call in calls
+            if not call.is_cut_off
+        )
+
+    def run(self) -> ToolMessages | WaitingMessage:
+        outcome = self._rail.batch(self._batch) if self._batch else Done(results=())
+        if isinstance(outcome, Parked):
+            return WaitingMessage(self, outcome)
+        left = iter(outcome.results)
+        answered = [AnsweredCall(call.id, None if call.is_cut_off else next(left)) for call in self._calls]
+        return ToolMessages(self._build(answered), outcome.results)
+
+    def go_on(
+        self, subject: PermissionRequest | Question, answer: Any, reason: str | None
+    ) -> ToolMessages | WaitingMessage:
+        """Gives an answer, then looks again at the whole batch."""
+        if isinstance(subject, Question):
+            self._rail.reply(subject, answer)
+        else:
+            self._rail.answer(subject, answer, reason=reason)
+        return self.run()
+
+    async def run_async(
+        self, work: Callable[[], ToolMessages | WaitingMessage] | None = None
+    ) -> ToolMessages | WaitingMessage:
+        """Works beside the event loop. Cancelling it cancels the calls."""
+        return await run_cancellable(self._loop_side, work or self.run, [call.tool_call_id for call in self._batch])
