@@ -18,6 +18,7 @@ from handrail.protocol.permissions import Answer, PermissionRequest
 from handrail.protocol.results import Attachment, ToolResult, render_for_model
 from handrail.protocol.schema import describe
 from handrail.protocol.tool_spec import ToolDescription
+from handrail.terminal.request_text import render_request
 
 _PLAIN_KEY = re.compile(r"[!-.0-}]{1,64}")
 _IMAGE_TYPES = frozenset(("image/png", "image/jpeg", "image/gif", "image/webp"))
@@ -172,9 +173,8 @@ def approve(request: PermissionRequest) -> Answer:
 
 
 def describe_request(request: PermissionRequest) -> dict[str, Any]:
-    """What a person has to know to answer, as JSON. `text` is all of it for a reader."""
-    preview, output = (request.preview.text, request.preview.output) if request.preview is not None else ("", "")
-    parts = (f"{request.description}: {request.reason}", preview, output)
+    """What a person has to know to answer, as JSON. `text` is all of it for a terminal."""
+    preview = request.preview
     return {
         "request": request.id,
         "revision": request.revision,
@@ -182,9 +182,9 @@ def describe_request(request: PermissionRequest) -> dict[str, Any]:
         "description": request.description,
         "reason": request.reason,
         "hosts": list(request.hosts),
-        "preview": preview,
-        "output": output,
-        "text": "\n".join(part.rstrip() for part in parts if part.strip()),
+        "preview": "" if preview is None else preview.text,
+        "output": "" if preview is None else preview.output,
+        "text": "\n".join(render_request(request, width=None, diff=None, plain=True)),
     }
 
 

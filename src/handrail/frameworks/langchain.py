@@ -25,6 +25,7 @@ from handrail.protocol.permissions import Answer, AnswerKind
 from handrail.protocol.results import ToolResult
 from handrail.protocol.text import render_value
 from handrail.protocol.tool_spec import ToolDescription
+from handrail.protocol.wire import encode
 
 try:
     from langgraph.types import interrupt
@@ -135,4 +136,4 @@ def _convert_outcome(outcome: ToolResult[Any] | WaitingCall) -> tuple[Any, Any]:
         raise ToolException(render_result(result))
     text, images = render_result(result), list_images(result)
     blocks = [{"type": "image", "base64": one.content, "mime_type": one.mime} for one in images]
-    return [{"type": "text", "text": text}, *blocks] if blocks else text, msgspec.to_builtins(result)
+    return [{"type": "text", "text": text}, *blocks] if blocks else text, msgspec.json.decode(encode(result))
