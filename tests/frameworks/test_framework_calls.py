@@ -39,13 +39,13 @@ def test_nothing_of_the_frameworks_is_imported_with_the_library() -> None:
 def test_a_waiting_call_is_found_again_by_another_process_and_its_preview_is_committed(
     rail: Handrail, workspace: Path, tmp_path: Path
 ) -> None:
-    shown = must_wait(FrameworkCalls(rail).run("exec", APPEND, "call_1"))
+    shown = must_wait(FrameworkCalls(rail).run("exec", APPEND, "call/1"))
     assert not (workspace / "runs").exists()
     with open_rail(workspace, tmp_path) as other:
         calls = FrameworkCalls(other)
-        again = must_wait(calls.run("exec", APPEND, "call_1"))
+        again = must_wait(calls.run("exec", APPEND, "call/1"))
         assert (again.request.id, again.was_shown) == (shown.request.id, True)
-        assert must_end(calls.run_approved("exec", APPEND, "call_1")).ok
+        assert must_end(calls.run_approved("exec", APPEND, "call/1")).ok
     assert (workspace / "runs").read_text() == "ran\n"
 
 

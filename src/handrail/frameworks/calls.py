@@ -57,7 +57,8 @@ class FrameworkCalls:
         self, name: str, arguments: dict[str, Any], key: str, on_begin: Callable[[str], object] = str
     ) -> ToolResult[Any] | WaitingCall:
         """Runs a call, or looks again at the same call if it waits. `on_begin` gets its id."""
-        key, digest = clean_key(key), build_call_id(name, arguments, key)
+        key = clean_key(key)
+        digest = build_call_id(name, arguments, key)
         deferred = self.rail.deferred_calls
         found = deferred.claim(digest) if deferred.has_any() else None
         call_id = found or f"{key}~{digest}~{uuid4().hex[:12]}"
