@@ -1,6 +1,6 @@
 """A loop over the OpenAI SDK that works in the current folder with handrail's tools, and asks before it changes a file.
 
-    python openai_sdk.py "Make the prices."
+python openai_sdk.py "Make the prices."
 """
 
 import os

@@ -1,6 +1,6 @@
 """An agent of pydantic-ai that works in the current folder with handrail's tools, and asks before it changes a file.
 
-    python pydantic_ai_agent.py "Make the prices."
+python pydantic_ai_agent.py "Make the prices."
 """
 
 import asyncio

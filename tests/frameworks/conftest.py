@@ -2,26 +2,19 @@
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import agents_sdk
 import pytest
+from parked_session import open_rail
 from provider import Call, Provider
 
 from handrail import Handrail
-from handrail.settings import Settings
 
 
 @pytest.fixture
 def rail(workspace: Path, tmp_path: Path) -> Iterator[Handrail]:
     with open_rail(workspace, tmp_path) as opened:
         yield opened
-
-
-def open_rail(workspace: Path, tmp_path: Path, **options: Any) -> Handrail:
-    """The session of the test. A second one over the same folder stands for another process."""
-    chosen: Any = {"mode": "ask", "session": "agent", "on_permission": "park", "settings": Settings(), **options}
-    return Handrail(workspace, state_dir=tmp_path / "state", **chosen)
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import open_rail
+from parked_session import open_rail
 
 from handrail import Answer, AsyncHandrail, Handrail, UsageError
 from handrail.frameworks.calls import FrameworkCalls, WaitingCall, approve, describe_request

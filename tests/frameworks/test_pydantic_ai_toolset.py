@@ -8,11 +8,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import open_rail
+from parked_session import PIXEL, open_rail
 from pydantic_ai import Agent, BinaryContent, DeferredToolRequests, DeferredToolResults, ToolApproved, ToolDenied
 from pydantic_ai.capabilities import HandleDeferredToolCalls
-from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter, ModelResponse, TextPart, ToolCallPart
-from pydantic_ai.messages import ToolReturnPart, UserPromptPart
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelMessagesTypeAdapter,
+    ModelResponse,
+    TextPart,
+    ToolCallPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from handrail import AsyncHandrail, Handrail
@@ -20,7 +27,6 @@ from handrail.frameworks.pydantic_ai import HandrailToolset
 
 APPEND = ToolCallPart("exec", {"command": "echo ran >>runs"}, tool_call_id="call_1")
 WRITE = ToolCallPart("write", {"path": "b.txt", "content": "b\n"}, tool_call_id="call_2")
-PIXEL = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==")
 
 
 class Script:
@@ -89,7 +95,7 @@ def test_a_handler_answers_inside_the_run(rail: Handrail, workspace: Path) -> No
 
 
 def test_errors_and_wrong_arguments_are_failed_results_and_images_are_shown(rail: Handrail, workspace: Path) -> None:
-    (workspace / "a.png").write_bytes(PIXEL)
+    (workspace / "a.png").write_bytes(base64.b64decode(PIXEL))
     calls = (
         ToolCallPart("read", {"path": "none"}, tool_call_id="1"),
         ToolCallPart("read", {"file": "a"}, tool_call_id="2"),
@@ -100,7 +106,7 @@ def test_errors_and_wrong_arguments_are_failed_results_and_images_are_shown(rail
     assert [script.results[key][1] for key in "123"] == ["failed", "failed", "success"]
     assert "path" in script.results["2"][0]
     shown = [part.content for part in script.told[-1].parts if isinstance(part, UserPromptPart)]
-    assert any(isinstance(one, BinaryContent) and one.data == PIXEL for content in shown for one in content)
+    assert any(isinstance(one, BinaryContent) and one.base64 == PIXEL for content in shown for one in content)
 
 
 def test_cancelling_a_run_ends_its_command(rail: Handrail, workspace: Path) -> None:

@@ -1,4 +1,4 @@
-"""The helpers for the SDKs of OpenAI and Anthropic: the calls of one message, parked, answered and resumed as a whole."""
+"""The helpers for the SDKs of OpenAI and Anthropic: the calls of one message, parked and resumed as a whole."""
 
 import asyncio
 import base64
@@ -9,15 +9,14 @@ from typing import Any
 
 import pytest
 from anthropic.types import Message
-from conftest import open_rail
 from openai.types.chat import ChatCompletion
 from openai.types.responses import Response
+from parked_session import PIXEL, open_rail
 
 from handrail import Answer, AsyncHandrail, Handrail
 from handrail.frameworks import anthropic_sdk, openai_sdk
 from handrail.frameworks.message_calls import CUT_OFF, ToolMessages, WaitingMessage
 
-PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 Call = tuple[str, str, dict[str, Any] | str]
 """Id, name and arguments; a text is what came of them."""
 READ: Call = ("call_1", "read", {"path": "a.txt"})
