@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Sequence
 from hashlib import sha256
 from itertools import count
+from threading import Thread
 from time import sleep
 from typing import Any, TypeVar
 from uuid import uuid4
@@ -87,7 +88,8 @@ class FrameworkCalls:
             has_ended = self.rail.deferred_calls.find_end_time(call_id) is not None
             on_begin(call_id)
             outcome = self._call(name, arguments, key, call_id, was_shown=False)
-            if not has_ended or isinstance(outcome, WaitingCall) or not _is_cancelled(outcome):
+            error = None if isinstance(outcome, WaitingCall) else outcome.error
+            if not has_ended or error is None or error.code != "CANCELLED":
                 return outcome
         raise AssertionError
 
@@ -96,16 +98,8 @@ class FrameworkCalls:
     ) -> ToolResult[Any] | WaitingCall:
         """Answers the request of a call. Returns its result, or the call if there is another request."""
         on_begin(call.request.tool_call_id)
-        self.answer_once(call.request, answer)
+        answer_request(self.rail, call.request, answer)
         return self.run(call.name, call.arguments, call.key)
-
-    def answer_once(self, request: PermissionRequest | str, answer: Answer) -> None:
-        """Answers a request, unless it was answered elsewhere meanwhile: that answer counts."""
-        try:
-            self.rail.answer(request, answer)
-        except UsageError:
-            if self.rail.is_pending(request):
-                raise
 
     def run_approved(
         self, name: str, arguments: dict[str, Any], key: str, on_begin: Callable[[str], object] = str
@@ -124,7 +118,7 @@ class FrameworkCalls:
             reason = find_reason(request.called, key) if "~" in rest else None
             if reason is None:
                 continue
-            self.answer_once(request, Answer(kind="deny", reason=reason or None))
+            answer_request(self.rail, request, Answer(kind="deny", reason=reason or None))
             deferred = self.rail.deferred_calls
             if deferred.claim_one(request.tool_call_id, rest.partition("~")[0]):
                 deferred.forget(request.tool_call_id)
@@ -153,8 +147,6 @@ async def run_cancellable(rail: AsyncHandrail, work: Callable[[], Returned], cal
     try:
         return await asyncio.shield(task)
     except asyncio.CancelledError:
-        if task.done():
-            raise
 
         def stop() -> None:
             while not task.done():
@@ -162,10 +154,20 @@ async def run_cancellable(rail: AsyncHandrail, work: Callable[[], Returned], cal
                     rail.cancel_call(call_id)
                 sleep(_POLL_SECONDS)  # a call that was about to begin misses the first one
 
-        stopping = asyncio.get_running_loop().run_in_executor(None, stop)
+        Thread(target=stop, daemon=True).start()
         await asyncio.wait([task])
-        await stopping
+        if not task.cancelled():
+            task.exception()  # otherwise asyncio warns that the exception was never retrieved
         raise
+
+
+def answer_request(rail: Handrail, request: PermissionRequest | str, answer: Answer) -> None:
+    """Answers a request, unless it was answered elsewhere meanwhile: that answer counts."""
+    try:
+        rail.answer(request, answer)
+    except UsageError:
+        if rail.is_pending(request):
+            raise
 
 
 def approve(request: PermissionRequest) -> Answer:
@@ -202,10 +204,6 @@ def list_images(result: ToolResult[Any]) -> list[Attachment]:
 def clean_key(key: str) -> str:
     """The key as part of a call id."""
     return key if _PLAIN_KEY.fullmatch(key) else sha256(key.encode("utf-8", "replace")).hexdigest()
-
-
-def _is_cancelled(result: ToolResult[Any]) -> bool:
-    return result.error is not None and result.error.code == "CANCELLED"
 
 
 def build_call_id(name: str, arguments: Any, key: str) -> str:

@@ -16,6 +16,7 @@ from handrail.async_api import AsyncHandrail
 from handrail.frameworks.calls import (
     FrameworkCalls,
     WaitingCall,
+    answer_request,
     describe_request,
     list_images,
     render_result,
@@ -77,7 +78,7 @@ class GraphCalls(FrameworkCalls):
             wanted = "{'request': …, 'type': 'approve' or 'reject'}"
             raise UsageError(f"resume with {wanted}, not with {render_value(cast('object', decision))}")
         answer = Answer(kind=_ANSWERS[given["type"]], reason=given.get("message"), revision=given.get("revision"))
-        self.answer_once(given["request"], answer)
+        answer_request(self.rail, given["request"], answer)
 
 
 class HandrailTool(BaseTool):

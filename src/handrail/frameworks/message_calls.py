@@ -8,7 +8,7 @@ import msgspec
 
 from handrail.api import Handrail
 from handrail.async_api import AsyncHandrail
-from handrail.frameworks.calls import build_call_id, run_cancellable
+from handrail.frameworks.calls import answer_request, build_call_id, run_cancellable
 from handrail.protocol.calls import Done, Parked, ToolCall
 from handrail.protocol.permissions import Answer, AnswerKind, PermissionRequest, Question, Reply
 from handrail.protocol.results import ToolResult
@@ -46,35 +46,27 @@ class WaitingMessage(msgspec.Struct, frozen=True):
     """
 
     batch: "MessageCalls"
-    parked: Parked
-
-    @property
-    def requests(self) -> tuple[PermissionRequest, ...]:
-        return self.parked.requests
-
-    @property
-    def questions(self) -> tuple[Question, ...]:
-        return self.parked.questions
+    requests: tuple[PermissionRequest, ...]
+    questions: tuple[Question, ...]
 
     def answer(
-        self,
-        subject: PermissionRequest | Question,
-        answer: Answer | AnswerKind | Reply | str | None,
-        *,
-        reason: str | None = None,
+        self, request: PermissionRequest, answer: Answer | AnswerKind, *, reason: str | None = None
     ) -> "ToolMessages | WaitingMessage":
-        """Answers one request, or replies to one question. The last answer runs the calls."""
-        return self.batch.go_on(subject, answer, reason)
+        """Answers one request. The last answer runs the calls."""
+        given = answer if isinstance(answer, Answer) else Answer(kind=answer, reason=reason)
+        answer_request(self.batch.rail, request, given)
+        return self.batch.run()
 
     async def answer_async(
-        self,
-        subject: PermissionRequest | Question,
-        answer: Answer | AnswerKind | Reply | str | None,
-        *,
-        reason: str | None = None,
+        self, request: PermissionRequest, answer: Answer | AnswerKind, *, reason: str | None = None
     ) -> "ToolMessages | WaitingMessage":
-        """The same as `answer`, beside the event loop."""
-        return await self.batch.run_async(lambda: self.batch.go_on(subject, answer, reason))
+        """The same beside the event loop."""
+        return await self.batch.run_async(lambda: self.answer(request, answer, reason=reason))
+
+    def reply(self, question: Question, said: Reply | str | None) -> "ToolMessages | WaitingMessage":
+        """Replies to one question. With asyncio, call it in a thread."""
+        self.batch.rail.reply(question, said)
+        return self.batch.run()
 
 
 class MessageCalls:
@@ -87,12 +79,12 @@ class MessageCalls:
         calls: Sequence[ModelCall],
         build: Callable[[Sequence[AnsweredCall]], list[dict[str, Any]]],
     ) -> None:
-        self._rail = rail.rail if isinstance(rail, AsyncHandrail) else rail
+        self.rail = rail.rail if isinstance(rail, AsyncHandrail) else rail
         self._loop_side = rail if isinstance(rail, AsyncHandrail) else AsyncHandrail(rail)
         self._calls, self._build = tuple(calls), build
         self._batch = tuple(
             ToolCall(
-                tool_call_id=build_call_id(call.name, call.arguments, f"{message_id} {call.id}"),
+                tool_call_id=build_call_id(call.name, call.arguments, f"{message_id} {number} {call.id}"),
                 name=call.name,
                 args=call.arguments,
                 trace_id=message_id,
@@ -100,27 +92,17 @@ class MessageCalls:
                 provider_call_id=call.id,
                 message_id=message_id,
             )
-            for call in calls
+            for number, call in enumerate(calls)
             if not call.is_cut_off
         )
 
     def run(self) -> ToolMessages | WaitingMessage:
-        outcome = self._rail.batch(self._batch) if self._batch else Done(results=())
+        outcome = self.rail.batch(self._batch) if self._batch else Done(results=())
         if isinstance(outcome, Parked):
-            return WaitingMessage(self, outcome)
+            return WaitingMessage(self, outcome.requests, outcome.questions)
         left = iter(outcome.results)
         answered = [AnsweredCall(call.id, None if call.is_cut_off else next(left)) for call in self._calls]
         return ToolMessages(self._build(answered), outcome.results)
-
-    def go_on(
-        self, subject: PermissionRequest | Question, answer: Any, reason: str | None
-    ) -> ToolMessages | WaitingMessage:
-        """Gives an answer, then looks again at the whole batch."""
-        if isinstance(subject, Question):
-            self._rail.reply(subject, answer)
-        else:
-            self._rail.answer(subject, answer, reason=reason)
-        return self.run()
 
     async def run_async(
         self, work: Callable[[], ToolMessages | WaitingMessage] | None = None
