@@ -12,6 +12,7 @@ from typing import Any
 
 from langchain_core.language_models.fake_chat_models import FakeMessagesListChatModel
 from langchain_core.messages import AIMessage
+from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode, tools_condition
@@ -45,7 +46,7 @@ def main(prompt: str) -> None:
         builder.add_conditional_edges("model", tools_condition)
         builder.add_edge("tools", "model")
         graph = builder.compile(checkpointer=InMemorySaver())
-        config = {"configurable": {"thread_id": "1"}}
+        config: RunnableConfig = {"configurable": {"thread_id": "1"}}
         state = graph.invoke({"messages": [("user", prompt)]}, config)
         while waiting := state.get("__interrupt__"):
             state = graph.invoke(Command(resume={one.id: ask(one.value) for one in waiting}), config)

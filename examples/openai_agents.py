@@ -29,7 +29,7 @@ async def ask(rail: AsyncHandrail, state: RunState, call: ToolApprovalItem) -> N
 
 async def main(prompt: str) -> None:
     async with await AsyncHandrail.open(".", mode="ask", on_permission="park") as rail:
-        agent = Agent(name="coder", model=os.environ.get("MODEL", "gpt-5.4"), tools=[*build_tools(rail)])
+        agent = Agent(name="coder", model=os.environ.get("MODEL", "gpt-5.4"), tools=build_tools(rail))
         result = await Runner.run(agent, prompt)
         while result.interruptions:
             state = result.to_state()

@@ -61,7 +61,7 @@ class Script:
             def stream_response(self, *_: Any, **__: Any) -> Any:
                 raise NotImplementedError
 
-        return Agent(name="coder", model=ScriptModel(), tools=[*build_tools(rail)])
+        return Agent(name="coder", model=ScriptModel(), tools=build_tools(rail))
 
     @property
     def results(self) -> dict[str, str]:

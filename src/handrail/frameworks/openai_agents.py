@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
-from agents import FunctionTool, RunContextWrapper, ToolOutputImage, ToolOutputText
+from agents import FunctionTool, RunContextWrapper, Tool, ToolOutputImage, ToolOutputText
 from agents.items import ToolApprovalItem
 from agents.tool_context import ToolContext
 
@@ -26,7 +26,7 @@ from handrail.protocol.results import ToolResult
 from handrail.protocol.tool_spec import ToolDescription
 
 
-def build_tools(rail: Handrail | AsyncHandrail) -> list[FunctionTool]:
+def build_tools(rail: Handrail | AsyncHandrail) -> list[Tool]:
     """The tools of a session for an agent of the SDK.
 
     The SDK asks each tool whether a call needs approval. handrail answers that by running the call: if it waits, the
@@ -38,7 +38,7 @@ def build_tools(rail: Handrail | AsyncHandrail) -> list[FunctionTool]:
     built = [one.build() for one in tools]
     if built:
         built[0].is_enabled = tools[0].settle_rejections  # the SDK asks this before each turn
-    return built
+    return list[Tool](built)
 
 
 def find_request(rail: Handrail | AsyncHandrail, interruption: ToolApprovalItem) -> PermissionRequest | None:
