@@ -44,7 +44,7 @@ def test_a_waiting_call_is_found_again_by_another_process_and_its_preview_is_com
     with open_rail(workspace, tmp_path) as other:
         calls = FrameworkCalls(other)
         again = must_wait(calls.run("exec", APPEND, "call/1"))
-        assert (again.request.id, again.was_shown) == (shown.request.id, True)
+        assert (again.request.id, again.view) == (shown.request.id, "shown")
         assert must_end(calls.run_approved("exec", APPEND, "call/1")).ok
     assert (workspace / "runs").read_text() == "ran\n"
 
@@ -62,8 +62,21 @@ def test_an_approval_counts_only_for_arguments_that_were_shown(rail: Handrail, w
     calls = FrameworkCalls(rail)
     must_wait(calls.run("exec", APPEND, "call_1"))
     changed = must_wait(calls.run_approved("exec", {"command": "echo other >>runs"}, "call_1"))
-    assert not changed.was_shown
+    assert changed.view == "new"
     assert not (workspace / "runs").exists()
+
+
+def test_an_approval_does_not_count_for_a_command_that_another_person_edited_since(
+    rail: Handrail, workspace: Path
+) -> None:
+    calls = FrameworkCalls(rail)
+    request = must_wait(calls.run("exec", APPEND, "call_1")).request
+    rail.retry(request.id, "echo edited >>runs")
+    edited = must_wait(calls.run_approved("exec", APPEND, "call_1"))
+    assert (edited.view, edited.request.command) == ("changed", "echo edited >>runs")
+    assert not (workspace / "runs").exists()
+    assert must_end(calls.run_approved("exec", APPEND, "call_1")).ok, "now it was shown"
+    assert (workspace / "runs").read_text() == "edited\n"
 
 
 def test_a_call_that_the_framework_rejected_is_denied_with_its_reason(rail: Handrail) -> None:

@@ -7,10 +7,11 @@ from hashlib import sha256
 from itertools import count
 from threading import Thread
 from time import sleep
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 from uuid import uuid4
 
 import msgspec
+from msgspec.structs import replace
 
 from handrail.api import Handrail
 from handrail.async_api import AsyncHandrail
@@ -36,8 +37,8 @@ class WaitingCall(msgspec.Struct, frozen=True):
     request: PermissionRequest
     interim: ToolResult[Any]
     """The result for a model that cannot wait."""
-    was_shown: bool
-    """Whether it waited before this look, so that an answer can be about it."""
+    view: Literal["new", "shown", "changed"] = "new"
+    """Whether an earlier look returned this request, so that an answer can be about it. `changed`: another one."""
 
 
 class FrameworkCalls:
@@ -50,6 +51,8 @@ class FrameworkCalls:
     def __init__(self, rail: Handrail | AsyncHandrail) -> None:
         self.rail = rail.rail if isinstance(rail, AsyncHandrail) else rail
         self._loop_side = rail if isinstance(rail, AsyncHandrail) else AsyncHandrail(rail)
+        self._shown: dict[str, tuple[str, int]] = {}
+        """The last request about each waiting call, with its revision."""
 
     def list_tools(self) -> list[ToolDescription]:
         return list(map(describe, self.rail.specs()))
@@ -66,13 +69,15 @@ class FrameworkCalls:
         on_begin(call_id)
         try:
             with deferred.expect(call_id, lambda: digest):
-                outcome = self._call(name, arguments, key, call_id, was_shown=found is not None)
+                outcome = self._call(name, arguments, key, call_id)
         except BaseException:
             deferred.release(call_id)
             raise
         if isinstance(outcome, WaitingCall):
             deferred.release(call_id)
-        elif deferred.has_any():
+            return replace(outcome, view="new" if found is None else self._compare(outcome.request))
+        self._shown.pop(call_id, None)
+        if deferred.has_any():
             deferred.forget(call_id)
         return outcome
 
@@ -87,7 +92,7 @@ class FrameworkCalls:
             call_id = build_call_id(name, arguments, f"{key} {attempt}")
             has_ended = self.rail.deferred_calls.find_end_time(call_id) is not None
             on_begin(call_id)
-            outcome = self._call(name, arguments, key, call_id, was_shown=False)
+            outcome = self._call(name, arguments, key, call_id)
             error = None if isinstance(outcome, WaitingCall) else outcome.error
             if not has_ended or error is None or error.code != "CANCELLED":
                 return outcome
@@ -106,7 +111,9 @@ class FrameworkCalls:
     ) -> ToolResult[Any] | WaitingCall:
         """Approves the request that was shown for a call. A call that was not shown waits for its own approval."""
         call = self.run(name, arguments, key, on_begin)
-        return self.answer(call, approve(call.request)) if isinstance(call, WaitingCall) and call.was_shown else call
+        return (
+            self.answer(call, approve(call.request)) if isinstance(call, WaitingCall) and call.view == "shown" else call
+        )
 
     def deny_rejected(self, find_reason: Callable[[str, str], str | None]) -> None:
         """Denies the requests that the framework rejected: it does not call their tools again.
@@ -123,14 +130,19 @@ class FrameworkCalls:
             if deferred.claim_one(request.tool_call_id, rest.partition("~")[0]):
                 deferred.forget(request.tool_call_id)
 
-    def _call(
-        self, name: str, arguments: dict[str, Any], key: str, call_id: str, *, was_shown: bool
-    ) -> ToolResult[Any] | WaitingCall:
+    def _compare(self, request: PermissionRequest) -> Literal["shown", "changed"]:
+        """Whether a request is the one that was shown last. Another process showed the first revision."""
+        now = (request.id, request.revision)
+        shown = self._shown.get(request.tool_call_id, (request.id, 0))
+        self._shown[request.tool_call_id] = now
+        return "shown" if shown == now else "changed"
+
+    def _call(self, name: str, arguments: dict[str, Any], key: str, call_id: str) -> ToolResult[Any] | WaitingCall:
         result = self.rail.call(name, arguments, tool_call_id=call_id, provider_call_id=key)
         if result.error is None or result.error.code != "PERMISSION_REQUIRED":
             return result
         requests, _ = self.rail.deferred_calls.list_pending(call_id)
-        return WaitingCall(name, arguments, key, requests[0], result, was_shown) if requests else result
+        return WaitingCall(name, arguments, key, requests[0], result) if requests else result
 
     async def in_pool(self, work: Callable[[], Returned]) -> Returned:
         return await self._loop_side.in_pool(work)

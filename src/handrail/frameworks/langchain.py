@@ -71,13 +71,16 @@ class GraphCalls(FrameworkCalls):
             return self.run_once(name, arguments, f"{task} {key}", on_begin)
         return self.run(name, arguments, key, on_begin)
 
-    def decide(self, decision: Any) -> None:
+    def decide(self, decision: Any, on_begin: Callable[[str], object] = str) -> None:
         """Answers the request that a decision names."""
         given = cast("dict[str, Any]", decision) if isinstance(decision, dict) else {}
         if given.get("type") not in _ANSWERS or not isinstance(given.get("request"), str):
             wanted = "{'request': …, 'type': 'approve' or 'reject'}"
             raise UsageError(f"resume with {wanted}, not with {render_value(cast('object', decision))}")
         answer = Answer(kind=_ANSWERS[given["type"]], reason=given.get("message"), revision=given.get("revision"))
+        for request in self.rail.waiting():
+            if request.id == given["request"]:
+                on_begin(request.tool_call_id)
         answer_request(self.rail, given["request"], answer)
 
 
@@ -113,8 +116,7 @@ class HandrailTool(BaseTool):
         if isinstance(outcome, WaitingCall) and task:
             async with calls.loop_lock:
                 while isinstance(outcome := await calls.run_in_pool(*work), WaitingCall):
-                    decision = _interrupt(outcome)
-                    await calls.in_pool(lambda decision=decision: calls.decide(decision))
+                    await calls.run_in_pool(calls.decide, _interrupt(outcome))
         return _convert_outcome(outcome)
 
 

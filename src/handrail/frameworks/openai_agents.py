@@ -34,11 +34,7 @@ def build_tools(rail: Handrail | AsyncHandrail) -> list[Tool]:
     there already when the SDK asks for it.
     """
     calls = FrameworkCalls(rail)
-    tools = [_SessionTool(calls, one) for one in calls.list_tools()]
-    built = [one.build() for one in tools]
-    if built:
-        built[0].is_enabled = tools[0].settle_rejections  # the SDK asks this before each turn
-    return list[Tool](built)
+    return [_SessionTool(calls, one).build() for one in calls.list_tools()]
 
 
 def find_request(rail: Handrail | AsyncHandrail, interruption: ToolApprovalItem) -> PermissionRequest | None:
@@ -64,6 +60,7 @@ class _SessionTool:
             params_json_schema=self.tool.input_schema,
             on_invoke_tool=self.invoke,
             strict_json_schema=False,
+            is_enabled=self.settle_rejections,
             needs_approval=self.needs_approval,
         )
 
@@ -84,16 +81,17 @@ class _SessionTool:
             return f"The arguments are not JSON: {error}. Nothing ran."
         calls = self.calls
         outcome = await calls.run_in_pool(calls.run, self.tool.name, arguments, call_id)
-        # With `always_approve` the SDK never asks, so a call may be approved before it was shown.
-        if isinstance(outcome, WaitingCall) and context.is_tool_approved(self.tool.name, call_id):
+        # With `always_approve` the SDK never asks, so a new call may be approved.
+        is_approved = context.is_tool_approved(self.tool.name, call_id)
+        if isinstance(outcome, WaitingCall) and is_approved and outcome.view != "changed":
             outcome = await calls.run_in_pool(calls.answer, outcome, approve(outcome.request))
         return _convert_result(outcome.interim if isinstance(outcome, WaitingCall) else outcome)
 
     async def settle_rejections(self, context: RunContextWrapper[Any], _agent: Any) -> bool:
-        """Denies the requests of rejected calls. The tool is always enabled."""
+        """Denies the requests of rejected calls, since the SDK asks this before each turn. It is always enabled."""
 
         def find_reason(name: str, key: str) -> str | None:
-            if context.is_tool_approved(name, key) is not False:
+            if name != self.tool.name or context.is_tool_approved(name, key) is not False:
                 return None
             return context.get_rejection_message(name, key) or ""
 
