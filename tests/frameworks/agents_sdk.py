@@ -6,15 +6,26 @@ run.
 
 import fcntl
 import hashlib
-import os
 import shutil
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
+from tests.mcp import oracles
+
 REQUIRED = Path(__file__).parent.parent.parent / "requirements" / "openai-agents.txt"
-_INSTALL = (sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--disable-pip-version-check", "--no-input")
+_INSTALL = (
+    sys.executable,
+    "-m",
+    "pip",
+    "install",
+    "--quiet",
+    "--no-deps",
+    "--disable-pip-version-check",
+    "--no-input",
+    "--retries=1",
+)
 
 
 class NotReachableError(Exception):
@@ -23,8 +34,7 @@ class NotReachableError(Exception):
 
 def installed() -> Path:
     """Its folder. Several processes may ask at once: one installs, the others wait."""
-    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "handrail-tests"
-    home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    home = oracles._cache()
     version = f"{sys.version_info.major}.{sys.version_info.minor}".encode()
     place = home / f"openai-agents-{hashlib.sha256(REQUIRED.read_bytes() + version).hexdigest()[:16]}"
     with (home / f"{place.name}.lock").open("w") as held:

@@ -1,5 +1,6 @@
 """The programs in examples/ as a person starts them: a model calls tools, and the person answers at the prompt."""
 
+import hashlib
 import json
 import os
 import subprocess
@@ -19,9 +20,16 @@ LINES: list[list[Call]] = [
     [("exec", {"command": APPEND})],
     [("write", {"path": "b.txt", "content": "no\n"})],
 ]
+DEEP = os.environ.get("HANDRAIL_DEEP", "") not in {"", "0"}
 ANSWERS = "\nuse c.txt\n"
 """The command is approved, the file is not."""
 REASON = "use c.txt"
+
+
+def todays(names: list[str], deep: bool) -> list[str]:
+    """The two loops over an SDK share their code: every day one of them runs, which follows from their texts."""
+    texts = b"".join((EXAMPLES / f"{name}.py").read_bytes() for name in names)
+    return names if deep else [names[hashlib.sha256(texts).digest()[0] % len(names)]]
 
 
 def start(name: str, place: Path, variables: dict[str, str]) -> str:
@@ -59,7 +67,7 @@ def check_prompts(shown: str) -> None:
     assert all(part in shown for part in (APPEND, "adds runs: 1 line added", "b.txt", "+no")), shown
 
 
-@pytest.mark.parametrize("name", ["pydantic_ai_agent", "openai_sdk", "anthropic_sdk"])
+@pytest.mark.parametrize("name", ["pydantic_ai_agent", *todays(["anthropic_sdk", "openai_sdk"], DEEP)])
 def test_an_example_commits_an_approved_preview_and_tells_the_model_why_not(
     name: str, tmp_path: Path, provide: Callable[..., Provider]
 ) -> None:
