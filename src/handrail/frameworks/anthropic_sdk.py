@@ -5,9 +5,7 @@ from typing import Any
 
 from anthropic.types import Message
 
-from handrail.api import Handrail
-from handrail.async_api import AsyncHandrail
-from handrail.frameworks.calls import list_images, render_result
+from handrail.frameworks.calls import Rail, list_images, render_result
 from handrail.frameworks.message_calls import (
     CUT_OFF,
     AnsweredCall,
@@ -18,7 +16,7 @@ from handrail.frameworks.message_calls import (
 )
 
 
-def run_calls(rail: Handrail | AsyncHandrail, message: Message) -> ToolMessages | WaitingMessage:
+def run_calls(rail: Rail, message: Message) -> ToolMessages | WaitingMessage:
     """Runs the tool calls of a message: all of them, or none while a person has to answer.
 
     Append the `messages` of the result after the model's own. Without calls the list is empty. The message must be
@@ -27,12 +25,12 @@ def run_calls(rail: Handrail | AsyncHandrail, message: Message) -> ToolMessages 
     return _read_calls(rail, message).run()
 
 
-async def run_calls_async(rail: Handrail | AsyncHandrail, message: Message) -> ToolMessages | WaitingMessage:
+async def run_calls_async(rail: Rail, message: Message) -> ToolMessages | WaitingMessage:
     """The same as `run_calls`, beside the event loop."""
     return await _read_calls(rail, message).run_async()
 
 
-def _read_calls(rail: Handrail | AsyncHandrail, message: Message) -> MessageCalls:
+def _read_calls(rail: Rail, message: Message) -> MessageCalls:
     """The calls. The SDK completes the arguments of a call that was cut off, so such a call does not run."""
     is_whole = message.stop_reason in {"tool_use", "end_turn", "stop_sequence"}
     calls = [

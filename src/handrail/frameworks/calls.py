@@ -26,6 +26,9 @@ _PLAIN_KEY = re.compile(r"[!-.0-}]{1,64}")
 _IMAGE_TYPES = frozenset(("image/png", "image/jpeg", "image/gif", "image/webp"))
 _POLL_SECONDS = 0.02
 Returned = TypeVar("Returned")
+Rail = Handrail | AsyncHandrail
+OnBegin = Callable[[str], object]
+"""Gets the id of a call that begins."""
 
 
 class WaitingCall(msgspec.Struct, frozen=True):
@@ -41,6 +44,9 @@ class WaitingCall(msgspec.Struct, frozen=True):
     """Whether an earlier look returned this request, so that an answer can be about it. `changed`: another one."""
 
 
+Outcome = ToolResult[Any] | WaitingCall
+
+
 class FrameworkCalls:
     """The calls that a framework makes in a session, each known by the framework's own key.
 
@@ -48,7 +54,7 @@ class FrameworkCalls:
     approved preview is committed and the call does not run twice. After its result the same key is a new call.
     """
 
-    def __init__(self, rail: Handrail | AsyncHandrail) -> None:
+    def __init__(self, rail: Rail) -> None:
         self.rail = rail.rail if isinstance(rail, AsyncHandrail) else rail
         self._loop_side = rail if isinstance(rail, AsyncHandrail) else AsyncHandrail(rail)
         self._shown: dict[str, tuple[str, int]] = {}
@@ -57,9 +63,7 @@ class FrameworkCalls:
     def list_tools(self) -> list[ToolDescription]:
         return list(map(describe, self.rail.specs()))
 
-    def run(
-        self, name: str, arguments: dict[str, Any], key: str, on_begin: Callable[[str], object] = str
-    ) -> ToolResult[Any] | WaitingCall:
+    def run(self, name: str, arguments: dict[str, Any], key: str, on_begin: OnBegin = str) -> Outcome:
         """Runs a call, or looks again at the same call if it waits. `on_begin` gets its id."""
         key = clean_key(key)
         digest = build_call_id(name, arguments, key)
@@ -81,9 +85,7 @@ class FrameworkCalls:
             deferred.forget(call_id)
         return outcome
 
-    def run_once(
-        self, name: str, arguments: dict[str, Any], key: str, on_begin: Callable[[str], object] = str
-    ) -> ToolResult[Any] | WaitingCall:
+    def run_once(self, name: str, arguments: dict[str, Any], key: str, on_begin: OnBegin = str) -> Outcome:
         """Runs a call whose key is never used again. A repetition gets the first result, and nothing runs.
 
         Only a call that was cancelled starts again.
@@ -98,17 +100,13 @@ class FrameworkCalls:
                 return outcome
         raise AssertionError
 
-    def answer(
-        self, call: WaitingCall, answer: Answer, on_begin: Callable[[str], object] = str
-    ) -> ToolResult[Any] | WaitingCall:
+    def answer(self, call: WaitingCall, answer: Answer, on_begin: OnBegin = str) -> Outcome:
         """Answers the request of a call. Returns its result, or the call if there is another request."""
         on_begin(call.request.tool_call_id)
         answer_request(self.rail, call.request, answer)
         return self.run(call.name, call.arguments, call.key)
 
-    def run_approved(
-        self, name: str, arguments: dict[str, Any], key: str, on_begin: Callable[[str], object] = str
-    ) -> ToolResult[Any] | WaitingCall:
+    def run_approved(self, name: str, arguments: dict[str, Any], key: str, on_begin: OnBegin = str) -> Outcome:
         """Approves the request that was shown for a call. A call that was not shown waits for its own approval."""
         call = self.run(name, arguments, key, on_begin)
         return (
@@ -137,7 +135,7 @@ class FrameworkCalls:
         self._shown[request.tool_call_id] = now
         return "shown" if shown == now else "changed"
 
-    def _call(self, name: str, arguments: dict[str, Any], key: str, call_id: str) -> ToolResult[Any] | WaitingCall:
+    def _call(self, name: str, arguments: dict[str, Any], key: str, call_id: str) -> Outcome:
         result = self.rail.call(name, arguments, tool_call_id=call_id, provider_call_id=key)
         if result.error is None or result.error.code != "PERMISSION_REQUIRED":
             return result

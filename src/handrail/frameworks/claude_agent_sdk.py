@@ -14,10 +14,9 @@ from claude_agent_sdk.types import (
     ToolPermissionContext,
 )
 
-from handrail.api import Handrail
-from handrail.async_api import AsyncHandrail
 from handrail.frameworks.calls import (
     FrameworkCalls,
+    Rail,
     WaitingCall,
     approve,
     build_call_id,
@@ -34,9 +33,7 @@ NAME = "handrail"
 _PREFIX = f"mcp__{NAME}__"
 
 
-def build_options(
-    rail: Handrail | AsyncHandrail, *, can_use_tool: CanUseTool | None = None, **options: Any
-) -> ClaudeAgentOptions:
+def build_options(rail: Rail, *, can_use_tool: CanUseTool | None = None, **options: Any) -> ClaudeAgentOptions:
     """Options of the SDK with the tools of a session, and without Claude Code's own tools.
 
     `can_use_tool` is asked about calls that handrail does not allow by itself. Its context has the preview as
@@ -55,7 +52,7 @@ class SessionServer:
     callback runs the call or its preview, and the tool returns that result.
     """
 
-    def __init__(self, rail: Handrail | AsyncHandrail, can_use_tool: CanUseTool | None = None) -> None:
+    def __init__(self, rail: Rail, can_use_tool: CanUseTool | None = None) -> None:
         self._calls, self._ask = FrameworkCalls(rail), can_use_tool
         self._finished = defaultdict[str, list[ToolResult[Any]]](list)
         """The results that no tool returned yet."""

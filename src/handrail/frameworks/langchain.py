@@ -1,7 +1,6 @@
 """Tools for LangChain, whose graphs are interrupted for approvals."""
 
 import asyncio
-from collections.abc import Callable
 from threading import Lock
 from typing import Any, cast
 from weakref import WeakKeyDictionary
@@ -11,10 +10,11 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool, ToolException
 from pydantic import PrivateAttr
 
-from handrail.api import Handrail
-from handrail.async_api import AsyncHandrail
 from handrail.frameworks.calls import (
     FrameworkCalls,
+    OnBegin,
+    Outcome,
+    Rail,
     WaitingCall,
     answer_request,
     describe_request,
@@ -23,7 +23,6 @@ from handrail.frameworks.calls import (
 )
 from handrail.protocol.errors import UsageError
 from handrail.protocol.permissions import Answer, AnswerKind
-from handrail.protocol.results import ToolResult
 from handrail.protocol.text import render_value
 from handrail.protocol.tool_spec import ToolDescription
 from handrail.protocol.wire import encode
@@ -36,7 +35,7 @@ except ModuleNotFoundError:  # without LangGraph, a call that needs approval is 
 _ANSWERS: dict[object, AnswerKind] = {"approve": "once", "keep output": "output", "reject": "deny"}
 
 
-def build_tools(rail: Handrail | AsyncHandrail) -> list[BaseTool]:
+def build_tools(rail: Rail) -> list[BaseTool]:
     """The tools of a session for LangChain.
 
     In a LangGraph graph with a checkpointer, a call that needs approval interrupts the graph. The value of the
@@ -54,7 +53,7 @@ class GraphCalls(FrameworkCalls):
     So an answer names its request, one call at a time takes answers, and it applies those of the others too.
     """
 
-    def __init__(self, rail: Handrail | AsyncHandrail) -> None:
+    def __init__(self, rail: Rail) -> None:
         super().__init__(rail)
         self.lock = Lock()
         self._loop_locks = WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock]()
@@ -63,15 +62,13 @@ class GraphCalls(FrameworkCalls):
     def loop_lock(self) -> asyncio.Lock:
         return self._loop_locks.setdefault(asyncio.get_running_loop(), asyncio.Lock())
 
-    def look(
-        self, task: str, name: str, arguments: dict[str, Any], key: str, on_begin: Callable[[str], object] = str
-    ) -> ToolResult[Any] | WaitingCall:
+    def look(self, task: str, name: str, arguments: dict[str, Any], key: str, on_begin: OnBegin = str) -> Outcome:
         """Runs a call, or looks again at the same call. A task keeps its name when it starts again."""
         if task:
             return self.run_once(name, arguments, f"{task} {key}", on_begin)
         return self.run(name, arguments, key, on_begin)
 
-    def decide(self, decision: Any, on_begin: Callable[[str], object] = str) -> None:
+    def decide(self, decision: Any, on_begin: OnBegin = str) -> None:
         """Answers the request that a decision names."""
         given = cast("dict[str, Any]", decision) if isinstance(decision, dict) else {}
         if given.get("type") not in _ANSWERS or not isinstance(given.get("request"), str):
@@ -133,7 +130,7 @@ def _interrupt(call: WaitingCall) -> Any:
     return interrupt({**describe_request(call.request), "arguments": call.arguments})
 
 
-def _convert_outcome(outcome: ToolResult[Any] | WaitingCall) -> tuple[Any, Any]:
+def _convert_outcome(outcome: Outcome) -> tuple[Any, Any]:
     result = outcome.interim if isinstance(outcome, WaitingCall) else outcome
     if not result.ok:
         raise ToolException(render_result(result))

@@ -6,9 +6,8 @@ from typing import Any
 
 import msgspec
 
-from handrail.api import Handrail
 from handrail.async_api import AsyncHandrail
-from handrail.frameworks.calls import answer_request, build_call_id, run_cancellable
+from handrail.frameworks.calls import Rail, answer_request, build_call_id, run_cancellable
 from handrail.protocol.calls import Done, Parked, ToolCall
 from handrail.protocol.permissions import Answer, AnswerKind, PermissionRequest, Question, Reply
 from handrail.protocol.results import ToolResult
@@ -74,7 +73,7 @@ class MessageCalls:
 
     def __init__(
         self,
-        rail: Handrail | AsyncHandrail,
+        rail: Rail,
         message_id: str,
         calls: Sequence[ModelCall],
         build: Callable[[Sequence[AnsweredCall]], list[dict[str, Any]]],

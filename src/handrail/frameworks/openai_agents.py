@@ -11,22 +11,14 @@ from agents import FunctionTool, RunContextWrapper, Tool, ToolOutputImage, ToolO
 from agents.items import ToolApprovalItem
 from agents.tool_context import ToolContext
 
-from handrail.api import Handrail
 from handrail.async_api import AsyncHandrail
-from handrail.frameworks.calls import (
-    FrameworkCalls,
-    WaitingCall,
-    approve,
-    clean_key,
-    list_images,
-    render_result,
-)
+from handrail.frameworks.calls import FrameworkCalls, Rail, WaitingCall, approve, clean_key, list_images, render_result
 from handrail.protocol.permissions import PermissionRequest
 from handrail.protocol.results import ToolResult
 from handrail.protocol.tool_spec import ToolDescription
 
 
-def build_tools(rail: Handrail | AsyncHandrail) -> list[Tool]:
+def build_tools(rail: Rail) -> list[Tool]:
     """The tools of a session for an agent of the SDK.
 
     The SDK asks each tool whether a call needs approval. handrail answers that by running the call: if it waits, the
@@ -37,7 +29,7 @@ def build_tools(rail: Handrail | AsyncHandrail) -> list[Tool]:
     return [_SessionTool(calls, one).build() for one in calls.list_tools()]
 
 
-def find_request(rail: Handrail | AsyncHandrail, interruption: ToolApprovalItem) -> PermissionRequest | None:
+def find_request(rail: Rail, interruption: ToolApprovalItem) -> PermissionRequest | None:
     """The request of an interruption, with its preview. None if it was answered elsewhere."""
     rail = rail.rail if isinstance(rail, AsyncHandrail) else rail
     key = clean_key(interruption.call_id or "")

@@ -7,9 +7,7 @@ import msgspec
 from openai.types.chat import ChatCompletion
 from openai.types.responses import Response, ResponseFunctionToolCall
 
-from handrail.api import Handrail
-from handrail.async_api import AsyncHandrail
-from handrail.frameworks.calls import list_images, render_result
+from handrail.frameworks.calls import Rail, list_images, render_result
 from handrail.frameworks.message_calls import (
     CUT_OFF,
     AnsweredCall,
@@ -20,12 +18,12 @@ from handrail.frameworks.message_calls import (
 )
 
 
-def build_response_tools(rail: Handrail | AsyncHandrail) -> list[dict[str, Any]]:
+def build_response_tools(rail: Rail) -> list[dict[str, Any]]:
     """The tool list for the Responses API. For chat completions it is `rail.openai_tools()`."""
     return [{"type": "function", "strict": False, **one["function"]} for one in rail.openai_tools()]
 
 
-def run_calls(rail: Handrail | AsyncHandrail, response: ChatCompletion | Response) -> ToolMessages | WaitingMessage:
+def run_calls(rail: Rail, response: ChatCompletion | Response) -> ToolMessages | WaitingMessage:
     """Runs the tool calls of a response: all of them, or none while a person has to answer.
 
     Append the `messages` of the result after the model's own. Without calls the list is empty. The response must be
@@ -34,14 +32,12 @@ def run_calls(rail: Handrail | AsyncHandrail, response: ChatCompletion | Respons
     return _read_calls(rail, response).run()
 
 
-async def run_calls_async(
-    rail: Handrail | AsyncHandrail, response: ChatCompletion | Response
-) -> ToolMessages | WaitingMessage:
+async def run_calls_async(rail: Rail, response: ChatCompletion | Response) -> ToolMessages | WaitingMessage:
     """The same as `run_calls`, beside the event loop."""
     return await _read_calls(rail, response).run_async()
 
 
-def _read_calls(rail: Handrail | AsyncHandrail, response: ChatCompletion | Response) -> MessageCalls:
+def _read_calls(rail: Rail, response: ChatCompletion | Response) -> MessageCalls:
     if isinstance(response, Response):
         items = [one for one in response.output if isinstance(one, ResponseFunctionToolCall)]
         named = [(one.call_id, one.name, one.arguments) for one in items]

@@ -12,10 +12,9 @@ from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
 from pydantic_core import SchemaValidator, core_schema
 
-from handrail.api import Handrail
-from handrail.async_api import AsyncHandrail
 from handrail.frameworks.calls import (
     FrameworkCalls,
+    Rail,
     WaitingCall,
     clean_key,
     describe_request,
@@ -35,7 +34,7 @@ class HandrailToolset(AbstractToolset[Any]):
     the preview in its metadata, and `DeferredToolResults` answers handrail's request. Approving commits the preview.
     """
 
-    def __init__(self, rail: Handrail | AsyncHandrail, *, id: str | None = "handrail") -> None:  # noqa: A002  pydantic-ai's name
+    def __init__(self, rail: Rail, *, id: str | None = "handrail") -> None:  # noqa: A002  pydantic-ai's name
         self._calls, self._id = FrameworkCalls(rail), id
 
     @property
