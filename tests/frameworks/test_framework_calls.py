@@ -49,12 +49,14 @@ def test_a_waiting_call_is_found_again_by_another_process_and_its_preview_is_com
     assert (workspace / "runs").read_text() == "ran\n"
 
 
-def test_the_result_of_a_call_that_was_answered_elsewhere_is_given_once(rail: Handrail, workspace: Path) -> None:
-    calls = FrameworkCalls(rail)
-    request = must_wait(calls.run("exec", APPEND, "call_1")).request
-    rail.answer(request, "once")
-    assert must_end(calls.run("exec", APPEND, "call_1")).tool_call_id == request.tool_call_id
-    assert must_wait(calls.run("exec", APPEND, "call_1")).request.id != request.id, "the key is a new call now"
+def test_the_result_of_a_call_that_was_answered_elsewhere_is_given_once(workspace: Path, tmp_path: Path) -> None:
+    with open_rail(workspace, tmp_path) as rail:
+        calls = FrameworkCalls(rail)
+        request = must_wait(calls.run("exec", APPEND, "call_1")).request
+        rail.answer(request, "once")
+        assert must_end(calls.run("exec", APPEND, "call_1")).tool_call_id == request.tool_call_id
+    with open_rail(workspace, tmp_path) as rail:  # the key is a new call now
+        assert must_wait(FrameworkCalls(rail).run("exec", APPEND, "call_1")).request.id != request.id
     assert (workspace / "runs").read_text() == "ran\n"
 
 
