@@ -8,7 +8,6 @@ from handrail.dialects.render import get_details, list_extras
 from handrail.dialects.table import parse_tools
 from handrail.dialects.translation import build_path_filter
 from handrail.protocol.errors import ToolError
-from handrail.protocol.wire import encode
 
 _LEVELS = ("info", "success", "warning", "error", "progress")
 _INVALID = {"grep": "E_INVALID_REGEX", "glob_file_search": "E_GLOB"}
@@ -208,7 +207,7 @@ def _render(one: Answered, shown: Shown) -> DialectAnswer:
         },
         "duration_ms": round(result.duration_ms),
     }
-    return DialectAnswer(encode(told).decode(), told)
+    return DialectAnswer(None, told)
 
 
 def _unwrap(call: dict[str, Any]) -> dict[str, Any]:

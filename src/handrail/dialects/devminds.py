@@ -7,7 +7,6 @@ from handrail.dialects.dialect import Answered, Canonical, Code, Dialect, Dialec
 from handrail.dialects.render import drop_none, list_extras
 from handrail.dialects.table import parse_tools
 from handrail.protocol.errors import ToolError
-from handrail.protocol.wire import encode
 
 _FOLDERS = (".minds", ".tasklogs")
 _NOTES = ("undo", "sandbox", "output", "limits")
@@ -100,7 +99,7 @@ def _render(one: Answered, shown: Shown) -> DialectAnswer:
             warnings.append({"code": "INFO", **notes})
     if warnings:
         answer["warnings"] = warnings
-    return DialectAnswer(encode(answer).decode(), answer)
+    return DialectAnswer(None, answer)
 
 
 DIALECT = Dialect(

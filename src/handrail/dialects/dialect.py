@@ -182,8 +182,8 @@ class Answered(Struct, frozen=True, kw_only=True, gc=False):
 class DialectAnswer(NamedTuple):
     """The answer to a call."""
 
-    text: str
-    """What the model reads."""
+    text: str | None
+    """What the model reads. None: the shape as JSON."""
     shape: Json
     """The whole answer in the system's own shape."""
 

@@ -1,7 +1,7 @@
 """The tools of a dialect in one session."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any, cast
@@ -19,6 +19,7 @@ from handrail.dialects.dialect import (
     list_helpers,
     load_dialect,
 )
+from handrail.dialects.limit import fits, limit_answer, shorten_page
 from handrail.dialects.table import build_struct, list_renamed
 from handrail.protocol.arguments import CONVERSION_ERRORS
 from handrail.protocol.calls import Done, Parked, ToolCall
@@ -27,8 +28,8 @@ from handrail.protocol.events import Warning as WarningEvent
 from handrail.protocol.records import ProcessRecord, TodoItem
 from handrail.protocol.results import ToolResult
 from handrail.protocol.tool_spec import BASE_NAMES, ToolSpec
-from handrail.protocol.wire import Wire, convert, escape_surrogates
-from handrail.runtime.batch import refuse_batch
+from handrail.protocol.wire import Json, Wire, convert, encode, escape_surrogates
+from handrail.runtime.batch import MIN_BUDGET_CHARS, refuse_batch
 from handrail.runtime.registry import ToolSet, build_tool_set, find_nearest_name, parse_arguments
 from handrail.runtime.session import Session
 from handrail.settings import LoadedSettings, Settings
@@ -202,7 +203,9 @@ class SessionSurface:
             only = self._prepare(calls[0], fresh)
             if only.error is None:
                 outcome = self._run((only.call,), fresh)
-                return Done(results=(self._answer(outcome.results[0]),)) if isinstance(outcome, Done) else outcome
+                if isinstance(outcome, Parked):
+                    return outcome
+                return Done(results=(self._answer(outcome.results[0], self.session.characters),))
         prepared = [self._prepare(call, fresh) for call in calls]
         known: dict[str, ToolResult[Any]] = {}
         for one in prepared:
@@ -217,11 +220,11 @@ class SessionSurface:
             if isinstance(outcome, Parked):
                 return outcome
             known |= _by_id(outcome)
-        return Done(results=tuple(self._answer(known[one.given.tool_call_id]) for one in prepared))
+        return Done(results=tuple(self._answer_in_turn(known[one.given.tool_call_id] for one in prepared)))
 
     def answer_all(self, outcome: Done) -> Done:
         """Renders the results of calls that were parked."""
-        return Done(results=tuple(map(self._answer, outcome.results)))
+        return Done(results=tuple(self._answer_in_turn(outcome.results)))
 
     def name_interim(self, result: ToolResult[Any]) -> ToolResult[Any]:
         """The interim answer to a call that waits, under the name that was called."""
@@ -309,7 +312,15 @@ class SessionSurface:
 
     # Answers
 
-    def _answer(self, result: ToolResult[Any]) -> ToolResult[Any]:
+    def _answer_in_turn(self, results: Iterable[ToolResult[Any]]) -> Iterator[ToolResult[Any]]:
+        """The answers of one batch, each with the rest of its budget."""
+        left = self.session.batch_characters
+        for result in results:
+            answer = self._answer(result, min(self.session.characters, max(left, MIN_BUDGET_CHARS)))
+            left -= len(answer.content)
+            yield answer
+
+    def _answer(self, result: ToolResult[Any], budget: int) -> ToolResult[Any]:
         prepared = self._prepared.get(result.tool_call_id)
         if prepared is None:
             call_id = result.tool_call_id
@@ -323,19 +334,43 @@ class SessionSurface:
                 first, result = result, self._run_following(prepared, following)
         if result.error is not None:
             result = replace(result, error=self._reword_error(result.error, prepared))
-        answered = self._build_answered(prepared, result, first)
-        show = self._tools.get(tool.answered_as.get(result.name, tool.name), tool).code.show
-        is_shown = result.error is None and prepared.args is not None
-        text, shape = self.dialect.render(answered, show(answered) if is_shown and show else Shown())
+        result, text, shape = self._render_within(prepared, result, first, budget)
         return replace(
             result,
             tool_call_id=prepared.given.tool_call_id,
             name=tool.name or prepared.given.name,
             content=text,
-            data=to_builtins(shape),
+            data=shape,
             meta=result.meta if result.meta.next_offset is None else replace(result.meta, next_offset=None),
             warnings=(),
         )
+
+    def _render_within(
+        self, prepared: _Prepared, result: ToolResult[Any], first: ToolResult[Any] | None, budget: int
+    ) -> tuple[ToolResult[Any], str, Json]:
+        """The answer within the budget: a shorter page of a file, or a part with a reference to the whole text."""
+        text, shape = self._render(prepared, result, first)
+        if fits(text, shape, budget) or (result.attachments and len(text) <= budget):
+            return result, text, shape
+        while result.name == "read" and (shorter := shorten_page(result, budget, len(text))) is not None:
+            result = shorter
+            text, shape = self._render(prepared, result, first)
+            if fits(text, shape, budget):
+                return result, text, shape
+        reference = result.meta.output
+        if reference is None and len(text) > budget:
+            reference = self.session.outputs.store(result.tool_call_id, text)
+        result = replace(result, meta=replace(result.meta, truncated=True, output=reference))
+        text, shape = self._render(prepared, result, first)
+        return result, *limit_answer(text, shape, budget, reference)
+
+    def _render(self, prepared: _Prepared, result: ToolResult[Any], first: ToolResult[Any] | None) -> tuple[str, Json]:
+        answered, tool = self._build_answered(prepared, result, first), prepared.tool
+        show = self._tools.get(tool.answered_as.get(result.name, tool.name), tool).code.show
+        is_shown = result.error is None and prepared.args is not None
+        text, shape = self.dialect.render(answered, show(answered) if is_shown and show else Shown())
+        shape = to_builtins(shape)
+        return encode(shape).decode() if text is None else text, shape
 
     def _build_answered(
         self, prepared: _Prepared, result: ToolResult[Any], first: ToolResult[Any] | None = None
