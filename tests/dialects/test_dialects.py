@@ -178,6 +178,22 @@ def test_policy_asks_about_the_canonical_call_before_it_runs(tmp_path: Path) -> 
         assert again.data == outcome.results[0].data
 
 
+@pytest.mark.parametrize("path", ["n.ipynb", "../n.ipynb", ".env"])
+def test_a_notebook_is_edited_only_if_policy_lets_it_be_read(tmp_path: Path, path: str) -> None:
+    build_workspace(tmp_path)
+    notebook = (tmp_path / "ws" / "n.ipynb").read_bytes()
+    (tmp_path / "ws" / path).write_bytes(notebook)
+    denied = {"deny": ("fs.read",)} if path == "n.ipynb" else {}
+    with open_rail(tmp_path, "claude-code", mode="full", **denied) as rail:
+        for args in ({"cell_id": "c1"}, {"cell_id": "c2"}):
+            result = rail.call("NotebookEdit", {"notebook_path": path, "new_source": "2 + 2", **args})
+            assert result.error is not None
+            assert result.error.code in {"POLICY_DENIED", "OUTSIDE_WORKSPACE", "UNKNOWN_TOOL"}
+            assert "c1" not in result.content
+            assert "1 + 1" not in str(result.data)
+    assert (tmp_path / "ws" / path).read_bytes() == notebook
+
+
 def test_a_denial_is_told_in_the_words_of_the_system(tmp_path: Path) -> None:
     with open_rail(tmp_path, "codex", mode="ask") as rail:
         rail.call("apply_patch", "*** Begin Patch\n*** Add File: n\n+x\n*** End Patch")

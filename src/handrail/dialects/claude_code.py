@@ -48,7 +48,7 @@ Edit = edit write@Write +File: Replaces an exact text in a file. It must be uniq
   text: The file {path} has been updated successfully.
   data: filePath=path oldString=args.old_string newString=args.new_string originalFile=null structuredPatch=hunks
   data: userModified=false replaceAll=args.replace_all
-NotebookEdit = write: Replaces, inserts or deletes a cell of a Jupyter notebook.
+NotebookEdit = write read: Replaces, inserts or deletes a cell of a Jupyter notebook.
   notebook_path* str -> path                            # The absolute path of the notebook.
   new_source* str                                       # The new source of the cell.
   cell_id str                                           # The cell; insert puts the new one after it, or at the start.

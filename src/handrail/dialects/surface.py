@@ -30,13 +30,15 @@ from handrail.protocol.results import ToolResult
 from handrail.protocol.tool_spec import BASE_NAMES, ToolSpec
 from handrail.protocol.wire import Json, Wire, convert, encode, escape_surrogates
 from handrail.runtime.batch import MIN_BUDGET_CHARS, refuse_batch
+from handrail.runtime.decide import DECIDING
+from handrail.runtime.execute import take_steps
+from handrail.runtime.pending_call import PendingCall
 from handrail.runtime.registry import ToolSet, build_tool_set, find_nearest_name, parse_arguments
 from handrail.runtime.session import Session
 from handrail.settings import LoadedSettings, Settings
 from handrail.store.conversation_state import read_last_todo
 
 RunBatch = Callable[[tuple[ToolCall, ...], bool], Done | Parked]
-_EPOCH = datetime.fromtimestamp(0, UTC)
 _MAX_REMEMBERED = 1_000
 _WORD = re.compile(r"\b[a-z]+[A-Z]\w+\b|\bcwd\b")
 """Names of canonical parameters in messages. Other names are plain words."""
@@ -323,9 +325,7 @@ class SessionSurface:
     def _answer(self, result: ToolResult[Any], budget: int) -> ToolResult[Any]:
         prepared = self._prepared.get(result.tool_call_id)
         if prepared is None:
-            call_id = result.tool_call_id
-            call = ToolCall(tool_call_id=call_id, name=result.name, args=None, trace_id=call_id, timestamp=_EPOCH)
-            prepared = _Prepared(_REST_TOOL, call)
+            prepared = _Prepared(_REST_TOOL, self._build_call(result.name, None, result.tool_call_id))
         tool = prepared.tool
         first = None
         if result.error is None and tool.code.then is not None and prepared.args is not None:
@@ -387,9 +387,12 @@ class SessionSurface:
             first=first,
         )
 
+    def _build_call(self, name: str, args: Any, call_id: str = "") -> ToolCall:
+        call_id = call_id or self.session.journal.new_call_id()
+        return ToolCall(tool_call_id=call_id, name=name, args=args, trace_id=call_id, timestamp=datetime.now(UTC))
+
     def _run_following(self, prepared: _Prepared, following: Canonical) -> ToolResult[Any]:
-        name, args = following
-        call = replace(prepared.call, tool_call_id=self.session.journal.new_call_id(), name=name, args=args)
+        call = replace(self._build_call(*following), trace_id=prepared.call.trace_id)
         outcome = self._run((call,), True)
         if isinstance(outcome, Done):
             return outcome.results[0]
@@ -444,6 +447,13 @@ class SessionSurface:
         return read_last_todo(self.session.journal)
 
     def read_small_file(self, path: str, most: int) -> bytes:
+        """The content of a file, if policy would allow `read` of it without approval."""
+        pending = PendingCall(self._build_call("read", {"path": path}), 0)
+        take_steps(self.session, pending, DECIDING)
+        if pending.error is not None:
+            raise ToolError(pending.error.code, pending.error.message, details=pending.error.details)
+        if pending.needs_approval:
+            raise ToolError("POLICY_DENIED", f"Reading {path} needs approval, so read it first. Nothing was changed.")
         return self.session.workspace.read_small_file(path, most)
 
     def list_processes(self) -> tuple[ProcessRecord, ...]:
