@@ -77,7 +77,7 @@ Grep = search_text: Searches file contents by a regular expression (ripgrep).
 Bash = exec: Runs a shell command in the workspace, in a sandbox.
   command* str len>=1 -> command                        # The command to run.
   timeout number=120000 -> timeoutMs[100..600000]       # Milliseconds after which it is stopped, at most 600000.
-  description str                                       # What the command does, in a few words.
+  description str -> @purpose                           # What the command does, in a few words.
   run_in_background bool=false -> background            # Return at once. TaskOutput reads the output.
   dangerouslyDisableSandbox bool=false                  # A request only: policy decides.
 TaskOutput = process action="poll": Returns the new output of a background task.
@@ -88,7 +88,7 @@ TaskStop = process action="kill": Stops a background task.
   task_id str -> sessionId                              # The task.
   shell_id str                                          # Its older name.
 Monitor = exec background=true: Runs a command in the background.
-  description* str                                      # What is watched.
+  description* str -> @purpose                          # What is watched.
   timeout_ms number=300000 >=1 <=3600000                # Ignored: limits.idle ends it.
   command str -> command                                # The command.
   ws object                                             # Not available.
@@ -313,7 +313,9 @@ def _list_rows(one: Answered) -> Iterator[str]:
 
 
 def _run(args: Any, given: dict[str, Any], _: Surface) -> Canonical:
-    return "exec", {"command": args.command, "background": True} if args.run_in_background else given
+    if args.run_in_background:
+        del given["timeoutMs"]
+    return "exec", given
 
 
 def _watch(args: Any, given: dict[str, Any], _: Surface) -> Canonical:

@@ -1,9 +1,20 @@
 """The dialect of Codex: a shell with a patch tool."""
 
 import re
+import shlex
 from typing import Any
 
-from handrail.dialects.dialect import Answered, Canonical, Code, Dialect, DialectAnswer, Shown, Surface
+from handrail.dialects.dialect import (
+    CONFIRM,
+    PURPOSE,
+    Answered,
+    Canonical,
+    Code,
+    Dialect,
+    DialectAnswer,
+    Shown,
+    Surface,
+)
 from handrail.dialects.render import add_notes, drop_none, list_answers, list_notes, list_patched_files
 from handrail.dialects.table import parse_tools
 from handrail.dialects.translation import ask_questions
@@ -12,6 +23,13 @@ from handrail.protocol.errors import ToolError
 
 _WRAPPED = re.compile(r"\s*apply_patch\s+<<\s*(['\"]?)(\w+)\1\n(.*)\n\2\s*", re.DOTALL)
 """A patch that was sent to the shell."""
+_IGNORED = {
+    "shell": "commands run in bash",
+    "login": "commands run in no login shell",
+    "additional_permissions": "a person or the settings open hosts and folders",
+    "environment_id": "there is one environment",
+}
+"""Parameters without effect. The answer says so."""
 _TOOLS = """
 Step:
   step* str -> text
@@ -28,12 +46,12 @@ exec_command = exec apply_patch@apply_patch: Runs a command and returns its outp
   cmd* str len>=1 -> command                    # Shell command to execute.
   workdir str -> cwd                            # Folder to run the command in; the workspace if not given.
   shell str                                     # Ignored: commands run in bash.
-  login bool=false                              # Ignored: login shells are not supported.
+  login bool=true                               # Ignored: login shells are not supported.
   tty bool=false                                # Not available.
   yield_time_ms number=10000 -> yieldMs[250..30000]  # Milliseconds to wait before the command runs on.
   max_output_tokens number=10000 >=0            # Most tokens of output to return.
   sandbox_permissions Sandbox=use_default       # A request only: policy and the person decide.
-  justification str                             # Why the command needs more permissions.
+  justification str -> @purpose                 # Why the command needs more permissions.
   prefix_rule str[]                             # A rule that would allow similar commands.
   additional_permissions object                 # Permissions that the command asks for.
   environment_id str                            # Ignored: there is one environment.
@@ -79,9 +97,18 @@ def _strip_heredoc(patch: str) -> str:
 def _execute(args: Any, given: dict[str, Any], surface: Surface) -> Canonical:
     if args.tty:
         raise ToolError("UNAVAILABLE", "tty: commands have no terminal of their own here. Nothing was run.")
+    asked = _ask_person(args)
     if _WRAPPED.fullmatch(args.cmd):
-        return "apply_patch", {"patch": _strip_heredoc(args.cmd)}
-    return "exec", given | {"cwd": surface.to_relative(args.workdir) if args.workdir else "."}
+        return "apply_patch", {"patch": _strip_heredoc(args.cmd)} | asked
+    return "exec", given | asked | {"cwd": surface.to_relative(args.workdir) if args.workdir else "."}
+
+
+def _ask_person(args: Any) -> dict[str, Any]:
+    """Lets a person decide about a call that asks for more permissions. The proposed grant is for them to read."""
+    if args.sandbox_permissions == "use_default":
+        return {}
+    rule = f"proposes a grant for: {shlex.join(args.prefix_rule)}" if args.prefix_rule else ""
+    return {CONFIRM: True, PURPOSE: "; ".join(filter(None, (args.justification, rule))) or None}
 
 
 def _patch(args: Any, _: Any, __: Surface) -> Canonical:
@@ -130,10 +157,10 @@ def _show_command(one: Answered) -> Shown:
 
 
 def _list_ignored(one: Answered) -> list[str]:
-    ignored = [name for name in ("shell", "login", "prefix_rule") if getattr(one.args, name, None)]
-    notes = [f"{name} was ignored: commands run in bash." for name in ignored[:1]]
+    given: dict[str, Any] = one.given if isinstance(one.given, dict) else {}  # pyright: ignore[reportAssignmentType]
+    notes = [f"{name} was ignored: {why}." for name, why in _IGNORED.items() if given.get(name)]
     if getattr(one.args, "sandbox_permissions", "use_default") != "use_default":
-        notes.append("The command ran in the sandbox: only policy and the person decide about it.")
+        notes.append("The command was approved and ran in the sandbox.")
     return [*notes, *list_notes(one.result)]
 
 

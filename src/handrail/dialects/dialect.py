@@ -25,6 +25,8 @@ _OPTIONAL = frozenset(
 )
 """Canonical tools that exist and are off by default."""
 
+PURPOSE, CONFIRM = "@purpose", "@confirm"
+"""Arguments that become fields of the call."""
 Canonical = tuple[str, dict[str, Any]]
 """The name and the arguments of a canonical call."""
 Collect = Callable[[Any], dict[str, Any]]

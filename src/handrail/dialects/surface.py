@@ -10,6 +10,8 @@ from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 
 from handrail.dialects.dialect import (
+    CONFIRM,
+    PURPOSE,
     Answered,
     Canonical,
     Dialect,
@@ -22,7 +24,7 @@ from handrail.dialects.dialect import (
 from handrail.dialects.limit import fits, limit_answer, shorten_page
 from handrail.dialects.table import build_struct, list_renamed
 from handrail.protocol.arguments import CONVERSION_ERRORS
-from handrail.protocol.calls import Done, Parked, ToolCall
+from handrail.protocol.calls import Done, Parked, ToolCall, clean_call
 from handrail.protocol.errors import ErrorInfo, ToolError, UsageError
 from handrail.protocol.events import Warning as WarningEvent
 from handrail.protocol.records import ProcessRecord, TodoItem
@@ -277,6 +279,9 @@ class SessionSurface:
         prepared.args = parse_arguments(self._get_spec(tool), given)
         name, args = tool.translate(prepared.args, given, self)
         prepared.call = replace(call, name=name, args=args)
+        if isinstance(args, dict) and (PURPOSE in args or CONFIRM in args):
+            purpose, confirm = args.pop(PURPOSE, call.purpose), args.pop(CONFIRM, call.confirm)
+            prepared.call = clean_call(replace(prepared.call, purpose=purpose, confirm=confirm))
         return prepared
 
     def _build_unoffered_error(self, tool: DialectTool) -> ToolError:

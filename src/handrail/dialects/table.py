@@ -14,7 +14,7 @@ settings enable its canonical tools. `@text=PARAMETER`: the parameter that a cal
 offered, and the description says why.
 
 A parameter has a kind, `=default`, limits, the canonical parameter behind `->`, and a description. `*`: required.
-Targets: `!name` negates, `name+1` adds, `name[1..9]` clamps, `name[]` makes a list.
+Targets: `!name` negates, `name+1` adds, `name[1..9]` clamps, `name[]` makes a list, `@purpose` is a field of the call.
 
 Kinds: str, int, number, bool, object, choices such as `yes|no:canonical`, records of the table, lists such as `str[]`.
 
@@ -39,7 +39,7 @@ _PARAMETER = re.compile(
     r"(?P<name>[-\w]+)(?P<required>\*)? (?P<kind>[^ =]+)(?:=(?P<default>\S+))?"
     r"(?P<limits>(?: (?:len)?[<>]=?\d+)*)(?: -> (?P<target>\S+))?(?: +# (?P<about>.+))?"
 )
-_TARGET = re.compile(r"(!)?(\w+)(?:([+-]\d)|\[(\d+)\.\.(\d+)\]|(\[\]))?")
+_TARGET = re.compile(r"(!)?(@?\w+)(?:([+-]\d)|\[(\d+)\.\.(\d+)\]|(\[\]))?")
 _LIMITS = {">=": "ge", "<=": "le", ">": "gt", "len>=": "min_length", "len<=": "max_length"}
 _KINDS: dict[str, Any] = {"str": str, "int": int, "number": float, "bool": bool, "object": dict[str, Any]}
 _ANSWER = ("title: ", "text: ", "data: ", "whole: ")

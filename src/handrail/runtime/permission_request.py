@@ -25,6 +25,7 @@ from handrail.protocol.permissions import (
     PermissionRequest,
     classify_permissions,
 )
+from handrail.protocol.text import quote_purpose
 from handrail.protocol.wire import encode
 from handrail.runtime.decide import DECIDING
 from handrail.runtime.execute import digest_environment, take_steps
@@ -98,6 +99,7 @@ def build_request(
 ) -> PermissionRequest:
     """`bound_files`: none if the command ran in the preview, because a commit does not run it again."""
     tool, command, decision = pending.tool, pending.facts.command, pending.final_decision
+    purpose = pending.call.purpose or None
     # Hosts are opened for one call only, so a command with hosts cannot be granted.
     grants = () if command is not None and command.hosts else decision.grants
     request = PermissionRequest(
@@ -106,7 +108,7 @@ def build_request(
         tool_name=tool.spec.own_name,
         server_name=tool.spec.server,
         permission_type=classify_permissions(tool.spec.permissions),
-        description=_describe_call(pending),
+        description=_describe_call(pending) + (f" (the model says: {quote_purpose(purpose)})" if purpose else ""),
         rule=decision.rule,
         reason=decision.reason,
         permissions=list_permissions(tool.spec, pending.facts),
@@ -127,6 +129,7 @@ def build_request(
         bound_files=bound_files,
         tool_call_name=tool.spec.name if tool.spec.foreign is not None else None,
         fingerprint=tool.spec.foreign.fingerprint if tool.spec.foreign is not None else None,
+        purpose=purpose,
     )
     return to_folder_request(request, pending.facts)
 

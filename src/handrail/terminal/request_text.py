@@ -16,6 +16,7 @@ from handrail.protocol.text import (
     list_escaped_chars,
     measure_width,
     pad,
+    quote_purpose,
     to_one_line,
     truncate_to_width,
     wrap,
@@ -348,6 +349,8 @@ def _list_circumstances(request: PermissionRequest) -> Iterator[str]:
         yield "! You edited this command. The result tells the model so."
     if request.command is not None and request.cwd not in {None, "."}:
         yield f"Runs in the folder {escape_exact_line(request.cwd or '')}"
+    if request.purpose and request.command is not None:
+        yield f"The model says: {quote_purpose(request.purpose)}"
     if request.unusual is not None:
         yield f"! {_describe_novelty(request.unusual)}"
 
