@@ -116,3 +116,41 @@ def test_only_the_first_of_several_matches_is_replaced(tmp_path: Path) -> None:
 def test_hunks_of_a_diff_have_their_lines() -> None:
     (hunk,) = list_hunks("--- a/f\n+++ b/f\n@@ -1,2 +1,2 @@\n a\n-b\n+c\n")
     assert hunk == {"oldStart": 1, "oldLines": 2, "newStart": 1, "newLines": 2, "lines": [" a", "-b", "+c"]}
+
+
+@pytest.mark.parametrize(
+    ("cmd", "workdir"),
+    [
+        ("{patch}", "src"),
+        ("{patch}", "/ws/src"),
+        ("cd src && {patch}", None),
+        ("cd 'src' && {patch}", "."),
+        ("cd /ws/src && {patch}", "src"),
+    ],
+)
+def test_a_patch_sent_to_the_shell_of_codex_is_applied_in_its_folder(
+    tmp_path: Path, cmd: str, workdir: str | None
+) -> None:
+    rows = "*** Add File: k2\n+x\n*** Update File: b.ts\n*** Move to: c.ts\n@@\n-foo\n+*** Add File: bar\n"
+    patch = f"apply_patch <<'EOF'\n*** Begin Patch\n{rows}*** End Patch\nEOF"
+    with open_rail(tmp_path, "codex") as rail:
+        given = {"cmd": cmd.format(patch=patch)} | ({"workdir": workdir} if workdir else {})
+        given = {name: text.replace("/ws", rail.workspace, 1) for name, text in given.items()}
+        assert rail.call("exec_command", given).ok
+        folder = Path(rail.workspace)
+    assert (folder / "src" / "k2").read_text() == "x\n"
+    assert "*** Add File: bar" in (folder / "src" / "c.ts").read_text()
+    assert not (folder / "k2").exists()
+
+
+@pytest.mark.parametrize("form", ["cd src; {patch}", "{patch} && ls", "cd src && cd .. && {patch}"])
+def test_a_patch_within_a_longer_command_is_refused_plainly(tmp_path: Path, form: str) -> None:
+    patch = "apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: k2\n+x\n*** End Patch\nEOF"
+    with open_rail(tmp_path, "codex") as rail:
+        refused = rail.call("exec_command", {"cmd": form.format(patch=patch)})
+        assert not refused.ok
+        assert not Path(rail.workspace, "k2").exists()
+        assert not Path(rail.workspace, "src", "k2").exists()
+        assert refused.content == "cmd: a patch is a call of apply_patch, or the whole command: " + (
+            "apply_patch <<'EOF'. Nothing was run."
+        )

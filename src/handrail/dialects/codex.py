@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from posixpath import join, normpath
 from typing import Any
 
 from handrail.dialects.dialect import (
@@ -21,8 +22,11 @@ from handrail.dialects.translation import ask_questions
 from handrail.protocol.digest import sha256
 from handrail.protocol.errors import ToolError
 
-_WRAPPED = re.compile(r"\s*apply_patch\s+<<\s*(['\"]?)(\w+)\1\n(.*)\n\2\s*", re.DOTALL)
-"""A patch that was sent to the shell."""
+_CD = r"\s*(?:cd\s+('[^'\n]*'|\"[^\"\n]*\"|[^\s;&|'\"]+)\s*&&\s*)?"
+_WRAPPED = re.compile(_CD + r"apply_patch\s+<<\s*(['\"]?)(\w+)\2\n(.*)\n\3\s*", re.DOTALL)
+"""A patch that was sent to the shell, maybe for another folder."""
+_SHELL_PATCH = re.compile(r"\s*(cd\s[^\n]*?(&&|;)\s*)?(apply_patch|applypatch)\b")
+_FILE = re.compile(r"(?m)^(\*\*\* (?:Add File|Update File|Delete File|Move to): )(?!/)(.+)$")
 _IGNORED = {
     "shell": "commands run in bash",
     "login": "commands run in no login shell",
@@ -91,16 +95,22 @@ def _find_process(number: float, surface: Surface) -> str:
 
 def _strip_heredoc(patch: str) -> str:
     found = _WRAPPED.fullmatch(patch)
-    return found[3] if found else patch.strip() + "\n"
+    return found[4] if found else patch.strip() + "\n"
 
 
 def _execute(args: Any, given: dict[str, Any], surface: Surface) -> Canonical:
     if args.tty:
         raise ToolError("UNAVAILABLE", "tty: commands have no terminal of their own here. Nothing was run.")
     asked = _ask_person(args)
-    if _WRAPPED.fullmatch(args.cmd):
-        return "apply_patch", {"patch": _strip_heredoc(args.cmd)} | asked
-    return "exec", given | asked | {"cwd": surface.to_relative(args.workdir) if args.workdir else "."}
+    cwd = surface.to_relative(args.workdir) if args.workdir else "."
+    if (patch := _WRAPPED.fullmatch(args.cmd)) is not None:
+        folder = normpath(surface.to_relative(join(cwd, (patch[1] or "").strip("'\""))))
+        text = _FILE.sub(lambda row: row[1] + (row[2] if folder == "." else join(folder, row[2])), patch[4])
+        return "apply_patch", {"patch": text} | asked
+    if _SHELL_PATCH.match(args.cmd):
+        text = "cmd: a patch is a call of apply_patch, or the whole command: apply_patch <<'EOF'. Nothing was run."
+        raise ToolError("INVALID_ARGUMENT", text)
+    return "exec", given | asked | {"cwd": cwd}
 
 
 def _ask_person(args: Any) -> dict[str, Any]:
