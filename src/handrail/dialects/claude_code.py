@@ -461,7 +461,8 @@ def _render(one: Answered, shown: Shown) -> DialectAnswer:
     if one.code:
         text, twin = (one.content if one.code == "TIMEOUT" else one.message), {"error": one.code}
     else:
-        text = "\n".join((text, *(f"[{note}]" for note in list_notes(one.result) if note not in text)))
+        for note in list_notes(one.result):
+            text += "" if note in text else f"\n[{note}]"
     told: dict[str, Any] = {"type": "tool_result", "tool_use_id": one.call_id, "content": text}
     told |= {"is_error": True} if is_error else {}
     return DialectAnswer(text, told | {"tool_use_result": {**twin, "meta": list_extras(one.result)}})

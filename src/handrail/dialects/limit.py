@@ -16,10 +16,6 @@ _LEAST_CHARS = 100
 """A text that is cut keeps at least these."""
 
 
-def fits(text: str, shape: Json, budget: int) -> bool:
-    return len(text) <= budget and (shape is text or len(encode(shape)) <= 2 * budget)
-
-
 def shorten_page(result: ToolResult[Any], budget: int, size: int) -> ToolResult[Any] | None:
     """A read page with fewer lines, after an answer of this size. None if no line can be left out."""
     lines = result.content.splitlines(keepends=True)

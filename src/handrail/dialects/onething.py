@@ -126,8 +126,9 @@ def _render(one: Answered, shown: Shown) -> DialectAnswer:
             for file in result.attachments
         ],
     }
-    text = "\n".join((output, *(f"[{warning}]" for warning in result.warnings)))
-    return DialectAnswer(text, {"success": True, "data": told})
+    for warning in result.warnings:
+        output += f"\n[{warning}]"
+    return DialectAnswer(output, {"success": True, "data": told})
 
 
 def _invalid(name: str, texts: tuple[str, ...]) -> str:

@@ -18,6 +18,7 @@ from handrail.dialects.translation import OPERATIONS, ask_questions, edit_or_cre
 
 _TYPES = {"created": "add", "modified": "update", "deleted": "delete", "renamed": "move"}
 _MAX_METADATA_CHARS = 30_000
+_MAX_PREVIEW_LINES = 20
 _CUT = "(Results are truncated. Consider using a more specific path or pattern.)"
 _TOOLS = """
 File:
@@ -89,7 +90,7 @@ plan_exit = !: a person changes the mode; say that your plan is ready
 
 
 def _read(args: Any, given: dict[str, Any], surface: Surface) -> Canonical:
-    return ("ls", {"path": args.filePath}) if surface.find_kind(args.filePath) == "folder" else ("read", given)
+    return ("ls", {"path": args.filePath}) if surface.is_folder(args.filePath) else ("read", given)
 
 
 def _show_read(one: Answered) -> Shown:
@@ -97,13 +98,13 @@ def _show_read(one: Answered) -> Shown:
         return _show_folder(one)
     if one.is_picture:
         return Shown({"preview": one.content, "truncated": False, "loaded": []})
-    first, last, total, more = one.first_line, one.last_line, one.result.meta.total, one.has_more
+    meta, first, text = one.result.meta, one.data.first_line or 1, one.content.removesuffix("\n")
+    total, last, more = meta.total, first + (meta.returned or 0) - 1, meta.next_offset is not None
     note = f"(End of file - total {total} lines)"
     if more:
         note = f"(Showing lines {first}-{last} of {total}. Use offset={last + 1} to continue.)"
-    text = one.content.removesuffix("\n")
     display = {"text": text, "lineStart": first, "lineEnd": last, "totalLines": total, "truncated": more}
-    return _show_page(one.path, "file", "content", number_lines(one, ": ", 0), note, text.split("\n", 20)[:20], display)
+    return _show_page(one.path, "file", "content", number_lines(one, ": ", 0), note, text, display)
 
 
 def _show_folder(one: Answered) -> Shown:
@@ -113,15 +114,17 @@ def _show_folder(one: Answered) -> Shown:
     more = first - 1 + len(shown) < len(entries) or one.truncated
     note = f"(Showing {len(shown)} of {len(entries)} entries.)" if more else f"({len(entries)} entries)"
     display = {"entries": shown, "offset": first, "totalEntries": len(entries), "truncated": more}
-    return _show_page(one.path, "directory", "entries", shown, note, shown[:20], display)
+    return _show_page(one.path, "directory", "entries", shown, note, "\n".join(shown), display)
 
 
 def _show_page(
-    path: str, kind: str, tag: str, rows: list[str], note: str, preview: list[str], display: dict[str, Any]
+    path: str, kind: str, tag: str, rows: list[str], note: str, preview: str, display: dict[str, Any]
 ) -> Shown:
     body = "\n".join((*rows, "", note))
     text = f"<path>{path}</path>\n<type>{kind}</type>\n<{tag}>\n{body}\n</{tag}>"
-    data: dict[str, Any] = {"preview": "\n".join(preview), "truncated": display["truncated"], "loaded": []}
+    if len(rows) > _MAX_PREVIEW_LINES:
+        preview = "\n".join(preview.split("\n", _MAX_PREVIEW_LINES)[:_MAX_PREVIEW_LINES])
+    data: dict[str, Any] = {"preview": preview, "truncated": display["truncated"], "loaded": []}
     return Shown(data | {"display": {"type": kind, "path": path, **display}}, text=text)
 
 

@@ -75,10 +75,9 @@ def split_lines(text: str) -> list[str]:
 
 def number_lines(one: Answered, separator: str, width: int | None = None) -> list[str]:
     """The lines of a read page with their numbers. `width` of a number: that of the last one if not given."""
-    lines, first = split_lines(one.content), one.first_line
+    lines, first = split_lines(one.content), one.data.first_line or 1
     columns = len(str(first + len(lines) - 1)) if width is None else width
-    numbers = map(str, range(first, first + len(lines)))
-    return [f"{number.rjust(columns)}{separator}{line}" for number, line in zip(numbers, lines, strict=True)]
+    return list(map(f"%{columns}d{separator}%s".__mod__, enumerate(lines, first)))  # the quickest way
 
 
 def list_notes(result: ToolResult[Any]) -> list[str]:

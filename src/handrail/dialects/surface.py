@@ -21,7 +21,7 @@ from handrail.dialects.dialect import (
     list_helpers,
     load_dialect,
 )
-from handrail.dialects.limit import fits, limit_answer, shorten_page
+from handrail.dialects.limit import limit_answer, shorten_page
 from handrail.dialects.table import build_struct, list_renamed
 from handrail.protocol.arguments import CONVERSION_ERRORS
 from handrail.protocol.calls import Done, Parked, ToolCall, clean_call
@@ -203,14 +203,15 @@ class SessionSurface:
 
     def run(self, calls: tuple[ToolCall, ...], fresh: bool) -> Done | Parked:
         """Runs the calls of one message. Refused ones do not keep the others from running."""
-        if len(calls) == 1:
-            only = self._prepare(calls[0], fresh)
-            if only.error is None:
-                outcome = self._run((only.call,), fresh)
-                if isinstance(outcome, Parked):
-                    return outcome
-                return Done(results=(self._answer(outcome.results[0], self.session.characters),))
         prepared = [self._prepare(call, fresh) for call in calls]
+        if len(prepared) == 1 and (only := prepared[0]).error is None:
+            outcome = self._run((only.call,), fresh)
+            if isinstance(outcome, Parked):
+                self._remember(only)
+                return outcome
+            return Done(results=(self._answer(outcome.results[0], self.session.characters, only),))
+        for one in prepared:
+            self._remember(one)
         known: dict[str, ToolResult[Any]] = {}
         for one in prepared:
             if one.error is not None:
@@ -242,29 +243,21 @@ class SessionSurface:
         before = None if fresh else self._prepared.get(call.tool_call_id)
         if before is not None:
             return before
-        if not fresh and self.session.journal.entry(call.tool_call_id) is not None:
-            return self._remember(self._prepare_repeated(call))
+        is_repeated = not fresh and self.session.journal.entry(call.tool_call_id) is not None
         try:
-            return self._remember(self._translate(call))
+            return self._translate(call, is_repeated=is_repeated)
         except ToolError as error:
             prepared = _Prepared(self._tools.get(call.name, _REST_TOOL), call)
-            prepared.error = error
-            return self._remember(prepared)
+            prepared.error = None if is_repeated else error
+            return prepared
 
-    def _prepare_repeated(self, call: ToolCall) -> _Prepared:
-        """A call that the journal knows. It gets its first result, so nothing is checked."""
-        try:
-            return self._translate(call)
-        except ToolError:
-            return _Prepared(self._tools.get(call.name, _REST_TOOL), call)
-
-    def _remember(self, prepared: _Prepared) -> _Prepared:
+    def _remember(self, prepared: _Prepared) -> None:
         self._prepared[prepared.given.tool_call_id] = prepared
         if len(self._prepared) > _MAX_REMEMBERED:  # half of them at once: the first key of a dict takes long to find
             self._prepared = dict(list(self._prepared.items())[_MAX_REMEMBERED // 2 :])
-        return prepared
 
-    def _translate(self, call: ToolCall) -> _Prepared:
+    def _translate(self, call: ToolCall, *, is_repeated: bool) -> _Prepared:
+        """A call that the journal knows gets its first result, so it becomes no canonical call."""
         tool = self._tools.get(call.name) or self._repair(call)
         if tool is None:
             if self._passes(call.name):
@@ -277,6 +270,8 @@ class SessionSurface:
         if tool.free_text is not None and isinstance(given, str):
             given = {tool.free_text: given}
         prepared.args = parse_arguments(self._get_spec(tool), given)
+        if is_repeated:
+            return prepared
         name, args = tool.translate(prepared.args, given, self)
         prepared.call = replace(call, name=name, args=args)
         if isinstance(args, dict) and (PURPOSE in args or CONFIRM in args):
@@ -327,8 +322,8 @@ class SessionSurface:
             left -= len(answer.content)
             yield answer
 
-    def _answer(self, result: ToolResult[Any], budget: int) -> ToolResult[Any]:
-        prepared = self._prepared.get(result.tool_call_id)
+    def _answer(self, result: ToolResult[Any], budget: int, prepared: _Prepared | None = None) -> ToolResult[Any]:
+        prepared = prepared or self._prepared.get(result.tool_call_id)
         if prepared is None:
             prepared = _Prepared(_REST_TOOL, self._build_call(result.name, None, result.tool_call_id))
         tool = prepared.tool
@@ -354,28 +349,34 @@ class SessionSurface:
         self, prepared: _Prepared, result: ToolResult[Any], first: ToolResult[Any] | None, budget: int
     ) -> tuple[ToolResult[Any], str, Json]:
         """The answer within the budget: a shorter page of a file, or a part with a reference to the whole text."""
-        text, shape = self._render(prepared, result, first)
-        if fits(text, shape, budget) or (result.attachments and len(text) <= budget):
+        text, shape, size = self._render(prepared, result, first)
+        if len(text) <= budget and (size <= 2 * budget or result.attachments):
             return result, text, shape
         while result.name == "read" and (shorter := shorten_page(result, budget, len(text))) is not None:
             result = shorter
-            text, shape = self._render(prepared, result, first)
-            if fits(text, shape, budget):
+            text, shape, size = self._render(prepared, result, first)
+            if len(text) <= budget:
                 return result, text, shape
         reference = result.meta.output
         if reference is None and len(text) > budget:
             reference = self.session.outputs.store(result.tool_call_id, text)
         result = replace(result, meta=replace(result.meta, truncated=True, output=reference))
-        text, shape = self._render(prepared, result, first)
+        text, shape, _ = self._render(prepared, result, first)
         return result, *limit_answer(text, shape, budget, reference)
 
-    def _render(self, prepared: _Prepared, result: ToolResult[Any], first: ToolResult[Any] | None) -> tuple[str, Json]:
+    def _render(
+        self, prepared: _Prepared, result: ToolResult[Any], first: ToolResult[Any] | None
+    ) -> tuple[str, Json, int]:
+        """The text, the shape, and the size of the shape."""
         answered, tool = self._build_answered(prepared, result, first), prepared.tool
         show = self._tools.get(tool.answered_as.get(result.name, tool.name), tool).code.show
         is_shown = result.error is None and prepared.args is not None
         text, shape = self.dialect.render(answered, show(answered) if is_shown and show else Shown())
+        if text is shape:
+            return text, text, len(text)
         shape = to_builtins(shape)
-        return encode(shape).decode() if text is None else text, shape
+        encoded = encode(shape)
+        return encoded.decode() if text is None else text, shape, len(encoded)
 
     def _build_answered(
         self, prepared: _Prepared, result: ToolResult[Any], first: ToolResult[Any] | None = None
@@ -419,12 +420,15 @@ class SessionSurface:
         return self.session.workspace.main.path
 
     def find_kind(self, path: str) -> str:
-        """`missing`, `empty`, `file` or `folder`. A path that cannot be opened is a file."""
+        """`missing`, `empty` or `file`. A path that cannot be opened as one is a file."""
         try:
             with self.session.workspace.open_file(path) as opened:
                 return "file" if opened.status.st_size else "empty"
         except ToolError as error:
-            return {"NOT_FOUND": "missing", "NOT_A_FILE": "folder"}.get(error.code, "file")
+            return "missing" if error.code == "NOT_FOUND" else "file"
+
+    def is_folder(self, path: str) -> bool:
+        return self.session.workspace.is_folder(path)
 
     def find_time(self, path: str) -> int:
         """When a file was changed last, in nanoseconds. 0 if it cannot be opened."""

@@ -42,6 +42,7 @@ _PARAMETER = re.compile(
 _TARGET = re.compile(r"(!)?(@?\w+)(?:([+-]\d)|\[(\d+)\.\.(\d+)\]|(\[\]))?")
 _LIMITS = {">=": "ge", "<=": "le", ">": "gt", "len>=": "min_length", "len<=": "max_length"}
 _KINDS: dict[str, Any] = {"str": str, "int": int, "number": float, "bool": bool, "object": dict[str, Any]}
+_NOTHING = Shown()
 _ANSWER = ("title: ", "text: ", "data: ", "whole: ")
 
 
@@ -215,9 +216,12 @@ def _build_show(own: Show | None, rows: Iterable[str]) -> Show | None:
     whole = _find_fact(answer["whole"]) if "whole" in answer else None
 
     def show(one: Answered) -> Shown:
-        shown = Shown() if own is None else own(one)
-        data = {name: read(one) for name, read in fields} | shown.data if whole is None else whole(one)
-        return Shown(data, shown.title or (title and title(one)), shown.text or (text and text(one)))
+        data, heading, body = _NOTHING if own is None else own(one)
+        if whole is not None:
+            data = whole(one)
+        elif fields:
+            data = {name: read(one) for name, read in fields} | data
+        return Shown(data, heading or (title and title(one)), body or (text and text(one)))
 
     return show
 
@@ -226,7 +230,9 @@ def _parse_template(text: str) -> Callable[[Answered], str]:
     """A text with facts in braces."""
     form, names = re.sub(r"\{.+?\}", "{}", text), re.findall(r"\{(.+?)\}", text)
     facts = [_find_fact(name) for name in names]
-    return lambda one: form.format(*(fact(one) for fact in facts))
+    if form == "{}":
+        return facts[0]
+    return lambda one: form.format(*[fact(one) for fact in facts])
 
 
 def _find_fact(source: str) -> Callable[[Answered], Any]:
