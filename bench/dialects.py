@@ -28,7 +28,7 @@ READS: dict[str, tuple[str, str, str]] = {
     "codex": ("view_image", "path", "sample.png"),
     "opencode": ("read", "filePath", "sample.txt"),
 }
-"""The reading tool of each dialect, with its parameter for the path, and a file. Codex reads only pictures by itself."""
+"""The reading tool of each dialect, with its parameter for the path, and a file. Codex reads pictures only."""
 RESTRICTED = Settings.from_values({"profile": "restricted"})
 
 
