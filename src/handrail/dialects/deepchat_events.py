@@ -40,7 +40,7 @@ class DeepChatEvents:
 
     DeepChat also expects the sum of tokens, and the arguments of a call in each of its messages."""
 
-    def __init__(self) -> None:
+    def __init__(self, _workspace: str = "") -> None:
         self._turn: str | None = None
         self._input = 0
         self._output = 0

@@ -215,8 +215,8 @@ class SessionSurface:
         known: dict[str, ToolResult[Any]] = {}
         for one in prepared:
             if one.error is not None:
-                if one.error.code == "UNKNOWN_TOOL":
-                    self.warn("UNKNOWN_TOOL", one.error.message, one.call.tool_call_id)
+                if one.error.code != "INVALID_ARGUMENT":
+                    self.warn(one.error.code, one.error.message, one.call.tool_call_id)
                 refused = refuse_batch(self.session, (one.call,), one.error)
                 known |= _by_id(refused)
         rest = tuple(one.call for one in prepared if one.error is None)
