@@ -106,6 +106,27 @@ def test_deepchats_permission_events_have_what_resumes_them() -> None:
     assert all({"toolName", "serverName", "permissionType", "description", "requestId"} <= set(one) for one in asked)
 
 
+def test_deepchats_results_have_what_its_dialect_answers(tmp_path: Path) -> None:
+    (tmp_path / "w").mkdir()
+    with Handrail(tmp_path / "w", state_dir=tmp_path / "s", dialect="deepchat", on_permission="park") as rail:
+        rail.call("write", {"path": "n", "content": ""})
+        rail.answer(rail.waiting()[0], "deny")
+        rail.call("write", {"path": "n", "content": ""})
+        written = rail.answer(rail.waiting()[0], "once").results[0]  # pyright: ignore[reportAttributeAccessIssue]
+        rail.call("exec", {"command": "cat", "background": True})
+        started = rail.answer(rail.waiting()[0], "once").results[0]  # pyright: ignore[reportAttributeAccessIssue]
+        rail.call("process", {"action": "kill", "sessionId": started.data["rawData"]["toolResult"]["meta"]["sessionId"]})
+        events = [event for event in rail.events() if isinstance(event, Event)]
+    raw = [one["data"].get("tool_call_response_raw") for one in told("deepchat", events)]
+    denied, written_raw, started_raw, killed = (one["toolResult"] for one in raw if one is not None)
+    assert denied["error"]["message"] == "User denied the request."
+    assert denied["error"]["recoverable"] is False
+    assert written_raw["meta"]["affectedPaths"] == ["n"]
+    assert started_raw["meta"]["sessionId"] == killed["meta"]["sessionId"]
+    for result, event in ((written, written_raw), (started, started_raw)):
+        assert json.loads(encode(result.data["rawData"]["toolResult"])) == json.loads(encode(event))
+
+
 def test_deepchats_usage_is_summed_up(events: list[Event]) -> None:
     usage = [sample for sample in samples() if type(sample).__name__ == "Usage"]
     [first, second] = [one["data"]["totalUsage"] for one in told("deepchat", usage * 2)]

@@ -4,6 +4,7 @@ from typing import Any
 
 from msgspec import to_builtins
 
+from handrail.dialects.render import list_extras
 from handrail.protocol.events import (
     ChangeEvent,
     Display,
@@ -126,12 +127,28 @@ def _render_request(request: PermissionRequest) -> dict[str, Any]:
 
 
 def _render_result(result: ToolResult[Any]) -> dict[str, Any]:
-    told = {
-        "ok": result.ok,
-        "summary": result.summary,
-        "data": to_builtins(result.data),
-        "meta": to_builtins(result.meta),
-    }
-    if result.error is not None:
-        told["error"] = to_builtins(result.error)
-    return {"tool_call_response": result.content, "tool_call_response_raw": {"toolResult": told}}
+    return {"tool_call_response": result.content, "tool_call_response_raw": {"toolResult": build_tool_result(result)}}
+
+
+def build_tool_result(result: ToolResult[Any]) -> dict[str, Any]:
+    """The result as DeepChat stores it, also in answers of the dialect."""
+    error, data, meta = result.error, to_builtins(result.data), list_extras(result)
+    told = dict[str, Any](ok=error is None)
+    if error is not None:
+        message = "User denied the request." if error.code == "PERMISSION_DENIED" else error.message
+        told["error"] = {"code": error.code, "message": message, "recoverable": error.retryable}
+    else:
+        told["summary"] = result.summary
+        if (process := _find_process(data)) is not None:
+            meta["sessionId"] = process
+        if result.artifacts.files_changed:
+            meta["affectedPaths"] = list(result.artifacts.files_changed)
+    if error is None or data is not None:
+        told["data"] = data
+    return told | {"meta": meta}
+
+
+def _find_process(data: Any) -> Any:
+    """The background process that a result is about."""
+    record = data.get("process") if isinstance(data, dict) else None
+    return record.get("id") if isinstance(record, dict) else data.get("sessionId") if isinstance(data, dict) else None
