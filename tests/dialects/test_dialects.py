@@ -264,7 +264,10 @@ def test_clude_takes_a_whole_call_of_its_contract_and_the_short_form_of_small_mo
         {"args": {}},
         "read_file",
         *({"name": "read_file", "timestamp": moment} for moment in ("soon", True, None, 1e30, -1e30, 10**400)),
-        *({"name": "read_file", "timestamp": moment} for moment in (float("nan"), float("inf"), "2026-01-01T00:00:00Z")),
+        *(
+            {"name": "read_file", "timestamp": moment}
+            for moment in (float("nan"), float("inf"), "2026-01-01T00:00:00Z")
+        ),
     ],
 )
 def test_clude_refuses_what_is_no_call(tmp_path: Path, call: Any) -> None:

@@ -115,7 +115,9 @@ def test_deepchats_results_have_what_its_dialect_answers(tmp_path: Path) -> None
         written = rail.answer(rail.waiting()[0], "once").results[0]  # pyright: ignore[reportAttributeAccessIssue]
         rail.call("exec", {"command": "cat", "background": True})
         started = rail.answer(rail.waiting()[0], "once").results[0]  # pyright: ignore[reportAttributeAccessIssue]
-        rail.call("process", {"action": "kill", "sessionId": started.data["rawData"]["toolResult"]["meta"]["sessionId"]})
+        rail.call(
+            "process", {"action": "kill", "sessionId": started.data["rawData"]["toolResult"]["meta"]["sessionId"]}
+        )
         events = [event for event in rail.events() if isinstance(event, Event)]
     raw = [one["data"].get("tool_call_response_raw") for one in told("deepchat", events)]
     denied, written_raw, started_raw, killed = (one["toolResult"] for one in raw if one is not None)

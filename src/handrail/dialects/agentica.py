@@ -164,6 +164,8 @@ def _describe_error(one: Answered) -> str:  # noqa: PLR0911  one a kind
             return f"File not found: {path}"
         case _, "NOT_A_FILE":
             return f"Not a file: {path}"
+        case "read_file", _:  # its offset counts from 0
+            return re.sub(r"^offset (\d+)", lambda found: f"offset {int(found[1]) - 1}", one.message)
         case _:
             return one.message
 

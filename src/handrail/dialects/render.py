@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any, cast
 
@@ -13,6 +13,15 @@ from handrail.protocol.errors import ErrorInfo
 from handrail.protocol.results import ToolResult
 
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+_PARAMETER = re.compile(r"\b(?:[a-z]+[A-Z]\w+|cwd)\b")
+"""Names of canonical parameters in messages. Other names are plain words."""
+_SUBJECT = re.compile(r"\A(\w+)(?= (?:is|holds|has)\b)")
+_TOOL = re.compile(r"\b([Uu]se|[Ww]ith) (read|write|edit|ls|find|grep|exec|process|delete)\b(?! (?:the|a|an|of)\b)")
+_NO_TOOL = re.compile(r"\bThe action list\b|\b[Ww]ithout background and yieldMs\b")
+_LOST = "\0"
+"""Stands for what the dialect lacks. The clause with it is left out."""
+_CLAUSE = re.compile(rf": list them\b|,? or [^,;.\n]*{_LOST}[^,;.\n]*|;[^;.\n]*{_LOST}[^;.\n]*")
+_SENTENCE = re.compile(rf"(?:(?<=\.) |^)[^;.\n]*{_LOST}[^;.\n]*\.?")
 FACTS: dict[str, Callable[[Answered], Any]] = {
     "name": lambda one: one.path.rpartition("/")[2],
     "existed": lambda one: not one.data.created,
@@ -92,6 +101,21 @@ def add_notes(text: str, notes: Sequence[str]) -> str:
     if not notes:
         return text
     return f"{text}{'' if text.endswith(chr(10)) or not text else chr(10)}[{' '.join(notes)}]"
+
+
+def reword(text: str, names: Mapping[str, str], tools: Mapping[str, str], *, is_plain: bool = True) -> str:
+    """A message with the dialect's names of parameters and tools, without advice to use others.
+
+    `is_plain`: whether words such as path may be plain words, so that only the subject is a parameter."""
+    if is_plain:
+        text = _SUBJECT.sub(lambda found: names.get(found[1], found[1]), text)
+        text = _PARAMETER.sub(lambda found: names.get(found[0], _LOST), text)
+    else:
+        text = re.sub(r"\w+", lambda found: names.get(found[0], found[0]), text)
+    text = _TOOL.sub(lambda found: f"{found[1]} {tools[found[2]]}" if found[2] in tools else _LOST, text)
+    text = _NO_TOOL.sub(_LOST, text)
+    text = _CLAUSE.sub("", text)
+    return _SENTENCE.sub("", text).strip() or text.replace(_LOST, "…") if _LOST in text else text
 
 
 def list_hunks(diff: str) -> list[dict[str, Any]]:

@@ -22,6 +22,7 @@ from handrail.dialects.dialect import (
     load_dialect,
 )
 from handrail.dialects.limit import limit_answer, shorten_page
+from handrail.dialects.render import reword
 from handrail.dialects.table import build_struct, list_renamed
 from handrail.protocol.arguments import CONVERSION_ERRORS
 from handrail.protocol.calls import Done, Parked, ToolCall, clean_call
@@ -42,8 +43,6 @@ from handrail.store.conversation_state import read_last_todo
 
 RunBatch = Callable[[tuple[ToolCall, ...], bool], Done | Parked]
 _MAX_REMEMBERED = 1_000
-_WORD = re.compile(r"\b[a-z]+[A-Z]\w+\b|\bcwd\b")
-"""Names of canonical parameters in messages. Other names are plain words."""
 _REST_TOOL = DialectTool(name="")
 """Stands for a call of a custom or foreign tool, or one from before this process."""
 
@@ -333,7 +332,8 @@ class SessionSurface:
             if following is not None:
                 first, result = result, self._run_following(prepared, following)
         if result.error is not None:
-            result = replace(result, error=self._reword_error(result.error, prepared))
+            error = self._reword_error(result.error, prepared)
+            result = replace(result, error=error, content=result.content.replace(result.error.message, error.message))
         result, text, shape = self._render_within(prepared, result, first, budget)
         return replace(
             result,
@@ -408,10 +408,23 @@ class SessionSurface:
         """The error with the dialect's names of parameters instead of the canonical ones."""
         if error.code == "UNKNOWN_TOOL":
             return replace(error, message=self.dialect.unknown.format(name=prepared.given.name))
-        names = self._names.get(prepared.tool.name)
+        tool = prepared.tool
+        is_plain = error.code != "INVALID_ARGUMENT" or not isinstance(error.details, list)
+        if tool.params is None or (prepared.args is None and not is_plain):
+            return error  # already in words of the dialect
+        names = self._names.get(tool.name)
         if names is None:
-            names = self._names[prepared.tool.name] = list_renamed(prepared.tool.params or {})
-        return replace(error, message=_WORD.sub(lambda found: names.get(found[0], found[0]), error.message))
+            names = self._names[tool.name] = list_renamed(tool.params) | dict(
+                zip(tool.params, tool.params, strict=True)
+            )
+        message = reword(error.message, names, self._tool_names, is_plain=is_plain)
+        return replace(error, message=message.replace(f"{prepared.call.name}: ", f"{tool.name}: ", 1))
+
+    @cached_property
+    def _tool_names(self) -> dict[str, str]:
+        """By the canonical tool, the first offered tool of the dialect that becomes it."""
+        offered = [tool for tool in reversed(self.dialect.tools) if self.is_offered(tool)]
+        return {name: tool.name for tool in offered for name in tool.to[:1] if tool.params is None or tool.to[1:] == ()}
 
     # The workspace, for translations
 
