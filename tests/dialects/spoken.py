@@ -104,7 +104,8 @@ def _fill(args: Any, names: dict[str, str]) -> Any:
 
 def finish_call(rail: Handrail, result: ToolResult[Any]) -> ToolResult[Any]:
     for question in rail.waiting_questions():
-        chosen = question.options[:1]
+        firsts = {option.partition(". ")[0]: option for option in reversed(question.options)}  # one a numbered question
+        chosen = tuple(reversed(firsts.values())) if "1" in firsts else question.options[:1]
         outcome = rail.reply(question, Reply(chosen=chosen, text=None if chosen else "1. yes\n2. no"))
         return outcome.results[0]
     for request in rail.waiting():

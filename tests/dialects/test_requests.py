@@ -7,6 +7,7 @@ import pytest
 from spoken import open_rail
 
 from handrail.protocol.calls import Done
+from handrail.protocol.permissions import Reply
 from handrail.terminal.request_text import render_request
 
 ESCALATED: dict[str, Any] = {
@@ -71,16 +72,74 @@ def test_a_description_of_claude_code_is_shown_in_the_request_as_the_models_word
     assert request.description == f"Run touch n (the model says: {shown})"
 
 
+QUESTIONS = [
+    {
+        "question": "Which base?",
+        "header": "Base",
+        "options": [{"label": "SQL", "description": "rows"}, {"label": "KV", "description": "keys"}],
+    },
+    {
+        "question": "Which checks?",
+        "header": "Checks",
+        "options": [{"label": "Lint", "description": "l"}, {"label": "Types", "description": "t"}],
+    },
+]
+
+
 @pytest.mark.parametrize(
-    ("given", "note"),
+    ("dialect", "name", "several"),
     [
-        ({"additional_permissions": {"network": {"enabled": True}}}, "additional_permissions was ignored"),
-        ({"environment_id": "e1"}, "environment_id was ignored"),
-        ({"shell": "zsh"}, "shell was ignored"),
-        ({"login": True}, "login was ignored"),
+        ("claude-code", "AskUserQuestion", "multiSelect"),
+        ("codex", "request_user_input", ""),
+        ("opencode", "question", "multiple"),
     ],
 )
-def test_parameters_of_codex_without_effect_are_noted(tmp_path: Path, given: dict[str, Any], note: str) -> None:
-    with open_rail(tmp_path, "codex") as rail:
-        assert note in rail.call("exec_command", {"cmd": "true", **given}).content
-        assert "ignored" not in rail.call("exec_command", {"cmd": "true", "login": False}).content
+def test_several_questions_keep_their_options(tmp_path: Path, dialect: str, name: str, several: str) -> None:
+    first, second = ({**one, "id": str(number)} for number, one in enumerate(QUESTIONS))
+    if dialect != "codex":
+        del first["id"], second["id"]
+        second |= {several: True}
+    with open_rail(tmp_path, dialect) as rail:
+        rail.call(name, {"questions": [first, second]})
+        (question,) = rail.waiting_questions()
+        assert question.options == ("1. SQL", "1. KV", "2. Lint", "2. Types")
+        assert question.multiple
+        assert "1. Which base? (choose one)\n   - SQL: rows\n   - KV: keys" in question.question
+        assert f"2. Which checks? (choose {'any' if several else 'one'})" in question.question
+        result = rail.reply(question, Reply(chosen=("1. KV", "2. Lint", "2. Types"))).results[0]
+    data = result.data
+    answers = {
+        "claude-code": lambda: list(data["tool_use_result"]["answers"].values()),
+        "codex": lambda: [", ".join(one["answers"]) for one in data["answers"].values()],
+        "opencode": lambda: [", ".join(one) for one in data["metadata"]["answers"]],
+    }
+    assert answers[dialect]() == ["KV", "Lint, Types"]
+
+
+@pytest.mark.parametrize(
+    ("dialect", "name", "given", "note"),
+    [
+        ("codex", "exec_command", {"additional_permissions": {"network": {"enabled": True}}}, "additional_permissions"),
+        ("codex", "exec_command", {"environment_id": "e1"}, "environment_id"),
+        ("codex", "exec_command", {"shell": "zsh"}, "shell"),
+        ("codex", "exec_command", {"login": True}, "login"),
+        ("claude-code", "Bash", {"dangerouslyDisableSandbox": True}, "dangerouslyDisableSandbox"),
+        ("claude-code", "Monitor", {"description": "d", "timeout_ms": 1_000}, "timeout_ms"),
+    ],
+)
+def test_parameters_without_effect_are_noted(
+    tmp_path: Path, dialect: str, name: str, given: dict[str, Any], note: str
+) -> None:
+    command = {"cmd": "true"} if dialect == "codex" else {"command": "true"}
+    with open_rail(tmp_path, dialect, mode="full") as rail:
+        assert f"{note} was ignored: " in rail.call(name, command | given).content
+        plain = {"login": False} if dialect == "codex" else {"description": "d"}
+        assert "ignored" not in rail.call(name, command | plain).content
+
+
+def test_a_question_of_devminds_says_that_it_has_no_timeout(tmp_path: Path) -> None:
+    given = {"from": {"agent": "a", "taskId": "t"}, "to": {"type": "user"}, "question": "Go on?", "timeoutMs": 9}
+    with open_rail(tmp_path, "devminds") as rail:
+        rail.call("ask.request", given)
+        answer = rail.reply(rail.waiting_questions()[0], "yes").results[0].data
+    assert answer["warnings"] == ["timeoutMs was ignored: a question waits until a person answers."]

@@ -13,7 +13,15 @@ from handrail.dialects.render import reword
 from handrail.protocol.tool_spec import BASE_NAMES
 
 PARAMETERS = (
-    "oldText newText replaceAll timeoutMs maxResults filePattern caseSensitive contextLines yieldMs cwd".split()
+    "oldText",
+    "newText",
+    "replaceAll",
+    "timeoutMs",
+    "maxResults",
+    "filePattern",
+    "caseSensitive",
+    "yieldMs",
+    "cwd",
 )
 ADVICE = re.compile(r"(?i)\b(?:use|with|call|by|try) `?([a-z_]+)`?\b(?! (?:the|a|an)\b)")
 ERRORS: dict[str, tuple[tuple[str, Any], ...]] = {

@@ -79,7 +79,7 @@ Bash = exec: Runs a shell command in the workspace, in a sandbox.
   timeout number=120000 -> timeoutMs[100..600000]       # Milliseconds after which it is stopped, at most 600000.
   description str -> @purpose                           # What the command does, in a few words.
   run_in_background bool=false -> background            # Return at once. TaskOutput reads the output.
-  dangerouslyDisableSandbox bool=false                  # A request only: policy decides.
+  dangerouslyDisableSandbox bool=false                  # Ignored: policy decides about the sandbox.
 TaskOutput = process action="poll": Returns the new output of a background task.
   task_id* str -> sessionId                             # The task.
   block* bool                                           # Whether to wait for its end.
@@ -89,7 +89,7 @@ TaskStop = process action="kill": Stops a background task.
   shell_id str                                          # Its older name.
 Monitor = exec background=true: Runs a command in the background.
   description* str -> @purpose                          # What is watched.
-  timeout_ms number=300000 >=1 <=3600000                # Ignored: limits.idle ends it.
+  timeout_ms number=300000 >=1 <=3600000                # Ignored: the command ends by itself or by TaskStop.
   command str -> command                                # The command.
   ws object                                             # Not available.
 TodoWrite = todo: Replaces the list of steps.

@@ -27,13 +27,6 @@ _WRAPPED = re.compile(_CD + r"apply_patch\s+<<\s*(['\"]?)(\w+)\2\n(.*)\n\3\s*", 
 """A patch that was sent to the shell, maybe for another folder."""
 _SHELL_PATCH = re.compile(r"\s*(cd\s[^\n]*?(&&|;)\s*)?(apply_patch|applypatch)\b")
 _FILE = re.compile(r"(?m)^(\*\*\* (?:Add File|Update File|Delete File|Move to): )(?!/)(.+)$")
-_IGNORED = {
-    "shell": "commands run in bash",
-    "login": "commands run in no login shell",
-    "additional_permissions": "a person or the settings open hosts and folders",
-    "environment_id": "there is one environment",
-}
-"""Parameters without effect. The answer says so."""
 _TOOLS = """
 Step:
   step* str -> text
@@ -50,14 +43,14 @@ exec_command = exec apply_patch@apply_patch: Runs a command and returns its outp
   cmd* str len>=1 -> command                    # Shell command to execute.
   workdir str -> cwd                            # Folder to run the command in; the workspace if not given.
   shell str                                     # Ignored: commands run in bash.
-  login bool=true                               # Ignored: login shells are not supported.
+  login bool=true                               # Ignored: commands run in no login shell.
   tty bool=false                                # Not available.
   yield_time_ms number=10000 -> yieldMs[250..30000]  # Milliseconds to wait before the command runs on.
   max_output_tokens number=10000 >=0            # Most tokens of output to return.
   sandbox_permissions Sandbox=use_default       # A request only: policy and the person decide.
   justification str -> @purpose                 # Why the command needs more permissions.
   prefix_rule str[]                             # A rule that would allow similar commands.
-  additional_permissions object                 # Permissions that the command asks for.
+  additional_permissions object                 # Ignored: a person or the settings open hosts and folders.
   environment_id str                            # Ignored: there is one environment.
 write_stdin = process: Writes characters to a running process, or polls it, and returns its recent output.
   session_id* number                            # The session ID that exec_command returned.
@@ -153,7 +146,7 @@ def _show_command(one: Answered) -> Shown:
         running, code = data.session_id, data.exit_code
     seconds = (one.result.duration_ms + (one.first.duration_ms if one.first else 0)) / 1000
     output, most = data.output or "", int(one.args.max_output_tokens)
-    shown = add_notes(_cut(output, most * 4), _list_ignored(one))
+    shown = add_notes(_cut(output, most * 4), _list_notes(one))
     state = f"Process running with session ID {_number(running)}" if running else f"Process exited with code {code}"
     counted = (f"Original token count: {len(output) // 4}",) if len(output) // 4 > most else ()
     shape = drop_none(
@@ -166,12 +159,10 @@ def _show_command(one: Answered) -> Shown:
     return Shown(shape, text="\n".join((f"Wall time: {seconds:.4f} seconds", state, *counted, "Output:", shown)))
 
 
-def _list_ignored(one: Answered) -> list[str]:
-    given: dict[str, Any] = one.given if isinstance(one.given, dict) else {}  # pyright: ignore[reportAssignmentType]
-    notes = [f"{name} was ignored: {why}." for name, why in _IGNORED.items() if given.get(name)]
-    if getattr(one.args, "sandbox_permissions", "use_default") != "use_default":
-        notes.append("The command was approved and ran in the sandbox.")
-    return [*notes, *list_notes(one.result)]
+def _list_notes(one: Answered) -> list[str]:
+    is_asked = getattr(one.args, "sandbox_permissions", "use_default") != "use_default"
+    notes = ["The command was approved and ran in the sandbox."] if is_asked else []
+    return [*list_notes(one.result), *notes]
 
 
 def _cut(output: str, most: int) -> str:

@@ -34,7 +34,7 @@ ask.request = question @request: Ask the person and wait for the answer.
   to* Receiver                              # Who is asked.
   question* str len>=1 len<=4000            # The question.
   context Context                           # What it is about.
-  timeoutMs int=120000                      # Ignored: a question waits until it is answered.
+  timeoutMs int=120000                      # Ignored: a question waits until a person answers.
 """
 
 

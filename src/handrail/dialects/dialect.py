@@ -112,6 +112,8 @@ class DialectTool(Struct, frozen=True, kw_only=True):
     """The parameter that a call without JSON is."""
     on_request: bool = False
     """Whether it is offered only if the settings enable its canonical tools."""
+    ignored: Mapping[str, str] = {}
+    """Parameters without effect, and why. The answer says so if a call has one."""
     lacks: str = ""
     """Why it cannot be offered."""
 

@@ -49,13 +49,16 @@ def to_json(value: Any, indent: int | None = None) -> str:
 
 
 def list_answers(one: Answered) -> list[list[str]]:
-    """The answers to each question. A reply to several questions is split at its numbered lines."""
-    data, questions = one.data, one.args.questions
+    """The answers to each question. Chosen options and lines of a reply begin with the number of their question."""
+    data, count = one.data, len(one.args.questions)
     replies = [*data.chosen, *([data.text] if data.text else [])]
-    if len(questions) == 1:
+    if count == 1:
         return [replies]
-    parts = re.split(r"(?m)^\s*\d+[.):]\s*", "\n".join(replies))[1:]
-    return [[part.strip()] for part in parts] if len(parts) == len(questions) else [replies for _ in questions]
+    _, *parts = re.split(r"(?m)^\s*(\d+)[.):]\s*", "\n".join(replies))
+    numbered = [(int(number), part.strip()) for number, part in zip(parts[::2], parts[1::2], strict=True)]
+    if {number for number, _ in numbered} != set(range(1, count + 1)):
+        return [replies for _ in range(count)]
+    return [[part for own, part in numbered if own == number] for number in range(1, count + 1)]
 
 
 def quote_answers(one: Answered) -> str:

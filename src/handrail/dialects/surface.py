@@ -1,6 +1,5 @@
 """The tools of a dialect in one session."""
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import cached_property
@@ -334,6 +333,8 @@ class SessionSurface:
         if result.error is not None:
             error = self._reword_error(result.error, prepared)
             result = replace(result, error=error, content=result.content.replace(result.error.message, error.message))
+        if tool.ignored and result.error is None:
+            result = self._note_ignored(tool, prepared.given.args, result)
         result, text, shape = self._render_within(prepared, result, first, budget)
         return replace(
             result,
@@ -344,6 +345,12 @@ class SessionSurface:
             meta=result.meta if result.meta.next_offset is None else replace(result.meta, next_offset=None),
             warnings=(),
         )
+
+    @staticmethod
+    def _note_ignored(tool: DialectTool, given: Json, result: ToolResult[Any]) -> ToolResult[Any]:
+        names = [name for name in tool.ignored if isinstance(given, dict) and given.get(name)]  # pyright: ignore[reportUnknownMemberType]
+        notes = (f"{name} was ignored: {tool.ignored[name]}" for name in names)
+        return replace(result, warnings=(*notes, *result.warnings)) if names else result
 
     def _render_within(
         self, prepared: _Prepared, result: ToolResult[Any], first: ToolResult[Any] | None, budget: int

@@ -14,6 +14,7 @@ settings enable its canonical tools. `@text=PARAMETER`: the parameter that a cal
 offered, and the description says why.
 
 A parameter has a kind, `=default`, limits, the canonical parameter behind `->`, and a description. `*`: required.
+`# Ignored: why`: the parameter has no effect, and an answer says so.
 Targets: `!name` negates, `name+1` adds, `name[1..9]` clamps, `name[]` makes a list, `@purpose` is a field of the call.
 
 Kinds: str, int, number, bool, object, choices such as `yes|no:canonical`, records of the table, lists such as `str[]`.
@@ -40,6 +41,7 @@ _PARAMETER = re.compile(
     r"(?P<limits>(?: (?:len)?[<>]=?\d+)*)(?: -> (?P<target>\S+))?(?: +# (?P<about>.+))?"
 )
 _TARGET = re.compile(r"(!)?(@?\w+)(?:([+-]\d)|\[(\d+)\.\.(\d+)\]|(\[\]))?")
+_IGNORED = re.compile(r"([-\w]+)\*? .*# Ignored: (.+)")
 _LIMITS = {">=": "ge", "<=": "le", ">": "gt", "len>=": "min_length", "len<=": "max_length"}
 _KINDS: dict[str, Any] = {"str": str, "int": int, "number": float, "bool": bool, "object": dict[str, Any]}
 _NOTHING = Shown()
@@ -68,7 +70,7 @@ def parse_tools(text: str, code: Mapping[str, Code] | None = None, **types: Any)
             param.name: param for line in lines if line not in answer for param in [_parse_parameter(line, known)]
         }
         if rest:
-            tools.append(_parse_tool(name, rest, params, answer, known, (code or {}).get(name, Code())))
+            tools.append(_parse_tool(name, rest, lines, params, answer, known, (code or {}).get(name, Code())))
         else:
             record = name.rstrip(":")
             known[record] = _Record(params, build_struct(record, params), _build_collector(params, {}))
@@ -76,7 +78,13 @@ def parse_tools(text: str, code: Mapping[str, Code] | None = None, **types: Any)
 
 
 def _parse_tool(
-    name: str, rest: str, params: dict[str, Parameter], answer: list[str], known: Mapping[str, Any], own: Code
+    name: str,
+    rest: str,
+    lines: list[str],
+    params: dict[str, Parameter],
+    answer: list[str],
+    known: Mapping[str, Any],
+    own: Code,
 ) -> DialectTool:
     words, _, about = rest.partition(": ")
     if words == "!":
@@ -101,6 +109,7 @@ def _parse_tool(
         code=Code(own.call, _build_show(own.show, answer), own.then),
         free_text=flags.get("@text"),
         on_request="@request" in flags,
+        ignored={found[1]: found[2] for line in lines if (found := _IGNORED.match(line))},
     )
 
 
