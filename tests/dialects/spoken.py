@@ -47,6 +47,7 @@ _STABLE: tuple[tuple[str, str], ...] = (
     (r"m-[a-z0-9]{5,8}", "$NOTE"),
     (r"running for \d\d:\d\d", "running for 00:00"),
     (r"session ID \d+", "session ID $N"),
+    (r'"(start|end)":\d{13}', r'"\1":0'),
     (r'"session_id":\d+', '"session_id":0'),
 )
 

@@ -74,10 +74,10 @@ hover_info = lsp_hover +Place: Describe a symbol.
   whole: data
 get_diagnostics = lsp_diagnostics +File: List errors and warnings of a file.
   whole: data
-lsp_symbol = lsp_symbols: Find symbols.
+lsp_symbol = lsp_symbols @request: Find symbols.
   query str="" -> query
   whole: data
-lsp_format = lsp_format +File: Format a file by its language server.
+lsp_format = lsp_format @request +File: Format a file by its language server.
 """
 
 

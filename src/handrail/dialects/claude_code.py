@@ -6,7 +6,15 @@ from collections.abc import Iterator
 from typing import Any
 
 from handrail.dialects.dialect import Answered, Canonical, Code, Dialect, DialectAnswer, Shown, Surface
-from handrail.dialects.render import drop_none, list_answers, list_extras, list_notes, number_lines, quote_answers
+from handrail.dialects.render import (
+    drop_none,
+    list_answers,
+    list_extras,
+    list_match_rows,
+    list_notes,
+    number_lines,
+    quote_answers,
+)
 from handrail.dialects.table import parse_tools
 from handrail.dialects.translation import OPERATIONS, ask_questions, edit_or_create, filter_type, look_up, search_type
 from handrail.protocol.errors import ToolError
@@ -293,20 +301,12 @@ def _list_rows(one: Answered) -> Iterator[str]:
         yield from (f"{match.path}:{f'{match.line}:' if numbered else ''}{match.text}" for match in data.matched)
         return
     before, after = _find_context(args)
-    matched = {(match.path, match.line) for match in data.matches}
     last: tuple[str, int] | None = None
-    for match in data.matches:
-        lines = [(match.line - len(match.before) + at, text) for at, text in enumerate(match.before)]
-        lines = [*lines[max(0, len(lines) - before) :], (match.line, match.text)]
-        lines += [(match.line + 1 + at, text) for at, text in enumerate(match.after[:after])]
-        for number, text in lines:
-            if last is not None and last[0] == match.path and number <= last[1]:
-                continue
-            if last is not None and (before or after) and (last[0] != match.path or number > last[1] + 1):
-                yield "--"
-            last = (match.path, number)
-            sign = ":" if (match.path, number) in matched else "-"
-            yield f"{match.path}{sign}{f'{number}{sign}' if numbered else ''}{text}"
+    for path, number, text, is_match in list_match_rows(data.matches, before, after):
+        if last is not None and (before or after) and (path, number) != (last[0], last[1] + 1):
+            yield "--"
+        last, sign = (path, number), ":" if is_match else "-"
+        yield f"{path}{sign}{f'{number}{sign}' if numbered else ''}{text}"
 
 
 # Commands
@@ -458,8 +458,11 @@ def _render(one: Answered, shown: Shown) -> DialectAnswer:
     text = one.content if shown.text is None else shown.text
     twin: dict[str, Any] = dict(shown.data or {"content": one.content})
     is_error = twin.pop("is_error", bool(one.code))
-    if one.code:
-        text, twin = (one.content if one.code == "TIMEOUT" else one.message), {"error": one.code}
+    if one.code == "TIMEOUT" and one.args is not None and one.data is not None:
+        printed = _show_command(one)
+        text, twin = f"{printed.text}\n{one.message}", dict(printed.data) | {"timedOutAfterMs": round(one.args.timeout)}
+    elif one.code:
+        text, twin = one.message, {"error": one.code}
     else:
         for note in list_notes(one.result):
             text += "" if note in text else f"\n[{note}]"

@@ -175,9 +175,12 @@ def _show_patch(one: Answered) -> Shown:
     return Shown(text=add_notes(list_patched_files(one), list_notes(one.result)))
 
 
-def _show_picture(one: Answered) -> Shown:
+def _require_picture(one: Answered) -> None:
     if not one.is_picture:
-        return Shown()
+        raise ToolError("INVALID_ARGUMENT", f"unable to process image: {one.args.path} is no picture.")
+
+
+def _show_picture(one: Answered) -> Shown:
     picture = one.result.attachments[0]
     return Shown({"image_url": f"data:{picture.mime};base64,{picture.content}", "detail": one.args.detail})
 
@@ -187,7 +190,9 @@ def _show_reply(one: Answered) -> Shown:
     return Shown({"answers": {asked.id: {"answers": reply} for asked, reply in answers}})
 
 
-def _plan(args: Any, given: dict[str, Any], _: Surface) -> Canonical:
+def _plan(args: Any, given: dict[str, Any], surface: Surface) -> Canonical:
+    if surface.mode == "plan":
+        raise ToolError("UNAVAILABLE", "update_plan is a checklist for work, and is not allowed in plan mode.")
     if sum(step.status == "in_progress" for step in args.plan) > 1:
         raise ToolError("INVALID_ARGUMENT", "failed to parse function arguments: at most one step is in_progress")
     return "todo", given
@@ -220,7 +225,7 @@ DIALECT = Dialect(
             "write_stdin": Code(_write, _show_command, _poll_after_write),
             "apply_patch": Code(_patch, _show_patch),
             "update_plan": Code(_plan),
-            "view_image": Code(show=_show_picture),
+            "view_image": Code(show=_show_picture, then=_require_picture),
             "request_user_input": Code(ask_questions, _show_reply),
         },
         Sandbox="use_default|require_escalated|with_additional_permissions",

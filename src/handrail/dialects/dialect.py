@@ -36,6 +36,9 @@ Collect = Callable[[Any], dict[str, Any]]
 class Surface(Protocol):
     """What a dialect may use of its session."""
 
+    @property
+    def mode(self) -> str: ...
+
     memory: dict[str, Any]
     """What its tools remember, such as fields of a todo item that no canonical call has."""
 
@@ -90,7 +93,7 @@ class Code(NamedTuple):
     """Makes the canonical call of arguments and collected arguments. None: a call of the first tool."""
     show: Show | None = None
     then: "Callable[[Answered], Canonical | None] | None" = None
-    """Another call that the answer needs, after the first succeeded."""
+    """Another call that the answer needs, after the first succeeded. A ToolError refuses the answer."""
 
 
 class DialectTool(Struct, frozen=True, kw_only=True):

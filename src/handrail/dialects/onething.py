@@ -60,8 +60,9 @@ def _show_read(one: Answered) -> Shown:
 def _show_command(one: Answered) -> Shown:
     data, command = one.data, one.args.command
     failed = data.exit_code != 0
-    title = f"Failed (exit {data.exit_code}): {command[:50]}..." if failed else f"Executed: {command[:50]}"
-    notes = [f"Exit code: {data.exit_code}"] if failed else []
+    why = "timeout" if one.code == "TIMEOUT" else f"exit {data.exit_code}"
+    title = f"Failed ({why}): {command[:50]}..." if failed else f"Executed: {command[:50]}"
+    notes = [f"Exit code: {data.exit_code}"] if failed and not one.code else []
     if one.result.meta.output is not None:
         notes.append(f"Output was truncated; all of it: {one.result.meta.output}")
     if one.code:
@@ -87,16 +88,8 @@ def _show_grep(one: Answered) -> Shown:
     matches.sort(key=lambda match: (order[match.path], match.line))
     shown = matches[:_MAX_RESULTS]
     head = f"Found {len(shown)} matches" if shown else "No matches found"
-    output = "\n".join((head, *group_matches(one, shown, _list_rows)))
+    output = "\n".join((head, *group_matches(one, shown, "  {}: {}", "  {}- {}")))
     return Shown(_describe_search(one, "matches", len(shown), len(matches)), f"Found {len(shown)} match(es)", output)
-
-
-def _list_rows(match: Any) -> list[str]:
-    """The row of a match, between those around it."""
-    first = match.line - len(match.before)
-    before = [f"  {first + at}- {text}" for at, text in enumerate(match.before)]
-    after = [f"  {match.line + 1 + at}- {text}" for at, text in enumerate(match.after)]
-    return [*before, f"  {match.line}: {match.text}", *after]
 
 
 def _describe_search(one: Answered, key: str, shown: int, found: int) -> dict[str, Any]:

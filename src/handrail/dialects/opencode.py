@@ -1,5 +1,7 @@
 """The dialect of opencode."""
 
+import re
+from time import time
 from typing import Any
 
 from handrail.dialects.dialect import Answered, Canonical, Code, Dialect, DialectAnswer, Shown, Surface
@@ -18,6 +20,7 @@ from handrail.dialects.translation import OPERATIONS, ask_questions, edit_or_cre
 
 _TYPES = {"created": "add", "modified": "update", "deleted": "delete", "renamed": "move"}
 _MAX_METADATA_CHARS = 30_000
+_FILE_DIFF = re.compile(r"(?m)^(?=--- .*\n\+\+\+ )")
 _MAX_PREVIEW_LINES = 20
 _CUT = "(Results are truncated. Consider using a more specific path or pattern.)"
 _TOOLS = """
@@ -129,14 +132,18 @@ def _show_page(
 
 
 def _show_patch(one: Answered) -> Shown:
+    patches = {row.split("\n", 2)[1][6:]: row for row in _FILE_DIFF.split(one.data.diff) if row.startswith("--- ")}
+    deleted = {row.split("\n", 1)[0][6:]: row for row in patches.values()}
+    place = one.surface.to_absolute
     files = [
         {
-            "filePath": one.surface.to_absolute(file.path),
+            "filePath": place(file.renamed_from or file.path),
             "relativePath": file.path,
             "type": _TYPES.get(file.action, "update"),
+            "patch": patches.get(file.path) or deleted.get(file.path, ""),
             "additions": file.added,
             "deletions": file.removed,
-            **drop_none(movePath=file.path if file.renamed_from else None),
+            **drop_none(movePath=place(file.path) if file.renamed_from else None),
         }
         for file in one.data.files
     ]
@@ -163,7 +170,7 @@ def _show_glob(one: Answered) -> Shown:
 
 def _show_grep(one: Answered) -> Shown:
     matches = one.data.matches
-    grouped = group_matches(one, matches, lambda match: [f"  Line {match.line}: {match.text}"])[1:]
+    grouped = group_matches(one, matches, "  Line {}: {}")[1:]
     head = f"Found {len(matches)} matches" if matches else "No files found"
     output = "\n".join((head, *grouped, *(("", _CUT) if one.truncated else ())))
     return Shown({"matches": len(matches), "truncated": one.truncated}, text=output)
@@ -184,7 +191,7 @@ def _render(one: Answered, shown: Shown) -> DialectAnswer:
     result = one.result
     if one.code == "TIMEOUT" and one.data is not None:
         shown = _show_command(one)
-        return DialectAnswer(one.message, {"title": shown.title, "output": shown.text, "metadata": shown.data})
+        return DialectAnswer(shown.text, {"title": shown.title, "output": shown.text, "metadata": shown.data})
     if one.code:
         return _render_error(one)
     output = one.content if shown.text is None else shown.text
@@ -215,7 +222,9 @@ def _render_error(one: Answered) -> DialectAnswer:
             text = f"apply_patch verification failed: {text}"
         case _:
             pass
-    return DialectAnswer(text, {"status": "error", "input": one.given, "error": text, "metadata": metadata})
+    end = round(time() * 1000)
+    state = {"status": "error", "input": one.given, "error": text, "metadata": metadata}
+    return DialectAnswer(text, state | {"time": {"start": end - round(one.result.duration_ms), "end": end}})
 
 
 def _invalid(name: str, texts: tuple[str, ...]) -> str:

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, cast
 
@@ -71,12 +71,32 @@ def drop_none(**given: Any) -> dict[str, Any]:
     return {name: value for name, value in given.items() if value is not None}
 
 
-def group_matches(one: Answered, matches: Iterable[Any], form: Callable[[Any], list[str]]) -> list[str]:
+def group_matches(one: Answered, matches: Sequence[Any], row: str, around: str = "") -> list[str]:
     """The rows of matches below the path of their file. An empty line is before each path."""
     lines: list[str] = []
-    for path, group in groupby(matches, key=lambda match: match.path):
-        lines += ["", f"{one.surface.to_absolute(path)}:", *(row for match in group for row in form(match))]
+    for path, rows in groupby(list_match_rows(matches), key=lambda found: found[0]):
+        lines += ["", f"{one.surface.to_absolute(path)}:"]
+        lines += [(row if is_match else around).format(number, text) for _, number, text, is_match in rows]
     return lines
+
+
+def list_match_rows(
+    matches: Sequence[Any], before: int | None = None, after: int | None = None
+) -> Iterator[tuple[str, int, str, bool]]:
+    """Path, number and text of each line, each once, and whether it is a match. At most so many lines around one."""
+    matched = {(match.path, match.line) for match in matches}
+    last = ("", 0)
+    for match in matches:
+        around = (
+            match.before[len(match.before) - before :]
+            if before is not None and before < len(match.before)
+            else match.before
+        )
+        first = match.line - len(around)
+        for number, text in enumerate((*around, match.text, *match.after[:after]), first):
+            if last[0] != match.path or number > last[1]:
+                last = (match.path, number)
+                yield match.path, number, text, last in matched
 
 
 def split_lines(text: str) -> list[str]:

@@ -30,7 +30,7 @@ from handrail.protocol.events import Warning as WarningEvent
 from handrail.protocol.records import ProcessRecord, TodoItem
 from handrail.protocol.results import ToolResult
 from handrail.protocol.tool_spec import BASE_NAMES, ToolSpec
-from handrail.protocol.wire import Json, Wire, convert, encode, escape_surrogates
+from handrail.protocol.wire import Json, convert, encode, escape_surrogates
 from handrail.runtime.batch import MIN_BUDGET_CHARS, refuse_batch
 from handrail.runtime.decide import DECIDING
 from handrail.runtime.execute import take_steps
@@ -42,12 +42,10 @@ from handrail.store.conversation_state import read_last_todo
 
 RunBatch = Callable[[tuple[ToolCall, ...], bool], Done | Parked]
 _MAX_REMEMBERED = 1_000
+_ANY_DATA: Any = Any
+"""The answer in the form of the dialect, which has no schema."""
 _REST_TOOL = DialectTool(name="")
 """Stands for a call of a custom or foreign tool, or one from before this process."""
-
-
-class _AnyData(Wire, frozen=True):
-    """The answer in the form of the dialect."""
 
 
 class _Prepared:
@@ -157,7 +155,7 @@ class SessionSurface:
             title=tool.name,
             description=tool.about,
             arguments=build_struct(tool.export_name, tool.params or {}),
-            data=_AnyData,
+            data=_ANY_DATA,
             format_error=None if invalid is None else lambda texts: invalid(tool.name, texts),
         )
 
@@ -165,7 +163,7 @@ class SessionSurface:
         """The spec with what its canonical tools are."""
         spec = self._get_spec(tool)
         if tool.params is None:
-            return spec
+            return replace(spec, data=_ANY_DATA)
         built_on = [found.spec for name in tool.to if (found := self.session.offer.get(name)) is not None]
         first = built_on[0]
         return replace(
@@ -283,8 +281,7 @@ class SessionSurface:
         missing = [name for name in tool.to if name not in self.session.offer.names]
         if all(name in self.session.offer.registered for name in missing):
             return self._build_unknown_error_of(tool.name)
-        text = f"{tool.name} is not available: it needs {' and '.join(missing)}, which this version does not have"
-        return ToolError("UNAVAILABLE", f"{text}. Nothing was run.")
+        return ToolError("UNAVAILABLE", f"{tool.name} is not available in this version. Nothing was run.")
 
     def _repair(self, call: ToolCall) -> DialectTool | None:
         if not self._repairs_case:
@@ -327,9 +324,12 @@ class SessionSurface:
         tool = prepared.tool
         first = None
         if result.error is None and tool.code.then is not None and prepared.args is not None:
-            following = tool.code.then(self._build_answered(prepared, result))
-            if following is not None:
-                first, result = result, self._run_following(prepared, following)
+            try:
+                if (following := tool.code.then(self._build_answered(prepared, result))) is not None:
+                    first, result = result, self._run_following(prepared, following)
+            except ToolError as error:
+                failed = ErrorInfo(code=error.code, message=error.message, details=None, retryable=False)
+                result = replace(result, ok=False, error=failed, content=error.message, data=None, attachments=())
         if result.error is not None:
             error = self._reword_error(result.error, prepared)
             result = replace(result, error=error, content=result.content.replace(result.error.message, error.message))
@@ -433,7 +433,11 @@ class SessionSurface:
         offered = [tool for tool in reversed(self.dialect.tools) if self.is_offered(tool)]
         return {name: tool.name for tool in offered for name in tool.to[:1] if tool.params is None or tool.to[1:] == ()}
 
-    # The workspace, for translations
+    # The session, for translations
+
+    @property
+    def mode(self) -> str:
+        return self.session.rules.mode
 
     @cached_property
     def _root(self) -> str:
