@@ -138,7 +138,8 @@ def describe_params(params: Any) -> dict[str, dict[str, Any]]:
             default = prop["default"]
             told[name]["default"] = list(default) if isinstance(default, tuple) else default
         for sign, keys in LIMITS.items():
-            told[name] |= {sign: shape[key] for shape in shapes for key in keys if key in shape}
+            for limit in (shape[key] for shape in shapes for key in keys if key in shape):
+                told[name][sign] = limit
         if "exclusiveMinimum" in shapes[0]:
             told[name][">="] = shapes[0]["exclusiveMinimum"] + 1
     return told

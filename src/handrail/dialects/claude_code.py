@@ -139,9 +139,6 @@ ExitPlanMode = !: a person changes the mode; say that your plan is ready
 """
 
 
-# Files
-
-
 def _read(args: Any, given: dict[str, Any], _: Surface) -> Canonical:
     if args.pages is not None and not _RANGE.fullmatch(args.pages):
         raise ToolError("INVALID_ARGUMENT", f'pages must be such as "3" or "1-5", got {args.pages[:20]}')
@@ -237,9 +234,6 @@ def _show_notebook(one: Answered) -> Shown:
     return Shown(drop_none(cell_id=args.cell_id, cell_type=args.cell_type or "code"), text=text)
 
 
-# Searches
-
-
 def _show_glob(one: Answered) -> Shown:
     files = [one.surface.to_absolute(path) for path in one.surface.sort_newest(one.data.files)]
     cut = one.truncated or len(files) > _MAX_FILES
@@ -307,9 +301,6 @@ def _list_rows(one: Answered) -> Iterator[str]:
             yield "--"
         last, sign = (path, number), ":" if is_match else "-"
         yield f"{path}{sign}{f'{number}{sign}' if numbered else ''}{text}"
-
-
-# Commands
 
 
 def _run(args: Any, given: dict[str, Any], _: Surface) -> Canonical:

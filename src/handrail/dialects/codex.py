@@ -5,17 +5,7 @@ import shlex
 from posixpath import join, normpath
 from typing import Any
 
-from handrail.dialects.dialect import (
-    CONFIRM,
-    PURPOSE,
-    Answered,
-    Canonical,
-    Code,
-    Dialect,
-    DialectAnswer,
-    Shown,
-    Surface,
-)
+from handrail.dialects.dialect import Answered, Canonical, Code, Dialect, DialectAnswer, Shown, Surface
 from handrail.dialects.render import add_notes, drop_none, list_answers, list_notes, list_patched_files
 from handrail.dialects.table import parse_tools
 from handrail.dialects.translation import ask_questions
@@ -111,7 +101,7 @@ def _ask_person(args: Any) -> dict[str, Any]:
     if args.sandbox_permissions == "use_default":
         return {}
     rule = f"proposes a grant for: {shlex.join(args.prefix_rule)}" if args.prefix_rule else ""
-    return {CONFIRM: True, PURPOSE: "; ".join(filter(None, (args.justification, rule))) or None}
+    return {"@confirm": True, "@purpose": "; ".join(filter(None, (args.justification, rule))) or None}
 
 
 def _patch(args: Any, _: Any, __: Surface) -> Canonical:

@@ -132,23 +132,19 @@ def _render_result(result: ToolResult[Any]) -> dict[str, Any]:
 
 def build_tool_result(result: ToolResult[Any]) -> dict[str, Any]:
     """The result as DeepChat stores it, also in answers of the dialect."""
-    error, data, meta = result.error, to_builtins(result.data), list_extras(result)
-    told = dict[str, Any](ok=error is None)
+    error, meta, told = result.error, list_extras(result), dict[str, Any](ok=result.error is None)
+    data: Any = to_builtins(result.data)
     if error is not None:
         message = "User denied the request." if error.code == "PERMISSION_DENIED" else error.message
         told["error"] = {"code": error.code, "message": message, "recoverable": error.retryable}
     else:
         told["summary"] = result.summary
-        if (process := _find_process(data)) is not None:
-            meta["sessionId"] = process
+        known: dict[str, Any] = data if isinstance(data, dict) else {}
+        process: Any = known.get("process")
+        if (process_id := process.get("id") if isinstance(process, dict) else known.get("sessionId")) is not None:
+            meta["sessionId"] = process_id
         if result.artifacts.files_changed:
             meta["affectedPaths"] = list(result.artifacts.files_changed)
     if error is None or data is not None:
         told["data"] = data
     return told | {"meta": meta}
-
-
-def _find_process(data: Any) -> Any:
-    """The background process that a result is about."""
-    record = data.get("process") if isinstance(data, dict) else None
-    return record.get("id") if isinstance(record, dict) else data.get("sessionId") if isinstance(data, dict) else None

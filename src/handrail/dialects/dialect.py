@@ -25,10 +25,8 @@ _OPTIONAL = frozenset(
 )
 """Canonical tools that exist and are off by default."""
 
-PURPOSE, CONFIRM = "@purpose", "@confirm"
-"""Arguments that become fields of the call."""
 Canonical = tuple[str, dict[str, Any]]
-"""The name and the arguments of a canonical call."""
+"""The name and the arguments of a canonical call. `@purpose` and `@confirm` become fields of the call."""
 Collect = Callable[[Any], dict[str, Any]]
 """Makes canonical arguments of typed ones."""
 
@@ -42,7 +40,7 @@ class Surface(Protocol):
     memory: dict[str, Any]
     """What its tools remember, such as fields of a todo item that no canonical call has."""
 
-    def find_kind(self, path: str) -> str: ...
+    def is_missing(self, path: str) -> bool: ...
 
     def is_folder(self, path: str) -> bool: ...
 

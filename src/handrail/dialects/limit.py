@@ -3,7 +3,7 @@
 A shape often has the text and the same facts once more as data, so it gets twice the budget of the text.
 """
 
-from typing import Any
+from typing import Any, cast
 
 from msgspec.structs import replace
 
@@ -22,7 +22,7 @@ def shorten_page(result: ToolResult[Any], budget: int, size: int) -> ToolResult[
     count = len(lines) * budget // size - 1
     if not 0 < count < len(lines) or result.meta.returned is None:
         return None
-    first = result.data.first_line or 1
+    first = getattr(result.data, "first_line", None) or 1
     meta = replace(result.meta, truncated=True, returned=count, next_offset=first + count)
     return replace(result, content="".join(lines[:count]), meta=meta)
 
@@ -31,14 +31,13 @@ def limit_answer(text: str, shape: Json, budget: int, reference: str | None) -> 
     """The text and the shape, cut to the budget. A text that is the shape stays the shape."""
     if isinstance(shape, str):
         return (cut := _cut(text, budget, reference)), cut
-    if text != (encoded := encode(shape).decode()):
+    if text != encode(shape).decode():
         return _cut(text, budget, reference), _limit(shape, [2 * budget], budget, reference)
-    room = budget
-    while len(encoded) > budget and room > _LEAST_CHARS:
+    limited, room = shape, budget
+    while len(text) > budget and room > _LEAST_CHARS:
         limited = _limit(shape, [room], room, reference)
-        encoded, room = encode(limited).decode(), room * 3 // 4
-        text, shape = encoded, limited
-    return text, shape
+        text, room = encode(limited).decode(), room * 3 // 4
+    return text, limited
 
 
 def _limit(value: Any, left: list[int], most: int, reference: str | None) -> Any:
@@ -48,10 +47,11 @@ def _limit(value: Any, left: list[int], most: int, reference: str | None) -> Any
         left[0] -= len(value) + 2
         return value
     if isinstance(value, dict):
-        left[0] -= sum(len(name) + 4 for name in value)
-        return {name: _limit(item, left, most, reference) for name, item in value.items()}
+        fields = cast("dict[str, Any]", value)
+        left[0] -= sum(len(name) + 4 for name in fields)
+        return {name: _limit(item, left, most, reference) for name, item in fields.items()}
     if isinstance(value, list | tuple):
-        return [_limit(item, left, most, reference) for item in value if left[0] > 0]
+        return [_limit(item, left, most, reference) for item in cast("list[Any]", value) if left[0] > 0]
     left[0] -= 6
     return value
 

@@ -20,7 +20,8 @@ from handrail.dialects.translation import OPERATIONS, ask_questions, edit_or_cre
 
 _TYPES = {"created": "add", "modified": "update", "deleted": "delete", "renamed": "move"}
 _MAX_METADATA_CHARS = 30_000
-_FILE_DIFF = re.compile(r"(?m)^(?=--- .*\n\+\+\+ )")
+_DIFF_HEAD = r"^--- (?:a/(.+?)|/dev/null)\n\+\+\+ (?:b/(.+?)|/dev/null)\n"
+_FILE_DIFF = re.compile(rf"(?ms){_DIFF_HEAD}.*?(?=^--- [^\n]+\n\+\+\+ |\Z)")
 _MAX_PREVIEW_LINES = 20
 _CUT = "(Results are truncated. Consider using a more specific path or pattern.)"
 _TOOLS = """
@@ -132,15 +133,14 @@ def _show_page(
 
 
 def _show_patch(one: Answered) -> Shown:
-    patches = {row.split("\n", 2)[1][6:]: row for row in _FILE_DIFF.split(one.data.diff) if row.startswith("--- ")}
-    deleted = {row.split("\n", 1)[0][6:]: row for row in patches.values()}
+    patches = {found[2] or found[1]: found[0] for found in _FILE_DIFF.finditer(one.data.diff)}
     place = one.surface.to_absolute
     files = [
         {
             "filePath": place(file.renamed_from or file.path),
             "relativePath": file.path,
             "type": _TYPES.get(file.action, "update"),
-            "patch": patches.get(file.path) or deleted.get(file.path, ""),
+            "patch": patches.get(file.path, ""),
             "additions": file.added,
             "deletions": file.removed,
             **drop_none(movePath=place(file.path) if file.renamed_from else None),

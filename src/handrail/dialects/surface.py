@@ -9,8 +9,6 @@ from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 
 from handrail.dialects.dialect import (
-    CONFIRM,
-    PURPOSE,
     Answered,
     Canonical,
     Dialect,
@@ -258,7 +256,7 @@ class SessionSurface:
         if tool is None:
             if self._passes(call.name):
                 return _Prepared(_REST_TOOL, call)
-            raise self._build_unknown_error(call)
+            raise self._build_unknown_error(escape_surrogates(call.name)[:200])
         if tool.name not in self._list_ready():
             raise self._build_unoffered_error(tool)
         prepared = _Prepared(tool, call)
@@ -270,8 +268,8 @@ class SessionSurface:
             return prepared
         name, args = tool.translate(prepared.args, given, self)
         prepared.call = replace(call, name=name, args=args)
-        if isinstance(args, dict) and (PURPOSE in args or CONFIRM in args):
-            purpose, confirm = args.pop(PURPOSE, call.purpose), args.pop(CONFIRM, call.confirm)
+        if "@purpose" in args or "@confirm" in args:
+            purpose, confirm = args.pop("@purpose", None), args.pop("@confirm", False)
             prepared.call = clean_call(replace(prepared.call, purpose=purpose, confirm=confirm))
         return prepared
 
@@ -280,7 +278,7 @@ class SessionSurface:
             return ToolError("UNAVAILABLE", f"{tool.name} is not available here: {tool.lacks}.")
         missing = [name for name in tool.to if name not in self.session.offer.names]
         if all(name in self.session.offer.registered for name in missing):
-            return self._build_unknown_error_of(tool.name)
+            return self._build_unknown_error(tool.name)
         return ToolError("UNAVAILABLE", f"{tool.name} is not available in this version. Nothing was run.")
 
     def _repair(self, call: ToolCall) -> DialectTool | None:
@@ -293,10 +291,7 @@ class SessionSurface:
         self.warn("UNKNOWN_TOOL", f"{escape_surrogates(call.name)[:80]} was taken for {tool.name}.", call.tool_call_id)
         return tool
 
-    def _build_unknown_error(self, call: ToolCall) -> ToolError:
-        return self._build_unknown_error_of(escape_surrogates(call.name)[:200])
-
-    def _build_unknown_error_of(self, name: str) -> ToolError:
+    def _build_unknown_error(self, name: str) -> ToolError:
         names = self.names
         near = find_nearest_name(name, names)
         warnings = (f"Did you mean {near}?",) if near else ()
@@ -359,11 +354,8 @@ class SessionSurface:
         text, shape, size = self._render(prepared, result, first)
         if len(text) <= budget and (size <= 2 * budget or result.attachments):
             return result, text, shape
-        while result.name == "read" and (shorter := shorten_page(result, budget, len(text))) is not None:
-            result = shorter
-            text, shape, size = self._render(prepared, result, first)
-            if len(text) <= budget:
-                return result, text, shape
+        if result.name == "read" and (shorter := shorten_page(result, budget, len(text))) is not None:
+            return self._render_within(prepared, shorter, first, budget)
         reference = result.meta.output
         if reference is None and len(text) > budget:
             reference = self.session.outputs.store(result.tool_call_id, text)
@@ -379,7 +371,7 @@ class SessionSurface:
         show = self._tools.get(tool.answered_as.get(result.name, tool.name), tool).code.show
         is_shown = result.error is None and prepared.args is not None
         text, shape = self.dialect.render(answered, show(answered) if is_shown and show else Shown())
-        if text is shape:
+        if text is not None and text is shape:
             return text, text, len(text)
         shape = to_builtins(shape)
         encoded = encode(shape)
@@ -443,13 +435,12 @@ class SessionSurface:
     def _root(self) -> str:
         return self.session.workspace.main.path
 
-    def find_kind(self, path: str) -> str:
-        """`missing`, `empty` or `file`. A path that cannot be opened as one is a file."""
+    def is_missing(self, path: str) -> bool:
         try:
-            with self.session.workspace.open_file(path) as opened:
-                return "file" if opened.status.st_size else "empty"
+            with self.session.workspace.open_file(path):
+                return False
         except ToolError as error:
-            return "missing" if error.code == "NOT_FOUND" else "file"
+            return error.code == "NOT_FOUND"
 
     def is_folder(self, path: str) -> bool:
         return self.session.workspace.is_folder(path)

@@ -38,7 +38,7 @@ _FILE_TYPES: dict[str, str] = {
 
 def edit_or_create(_: Any, given: dict[str, Any], surface: Surface) -> Canonical:
     """`edit`. An empty old text creates a file that does not exist."""
-    if not given["oldText"] and surface.find_kind(given["path"]) == "missing":
+    if not given["oldText"] and surface.is_missing(given["path"]):
         return "write", {"path": given["path"], "content": given["newText"]}
     return "edit", given
 
