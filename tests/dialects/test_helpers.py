@@ -183,7 +183,7 @@ def test_a_picture_of_codex_is_no_text_file(tmp_path: Path) -> None:
         refused = rail.call("view_image", {"path": "a.py"})
         assert not refused.ok
         assert refused.error is not None
-        assert refused.content == "unable to process image: a.py is no picture."
+        assert refused.content == "unable to process image: a.py has another format."
         assert "x = 1" not in str(refused.data)
         assert rail.call("view_image", {"path": "p.png"}).data["image_url"].startswith("data:image/png;base64,")
 

@@ -132,3 +132,13 @@ def test_answers_of_a_batch_share_its_budget(tmp_path: Path) -> None:
         assert all(result.meta.output for result in outcome.results)
     assert lengths[0] > 4_000
     assert all(length <= 2_000 for length in lengths[3:])
+
+
+def test_a_page_with_odd_line_ends_and_signs_stays_numbered(tmp_path: Path) -> None:
+    with open_big(tmp_path, "agentica") as rail:
+        text = "".join(f"{number}\x01\u2028\x0b{'x' * 9}\n" for number in range(1, 2_000))
+        Path(rail.workspace, "odd.txt").write_text(text)
+        rows = rail.call("read_file", {"file_path": "odd.txt", "limit": 10_000}).content.split("\n")
+    pages = [row.split("\t") for row in rows if "\t" in row]
+    assert len(pages) > 100
+    assert all(number.strip() == row.partition("\x01")[0] for number, row in pages)

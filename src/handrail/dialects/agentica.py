@@ -3,8 +3,9 @@
 import re
 from typing import Any
 
-from handrail.dialects.dialect import Answered, Canonical, Code, Dialect, DialectAnswer, Shown, Surface
+from handrail.dialects.dialect import Answered, Canonical, Code, Dialect, DialectAnswer, Shown
 from handrail.dialects.render import add_notes, get_details, list_notes, number_lines, to_json
+from handrail.dialects.session_view import Surface
 from handrail.dialects.table import parse_tools
 
 _MAX_PLACES = 3

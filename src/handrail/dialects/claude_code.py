@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from handrail.dialects.dialect import Answered, Canonical, Code, Dialect, DialectAnswer, Shown, Surface
+from handrail.dialects.dialect import Answered, Canonical, Code, Dialect, DialectAnswer, Shown
 from handrail.dialects.render import (
     drop_none,
     list_answers,
@@ -15,6 +15,7 @@ from handrail.dialects.render import (
     number_lines,
     quote_answers,
 )
+from handrail.dialects.session_view import Surface
 from handrail.dialects.table import parse_tools
 from handrail.dialects.translation import OPERATIONS, ask_questions, edit_or_create, filter_type, look_up, search_type
 from handrail.protocol.errors import ToolError

@@ -3,8 +3,9 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from handrail.dialects.dialect import Answered, Canonical, Code, Dialect, DialectAnswer, Shown, Surface
+from handrail.dialects.dialect import Answered, Canonical, Code, Dialect, DialectAnswer, Shown
 from handrail.dialects.render import get_details, list_extras
+from handrail.dialects.session_view import Surface
 from handrail.dialects.table import parse_tools
 from handrail.dialects.translation import build_path_filter
 from handrail.protocol.errors import ToolError, UsageError

@@ -5,8 +5,9 @@ import shlex
 from posixpath import join, normpath
 from typing import Any
 
-from handrail.dialects.dialect import Answered, Canonical, Code, Dialect, DialectAnswer, Shown, Surface
+from handrail.dialects.dialect import Answered, Canonical, Code, Dialect, DialectAnswer, Shown
 from handrail.dialects.render import add_notes, drop_none, list_answers, list_notes, list_patched_files
+from handrail.dialects.session_view import Surface
 from handrail.dialects.table import parse_tools
 from handrail.dialects.translation import ask_questions
 from handrail.protocol.digest import sha256
@@ -167,7 +168,7 @@ def _show_patch(one: Answered) -> Shown:
 
 def _require_picture(one: Answered) -> None:
     if not one.is_picture:
-        raise ToolError("INVALID_ARGUMENT", f"unable to process image: {one.args.path} is no picture.")
+        raise ToolError("INVALID_ARGUMENT", f"unable to process image: {one.args.path} has another format.")
 
 
 def _show_picture(one: Answered) -> Shown:

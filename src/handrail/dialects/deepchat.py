@@ -3,7 +3,8 @@
 from typing import Any
 
 from handrail.dialects.deepchat_events import build_tool_result
-from handrail.dialects.dialect import Answered, Canonical, Code, Dialect, DialectAnswer, DialectTool, Shown, Surface
+from handrail.dialects.dialect import Answered, Canonical, Code, Dialect, DialectAnswer, DialectTool, Shown
+from handrail.dialects.session_view import Surface
 from handrail.dialects.table import parse_tools
 from handrail.dialects.translation import build_question
 

@@ -1,6 +1,6 @@
 """Renders events as the stream of DeepChat."""
 
-from typing import Any
+from typing import Any, cast
 
 from msgspec import to_builtins
 
@@ -139,10 +139,10 @@ def build_tool_result(result: ToolResult[Any]) -> dict[str, Any]:
         told["error"] = {"code": error.code, "message": message, "recoverable": error.retryable}
     else:
         told["summary"] = result.summary
-        known: dict[str, Any] = data if isinstance(data, dict) else {}
-        process: Any = known.get("process")
-        if (process_id := process.get("id") if isinstance(process, dict) else known.get("sessionId")) is not None:
-            meta["sessionId"] = process_id
+        known = cast("dict[str, Any]", data) if isinstance(data, dict) else {}
+        process = known.get("process")
+        process_id = cast("Any", process).get("id") if isinstance(process, dict) else known.get("sessionId")
+        meta |= {} if process_id is None else {"sessionId": process_id}
         if result.artifacts.files_changed:
             meta["affectedPaths"] = list(result.artifacts.files_changed)
     if error is None or data is not None:

@@ -3,8 +3,9 @@
 import shlex
 from typing import Any
 
-from handrail.dialects.dialect import Answered, Canonical, Code, Dialect, DialectAnswer, Shown, Surface
+from handrail.dialects.dialect import Answered, Canonical, Code, Dialect, DialectAnswer, Shown
 from handrail.dialects.render import drop_none, list_extras
+from handrail.dialects.session_view import Surface
 from handrail.dialects.table import parse_tools
 from handrail.protocol.errors import ToolError
 

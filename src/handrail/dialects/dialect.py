@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from handrail.dialects.session_view import Surface
 from handrail.protocol.errors import UsageError
-from handrail.protocol.records import ProcessRecord, TodoItem
 from handrail.protocol.results import ToolResult
 from handrail.protocol.text import render_value
 from handrail.protocol.wire import Json
@@ -29,34 +29,6 @@ Canonical = tuple[str, dict[str, Any]]
 """The name and the arguments of a canonical call. `@purpose` and `@confirm` become fields of the call."""
 Collect = Callable[[Any], dict[str, Any]]
 """Makes canonical arguments of typed ones."""
-
-
-class Surface(Protocol):
-    """What a dialect may use of its session."""
-
-    @property
-    def mode(self) -> str: ...
-
-    memory: dict[str, Any]
-    """What its tools remember, such as fields of a todo item that no canonical call has."""
-
-    def is_missing(self, path: str) -> bool: ...
-
-    def is_folder(self, path: str) -> bool: ...
-
-    def sort_newest(self, paths: tuple[str, ...]) -> list[str]: ...
-
-    def to_absolute(self, path: str) -> str: ...
-
-    def to_relative(self, path: str) -> str: ...
-
-    def read_small_file(self, path: str, most: int) -> bytes: ...
-
-    def list_todo(self) -> tuple[TodoItem, ...]: ...
-
-    def list_processes(self) -> tuple[ProcessRecord, ...]: ...
-
-    def wait_for_end(self, process_id: str, milliseconds: float) -> None: ...
 
 
 class Parameter(NamedTuple):

@@ -18,13 +18,13 @@ _LEAST_CHARS = 100
 
 def shorten_page(result: ToolResult[Any], budget: int, size: int) -> ToolResult[Any] | None:
     """A read page with fewer lines, after an answer of this size. None if no line can be left out."""
-    lines = result.content.splitlines(keepends=True)
+    lines = result.content.split("\n")
     count = len(lines) * budget // size - 1
-    if not 0 < count < len(lines) or result.meta.returned is None:
+    if not 0 < count < len(lines) - 1 or result.meta.returned is None:
         return None
     first = getattr(result.data, "first_line", None) or 1
     meta = replace(result.meta, truncated=True, returned=count, next_offset=first + count)
-    return replace(result, content="".join(lines[:count]), meta=meta)
+    return replace(result, content="\n".join((*lines[:count], "")), meta=meta)
 
 
 def limit_answer(text: str, shape: Json, budget: int, reference: str | None) -> tuple[str, Json]:

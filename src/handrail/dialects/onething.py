@@ -2,8 +2,9 @@
 
 from typing import Any
 
-from handrail.dialects.dialect import Answered, Canonical, Code, Dialect, DialectAnswer, Shown, Surface
+from handrail.dialects.dialect import Answered, Canonical, Code, Dialect, DialectAnswer, Shown
 from handrail.dialects.render import drop_none, group_matches, list_extras, number_lines
+from handrail.dialects.session_view import Surface
 from handrail.dialects.table import parse_tools
 from handrail.dialects.translation import edit_or_create, filter_type, search_type
 

@@ -4,7 +4,7 @@ import re
 from time import time
 from typing import Any
 
-from handrail.dialects.dialect import Answered, Canonical, Code, Dialect, DialectAnswer, Shown, Surface
+from handrail.dialects.dialect import Answered, Canonical, Code, Dialect, DialectAnswer, Shown
 from handrail.dialects.render import (
     drop_none,
     group_matches,
@@ -15,6 +15,7 @@ from handrail.dialects.render import (
     quote_answers,
     to_json,
 )
+from handrail.dialects.session_view import Surface
 from handrail.dialects.table import parse_tools
 from handrail.dialects.translation import OPERATIONS, ask_questions, edit_or_create, look_up
 

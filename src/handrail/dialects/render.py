@@ -30,8 +30,8 @@ FACTS: dict[str, Callable[[Answered], Any]] = {
     "written": lambda one: getattr(one.args, "content", "") or getattr(one.args, "new_string", ""),
     "written_lines": lambda one: FACTS["written"](one).count("\n") + 1,
     "returned": lambda one: one.result.meta.returned or 0,
-    "added": lambda one: count_changes(one.data.diff)[0],
-    "removed": lambda one: count_changes(one.data.diff)[1],
+    "added": lambda one: _count_changes(one.data.diff)[0],
+    "removed": lambda one: _count_changes(one.data.diff)[1],
     "filediff": lambda one: {"file": one.path, "patch": one.data.diff, **_count_lines(one.data.diff)},
     "hunks": lambda one: list_hunks(one.data.diff),
     "new_hunks": lambda one: [] if one.data.created else list_hunks(one.data.diff),
@@ -99,7 +99,7 @@ def list_match_rows(
                 yield match.path, number, text, last in matched
 
 
-def split_lines(text: str) -> list[str]:
+def _split_lines(text: str) -> list[str]:
     """The lines of a page, without their ends."""
     lines = text.split("\n")
     return lines[:-1] if lines[-1] == "" else lines
@@ -107,7 +107,7 @@ def split_lines(text: str) -> list[str]:
 
 def number_lines(one: Answered, separator: str, width: int | None = None) -> list[str]:
     """The lines of a read page with their numbers. `width` of a number: that of the last one if not given."""
-    lines, first = split_lines(one.content), one.data.first_line or 1
+    lines, first = _split_lines(one.content), one.data.first_line or 1
     columns = len(str(first + len(lines) - 1)) if width is None else width
     return list(map(f"%{columns}d{separator}%s".__mod__, enumerate(lines, first)))  # the quickest way
 
@@ -154,14 +154,14 @@ def list_hunks(diff: str) -> list[dict[str, Any]]:
     return hunks
 
 
-def count_changes(diff: str) -> tuple[int, int]:
+def _count_changes(diff: str) -> tuple[int, int]:
     """The added and the removed lines of a diff."""
     lines = [line for hunk in list_hunks(diff) for line in hunk["lines"]]
     return sum(line[0] == "+" for line in lines), sum(line[0] == "-" for line in lines)
 
 
 def _count_lines(diff: str) -> dict[str, int]:
-    added, removed = count_changes(diff)
+    added, removed = _count_changes(diff)
     return {"additions": added, "deletions": removed}
 
 

@@ -20,23 +20,19 @@ from handrail.dialects.dialect import (
 )
 from handrail.dialects.limit import limit_answer, shorten_page
 from handrail.dialects.render import reword
+from handrail.dialects.session_view import Surface
 from handrail.dialects.table import build_struct, list_renamed
 from handrail.protocol.arguments import CONVERSION_ERRORS
 from handrail.protocol.calls import Done, Parked, ToolCall, clean_call
 from handrail.protocol.errors import ErrorInfo, ToolError, UsageError
 from handrail.protocol.events import Warning as WarningEvent
-from handrail.protocol.records import ProcessRecord, TodoItem
 from handrail.protocol.results import ToolResult
 from handrail.protocol.tool_spec import BASE_NAMES, ToolSpec
 from handrail.protocol.wire import Json, convert, encode, escape_surrogates
 from handrail.runtime.batch import MIN_BUDGET_CHARS, refuse_batch
-from handrail.runtime.decide import DECIDING
-from handrail.runtime.execute import take_steps
-from handrail.runtime.pending_call import PendingCall
 from handrail.runtime.registry import ToolSet, build_tool_set, find_nearest_name, parse_arguments
 from handrail.runtime.session import Session
 from handrail.settings import LoadedSettings, Settings
-from handrail.store.conversation_state import read_last_todo
 
 RunBatch = Callable[[tuple[ToolCall, ...], bool], Done | Parked]
 _MAX_REMEMBERED = 1_000
@@ -85,14 +81,12 @@ def _refuse_run(_: tuple[ToolCall, ...], __: bool) -> Done | Parked:
     raise ToolError("UNAVAILABLE", "There is no session. Nothing was run.")
 
 
-class SessionSurface:
+class SessionSurface(Surface):
     """Translates calls to canonical ones, and their results to answers of the dialect."""
 
     def __init__(self, dialect: Dialect, session: Session, run: RunBatch, *, repairs_case: bool = False) -> None:
         self.dialect = dialect
-        self.session = session
-        self.memory: dict[str, Any] = {}
-        """What the tools of the dialect remember, such as fields of a todo item that no canonical call has."""
+        super().__init__(session)
         self._run = run
         self._repairs_case = repairs_case or dialect.repairs_case
         self._tools = {name: tool for tool in dialect.tools for name in (tool.name, tool.export_name)}
@@ -163,17 +157,13 @@ class SessionSurface:
         if tool.params is None:
             return replace(spec, data=_ANY_DATA)
         built_on = [found.spec for name in tool.to if (found := self.session.offer.get(name)) is not None]
-        first = built_on[0]
+        same = {name: getattr(built_on[0], name) for name in ("title", "idempotent", "layer", "stage", "intent")}
         return replace(
             spec,
-            title=first.title,
             permissions=tuple(dict.fromkeys(one for own in built_on for one in own.permissions)),
             side_effects=tuple(dict.fromkeys(one for own in built_on for one in own.side_effects)),
             auto_execute=all(own.auto_execute for own in built_on),
-            idempotent=first.idempotent,
-            layer=first.layer,
-            stage=first.stage,
-            intent=first.intent,
+            **same,
         )
 
     # Calls
@@ -315,7 +305,7 @@ class SessionSurface:
     def _answer(self, result: ToolResult[Any], budget: int, prepared: _Prepared | None = None) -> ToolResult[Any]:
         prepared = prepared or self._prepared.get(result.tool_call_id)
         if prepared is None:
-            prepared = _Prepared(_REST_TOOL, self._build_call(result.name, None, result.tool_call_id))
+            prepared = _Prepared(_REST_TOOL, self.build_call(result.name, None, result.tool_call_id))
         tool = prepared.tool
         first = None
         if result.error is None and tool.code.then is not None and prepared.args is not None:
@@ -392,12 +382,8 @@ class SessionSurface:
             first=first,
         )
 
-    def _build_call(self, name: str, args: Any, call_id: str = "") -> ToolCall:
-        call_id = call_id or self.session.journal.new_call_id()
-        return ToolCall(tool_call_id=call_id, name=name, args=args, trace_id=call_id, timestamp=datetime.now(UTC))
-
     def _run_following(self, prepared: _Prepared, following: Canonical) -> ToolResult[Any]:
-        call = replace(self._build_call(*following), trace_id=prepared.call.trace_id)
+        call = replace(self.build_call(*following), trace_id=prepared.call.trace_id)
         outcome = self._run((call,), True)
         if isinstance(outcome, Done):
             return outcome.results[0]
@@ -424,74 +410,6 @@ class SessionSurface:
         """By the canonical tool, the first offered tool of the dialect that becomes it."""
         offered = [tool for tool in reversed(self.dialect.tools) if self.is_offered(tool)]
         return {name: tool.name for tool in offered for name in tool.to[:1] if tool.params is None or tool.to[1:] == ()}
-
-    # The session, for translations
-
-    @property
-    def mode(self) -> str:
-        return self.session.rules.mode
-
-    @cached_property
-    def _root(self) -> str:
-        return self.session.workspace.main.path
-
-    def is_missing(self, path: str) -> bool:
-        try:
-            with self.session.workspace.open_file(path):
-                return False
-        except ToolError as error:
-            return error.code == "NOT_FOUND"
-
-    def is_folder(self, path: str) -> bool:
-        return self.session.workspace.is_folder(path)
-
-    def find_time(self, path: str) -> int:
-        """When a file was changed last, in nanoseconds. 0 if it cannot be opened."""
-        try:
-            with self.session.workspace.open_file(path) as opened:
-                return opened.status.st_mtime_ns
-        except ToolError:
-            return 0
-
-    def sort_newest(self, paths: tuple[str, ...]) -> list[str]:
-        """Paths by the time of their last change, the newest first."""
-        return sorted(sorted(paths), key=self.find_time, reverse=True)
-
-    def to_absolute(self, path: str) -> str:
-        if path.startswith("/"):
-            return path
-        return self._root if path == "." else f"{self._root}/{path}"
-
-    def to_relative(self, path: str) -> str:
-        """A path below the workspace as the canonical tools name it."""
-        return "." if path == self._root else path.removeprefix(f"{self._root}/")
-
-    def list_todo(self) -> tuple[TodoItem, ...]:
-        """The last todo list of the session."""
-        return read_last_todo(self.session.journal)
-
-    def read_small_file(self, path: str, most: int) -> bytes:
-        """The content of a file, if policy would allow `read` of it without approval."""
-        pending = PendingCall(self._build_call("read", {"path": path}), 0)
-        take_steps(self.session, pending, DECIDING)
-        if pending.error is not None:
-            raise ToolError(pending.error.code, pending.error.message, details=pending.error.details)
-        if pending.needs_approval:
-            raise ToolError("POLICY_DENIED", f"Reading {path} needs approval, so read it first. Nothing was changed.")
-        return self.session.workspace.read_small_file(path, most)
-
-    def list_processes(self) -> tuple[ProcessRecord, ...]:
-        """The background processes of the session."""
-        background = self.session.background
-        return background.sessions.records() if background.any else ()
-
-    def wait_for_end(self, process_id: str, milliseconds: float) -> None:
-        """Waits until a background process has ended, or for a time."""
-        try:
-            found = self.session.background.sessions.find(process_id)
-        except ToolError:
-            return  # the call that follows answers so
-        found.wait(milliseconds / 1000, self.session.cancelled.is_set)
 
 
 def _by_id(outcome: Done | Parked) -> dict[str, ToolResult[Any]]:

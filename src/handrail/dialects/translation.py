@@ -3,7 +3,8 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from handrail.dialects.dialect import Answered, Canonical, Surface
+from handrail.dialects.dialect import Answered, Canonical
+from handrail.dialects.session_view import Surface
 from handrail.protocol.errors import ToolError
 from handrail.workspace.glob import build_matcher
 

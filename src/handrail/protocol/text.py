@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from typing import Any
 
 _MAX_MARKS_PER_LETTER = 4
-_MAX_PURPOSE_CHARS = 400
 _WRAP_LOOKBACK_CHARACTERS = 20
 _EMOJI = "([\u00a9\u00ae\u203c-\u3299\U0001f000-\U0001faff]\ufe0f)"
 """A sign and the selector that makes it an emoji. The selector has a visible effect only after such a sign."""
@@ -43,12 +42,6 @@ def truncate_middle(text: str, budget: int, note: str) -> str:
     head = text.rfind("\n", head // 2, head) + 1 or head
     tail = text.find("\n", tail, tail + room // 4) + 1 or tail
     return f"{text[:head]}{note.format(tail - head)}{text[tail:]}"
-
-
-def quote_purpose(text: str) -> str:
-    """The words of the model about a call, in quotes. Nothing in them can end the quotation."""
-    quoted = clip_text(text, _MAX_PURPOSE_CHARS).replace('"', "'")
-    return f'"{escape_exact_line(quoted)}"'
 
 
 def render_value(value: object) -> str:

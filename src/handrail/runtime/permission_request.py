@@ -14,6 +14,7 @@ from handrail.changes.overlay.commit import is_unchanged_since, list_stale_paths
 from handrail.changes.overlay.previews import load_preview
 from handrail.policy.decide import list_permissions
 from handrail.policy.parse import parse_command
+from handrail.protocol.calls import quote_purpose
 from handrail.protocol.changes import PREVIEW_GONE, Preview
 from handrail.protocol.decisions import CommandFact, DecisionPart
 from handrail.protocol.errors import StoreError, ToolError, UsageError
@@ -25,7 +26,6 @@ from handrail.protocol.permissions import (
     PermissionRequest,
     classify_permissions,
 )
-from handrail.protocol.text import quote_purpose
 from handrail.protocol.wire import encode
 from handrail.runtime.decide import DECIDING
 from handrail.runtime.execute import digest_environment, take_steps

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from handrail.policy.network.needs import render_host
+from handrail.protocol.calls import quote_purpose
 from handrail.protocol.novelty import Novelty
 from handrail.protocol.permissions import Answer, AnswerKind, PermissionRequest
 from handrail.protocol.results import ToolResult
@@ -16,7 +17,6 @@ from handrail.protocol.text import (
     list_escaped_chars,
     measure_width,
     pad,
-    quote_purpose,
     to_one_line,
     truncate_to_width,
     wrap,
