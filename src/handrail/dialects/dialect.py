@@ -133,12 +133,16 @@ class Answered(Struct, frozen=True, kw_only=True, gc=False):
         return self.surface.to_absolute(self.data.path)
 
     @property
+    def returned(self) -> int:
+        return self.result.meta.returned or 0
+
+    @property
     def first_line(self) -> int:
         return self.data.first_line or 1
 
     @property
     def last_line(self) -> int:
-        return self.first_line + (self.result.meta.returned or 0) - 1
+        return self.first_line + self.returned - 1
 
     @property
     def has_more(self) -> bool:

@@ -29,7 +29,6 @@ FACTS: dict[str, Callable[[Answered], Any]] = {
     "change": lambda one: "create" if one.data.created else "update",
     "written": lambda one: getattr(one.args, "content", "") or getattr(one.args, "new_string", ""),
     "written_lines": lambda one: FACTS["written"](one).count("\n") + 1,
-    "returned": lambda one: one.result.meta.returned or 0,
     "added": lambda one: _count_changes(one.data.diff)[0],
     "removed": lambda one: _count_changes(one.data.diff)[1],
     "filediff": lambda one: {"file": one.path, "patch": one.data.diff, **_count_lines(one.data.diff)},

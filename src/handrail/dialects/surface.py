@@ -364,6 +364,8 @@ class SessionSurface(Surface):
         if text is not None and text is shape:
             return text, text, len(text)
         shape = to_builtins(shape)
+        if text is not None and result.name == "read":
+            return text, shape, len(text)  # the data of a page is its text
         encoded = encode(shape)
         return encoded.decode() if text is None else text, shape, len(encoded)
 

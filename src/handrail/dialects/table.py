@@ -45,6 +45,8 @@ _IGNORED = re.compile(r"([-\w]+)\*? .*# Ignored: (.+)")
 _LIMITS = {">=": "ge", "<=": "le", ">": "gt", "len>=": "min_length", "len<=": "max_length"}
 _KINDS: dict[str, Any] = {"str": str, "int": int, "number": float, "bool": bool, "object": dict[str, Any]}
 _NOTHING = Shown()
+_JSON = frozenset(("true", "false", "null"))
+_NO_ATTRIBUTES = _JSON.union(FACTS)
 _ANSWER = ("title: ", "text: ", "data: ", "whole: ")
 
 
@@ -221,15 +223,18 @@ def _build_show(own: Show | None, rows: Iterable[str]) -> Show | None:
         return own
     title, text = (_parse_template(answer[key]) if key in answer else None for key in ("title", "text"))
     words = [word.partition("=") for word in answer.get("data", "").split()]
-    fields = [(name, _find_fact(source or name)) for name, _, source in words]
+    names, sources = [name for name, *_ in words], [source or name for name, _, source in words]
+    is_plain = len(sources) > 1 and all(source[0].isalpha() and source not in _NO_ATTRIBUTES for source in sources)
+    facts = attrgetter(*sources) if is_plain else [*map(_find_fact, sources)]
     whole = _find_fact(answer["whole"]) if "whole" in answer else None
 
     def show(one: Answered) -> Shown:
         data, heading, body = _NOTHING if own is None else own(one)
         if whole is not None:
             data = whole(one)
-        elif fields:
-            data = {name: read(one) for name, read in fields} | data
+        elif names:
+            values = facts(one) if callable(facts) else [fact(one) for fact in facts]
+            data = dict(zip(names, values, strict=True)) | data
         return Shown(data, heading or (title and title(one)), body or (text and text(one)))
 
     return show
@@ -245,7 +250,7 @@ def _parse_template(text: str) -> Callable[[Answered], str]:
 
 
 def _find_fact(source: str) -> Callable[[Answered], Any]:
-    if source in {"true", "false", "null"} or not source[0].isalpha():
+    if source in _JSON or not source[0].isalpha():
         constant = json.loads(source)
         return lambda _: constant
     return FACTS.get(source) or attrgetter(source)
