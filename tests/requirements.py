@@ -876,7 +876,11 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "runtime/test_opened_roots.py::test_the_question_names_the_folder_and_what_it_is_opened_for",
             "protocol/test_protocol_permissions.py::test_a_request_says_on_the_wire_which_folder_a_yes_opens",
         ),
-        clause("bash and edit for S4: no event adapter uses the names yet", *planned),
+        clause(
+            "bash, edit and external_directory for S4, with the message",
+            "dialects/test_event_adapters.py::test_onethings_requests_have_its_own_types_with_the_message",
+            "dialects/test_event_adapters.py::test_onethings_request_to_read_is_no_edit",
+        ),
     ),
     "P-3": (
         clause(
@@ -1657,7 +1661,7 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "one-thing's STEP_UPDATED",
             "dialects/test_event_adapters.py::test_onething_is_told_of_every_step_of_a_message",
             "dialects/test_event_adapters.py::test_onething_is_told_of_a_call_by_its_title",
-            "dialects/test_event_adapters.py::test_onethings_requests_have_its_own_types",
+            "dialects/test_event_adapters.py::test_onethings_requests_have_its_own_types_with_the_message",
         ),
         clause(
             "a schema and a live form for each",

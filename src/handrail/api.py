@@ -808,7 +808,7 @@ def _build_event_writer(session: Session, folder: str, dialect: str | None) -> C
     if dialect is not None:
         from handrail.dialects.adapters import ADAPTERS  # noqa: PLC0415  few sessions export events
 
-        adapter = ADAPTERS[dialect]()
+        adapter = ADAPTERS[dialect](session.workspace.main.path)
 
     def append(event: Event) -> None:
         lines = (event,) if adapter is None else adapter.render(event)

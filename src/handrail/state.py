@@ -141,14 +141,14 @@ def add_notice(folder: str, text: str) -> None:
         journal.append((Notice, {"text": text}))
 
 
-def build_export_path(session_id: str, event: Event, kind: str = "events") -> str:
+def build_export_path(session_id: str, event: Event, kind: str = "handrail") -> str:
     """The file that an event is exported to: one per session and day."""
     return f"{session_id}/{kind}-{event.time:%Y%m%d}.jsonl"
 
 
 def get_export_kind(dialect: str | None) -> str:
-    """The start of the name of exported files. DevMinds reads `events-…`."""
-    return "events" if dialect in {None, "devminds"} else str(dialect)
+    """The start of the name of exported files. DevMinds reads `events-…`, and no file has lines of two forms."""
+    return "handrail" if dialect is None else "events" if dialect == "devminds" else dialect
 
 
 def make_session_id() -> str:

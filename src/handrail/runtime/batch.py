@@ -31,7 +31,7 @@ from handrail.tools.tool import ApprovalNeededError
 
 MAX_PARALLEL_CALLS = 8
 """Threads of one batch, with the caller's own."""
-_MIN_BUDGET_CHARS = 2_000
+MIN_BUDGET_CHARS = 2_000
 _KnownResults = dict[str, ToolResult[Any]]
 
 
@@ -102,7 +102,7 @@ def _run_all(session: Session, batch: list[PendingCall], known: _KnownResults) -
     left = session.batch_characters
     results: list[ToolResult[Any]] = []
     for number, pending in enumerate(batch, start=1):
-        budget = min(session.characters, max(left, _MIN_BUDGET_CHARS))
+        budget = min(session.characters, max(left, MIN_BUDGET_CHARS))
         if number < len(batch) and not pending.ran_ahead:
             _run_ahead(session, batch[number - 1 :], known, budget)
         try:

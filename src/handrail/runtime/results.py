@@ -151,6 +151,8 @@ def build_start_event(pending: PendingCall) -> PendingEvent:
         "provider_call_id": call.provider_call_id,
         "message_id": call.message_id,
         "requested_permissions": call.requested_permissions,
+        "purpose": call.purpose,
+        "confirm": call.confirm,
         **_find_server_names(pending),
     }
     return ToolCallStart, fields
