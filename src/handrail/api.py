@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from functools import partial
-from threading import Condition, Lock, get_ident
+from threading import Condition, Lock
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, Self, TypeVar, cast
 
 from msgspec import to_builtins
@@ -37,6 +37,7 @@ from handrail.runtime.grants import set_client_roots
 from handrail.runtime.registry import HELPED, build_tool_set
 from handrail.runtime.results import build_pending_result
 from handrail.runtime.session import Resolver, Session, SessionOptions, fork_session, load_project_tools, open_session
+from handrail.runtime.tool_thread import get_call_thread
 from handrail.settings import LoadedSettings, Settings, load, resolve_state_folder
 from handrail.settings.load import build_policy_config, check_tools, find_managed_mode, pick_stricter_mode
 from handrail.settings.units import parse_seconds
@@ -450,6 +451,15 @@ class Handrail(TypedTools):
         tool = self._session.offer.get(name)
         return None if tool is None else tool.spec
 
+    def register(self, tool: Tool) -> None:
+        """Offers one more custom tool from now on. UsageError if its name is invalid, reserved or taken."""
+        self._enter(self._register, tool)
+
+    def _register(self, tool: Tool) -> None:
+        if self._surface is not None and self._surface.speaks(getattr(getattr(tool, "spec", None), "name", "")):
+            raise UsageError(f"the tool {tool.spec.name!r} would shadow a tool of the dialect; give it another name")
+        self._session.skills.renew(lambda offer: offer.with_custom(tool))
+
     def look_at_servers(self) -> None:
         """Asks servers for their tools, if these may have changed. May wait for a server to start."""
         self._check_open()
@@ -651,7 +661,7 @@ class Handrail(TypedTools):
         self, work: Callable[Parameters, Returned], *args: Parameters.args, **kwargs: Parameters.kwargs
     ) -> Returned:
         """Does work that `close` waits for."""
-        token, thread = object(), get_ident()
+        token, thread = object(), get_call_thread()
         self._check_process()
         try:
             with self._lock:
@@ -680,7 +690,7 @@ class Handrail(TypedTools):
         if os.getpid() != self._process:
             return False
         with self._door:
-            if get_ident() in self._inside.values():
+            if get_call_thread() in self._inside.values():
                 raise UsageError("a Handrail cannot be closed from inside one of its calls")
             if self._closed:
                 return False

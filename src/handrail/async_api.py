@@ -206,6 +206,7 @@ class AsyncHandrail:
     split_streams = _forward(Handrail.split_streams)
     skills = _make_async(Handrail.skills)
     active_skills = _forward(Handrail.active_skills)
+    register = _forward(Handrail.register)
     tool_names = _make_async(Handrail.tool_names)
     specs = _forward(Handrail.specs)
     spec = _forward(Handrail.spec)

@@ -126,6 +126,10 @@ class SessionSurface:
         """Whether all canonical tools that it needs are offered."""
         return tool.name in self._list_ready()
 
+    def speaks(self, name: str) -> bool:
+        """Whether the dialect has a tool of this name, offered or not."""
+        return name in self._tools
+
     def _list_ready(self) -> frozenset[str]:
         """The offered tools of the dialect. Skills and servers may change them."""
         offered = self.session.offer.names

@@ -1,7 +1,6 @@
 """The tools that exist in a session, with the set that it offers."""
 
 import os
-import re
 import sys
 from collections.abc import Callable, Collection, Iterable
 from functools import cached_property
@@ -20,6 +19,7 @@ from handrail.protocol.text import render_value
 from handrail.protocol.tool_spec import BASE_NAMES, ForeignArguments, ToolSpec
 from handrail.protocol.wire import convert
 from handrail.settings import Settings
+from handrail.tools.custom import check_name
 from handrail.tools.tool import Background, Outputs, ReadMarks, Tool
 
 if TYPE_CHECKING:
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from handrail.tools.companions.skills import SkillBook
     from handrail.tools.search import SessionSearch
 
-_NAME = r"[A-Za-z0-9_-]{1,64}"
-"""Names that every provider accepts. A list of tools with another name in it is rejected."""
 _ENTRY_POINTS = "handrail.tools"
 _COMMAND_PERMISSIONS: tuple[Permission, ...] = ("fs.read", "fs.write", "fs.delete", "git.write")
 
@@ -61,6 +59,9 @@ class ToolSet:
     def with_foreign(self, extend: Callable[["ToolRegistry", Callable[[str], bool]], "ToolRegistry"]) -> "ToolSet":
         """A copy over the registry that `extend` makes. It gets this registry, and whether a tool is disabled."""
         return self._copy(extend(self._registry, self._is_disabled), self._allowed)
+
+    def with_custom(self, tool: Tool) -> "ToolSet":
+        return self._copy(self._registry.with_custom(tool), self._allowed)
 
     def _copy(self, registry: "ToolRegistry", allowed: Collection[str] | None) -> "ToolSet":
         return ToolSet(registry, enable=self._enable, disable=self._disable, deny=self._deny, allowed=allowed)
@@ -191,11 +192,8 @@ class ToolRegistry:
         if not isinstance(tool, Tool):  # pyright: ignore[reportUnnecessaryIsInstance]  a function without its decorator
             raise UsageError(f"{tool!r} is not a tool; declare a function with @tool")
         name = tool.spec.name
-        if not re.fullmatch(_NAME, name):
-            rule = "a tool's name has letters, digits, _ and - only, at most 64, or model providers reject it"
-            raise UsageError(f"{rule}: {name[:140]!r}")
-        if name.casefold() in BASE_NAMES:
-            raise UsageError(f"the tool {name!r} would shadow a base tool; give it another name")
+        if tool.spec.foreign is None:
+            check_name(name)
         if tool.spec.category == "builtin":
             raise UsageError(f"the tool {name!r} has the category builtin, which only the base tools have; use custom")
         if name in self.names:
@@ -210,6 +208,14 @@ class ToolRegistry:
         registry._tools = {name: tool for name, tool in self._tools.items() if name in self.other_names}
         for tool in tools:
             registry.add(tool)
+        return registry
+
+    def with_custom(self, tool: Tool) -> "ToolRegistry":
+        """A copy with one more custom tool."""
+        registry = ToolRegistry(self._services, helpers=self._helpers)
+        registry._tools, registry.names = dict(self._tools), self.names
+        registry.add(tool)
+        registry.other_names = (*self.other_names, tool.spec.name)
         return registry
 
     def get(self, name: str) -> Tool | None:
