@@ -3,10 +3,11 @@
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
 import pytest
 from other_server import OtherServer, listed
 
-from handrail import Handrail, Tool, UsageError, tool
+from handrail import Handrail, Tool, UsageError, tool, tool_from_definition
 from handrail.protocol import events as event_kinds
 from handrail.protocol.events import ToolCallError
 from handrail.protocol.results import render_for_model
@@ -246,13 +247,11 @@ def test_only_what_skills_allow_is_offered() -> None:
 
 @pytest.mark.parametrize("name", [*BASE_NAMES, *(name.upper() for name in BASE_NAMES), "Read", "eXec"])
 def test_a_custom_tool_cannot_take_the_name_of_a_base_tool(rail: Make, name: str) -> None:
-    @tool(name=name)
-    def shadow() -> str:
-        """Pretends to be another."""
-        return "x"
-
     with pytest.raises(UsageError, match="would shadow a base tool"):
-        rail(tools=[shadow])
+        tool(lambda: "x", name=name, description="Pretends to be another.")
+    made = Tool(msgspec.structs.replace(weather.spec, name=name), weather.run)
+    with pytest.raises(UsageError, match="would shadow a base tool"):
+        rail(tools=[made])
 
 
 def test_a_custom_tool_cannot_pass_for_a_builtin(rail: Make) -> None:
@@ -273,12 +272,17 @@ def test_two_tools_of_one_name_are_refused(rail: Make) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["", "two words", "ünïcode", "ｒead", "x" * 65, "x" * 129, "a/b", "new\nline", "@tool", "jira.search"]
+    "name",
+    ["", "two words", "ünïcode", "ｒead", "x" * 65, "x" * 129, "a/b", "new\nline", "@tool", "jira.search", "3d", "-x"],
 )
 def test_a_name_that_no_model_could_call_is_refused(rail: Make, name: str) -> None:
-    odd = tool(lambda: "x", name=name or " ", description="x")
-    with pytest.raises(UsageError, match="name has letters, digits, _ and - only, at most 64"):
-        rail(tools=[odd])
+    rule = "name has letters, digits, _ and - only, at most 64"
+    with pytest.raises(UsageError, match=rule):
+        tool(lambda: "x", name=name or " ", description="x")
+    with pytest.raises(UsageError, match=rule):
+        tool_from_definition({"name": name or " ", "description": "x"}, lambda _: None)
+    with pytest.raises(UsageError, match=rule):
+        rail(tools=[Tool(msgspec.structs.replace(weather.spec, name=name), weather.run)])
 
 
 def test_a_tool_with_the_longest_name_that_providers_take_is_offered(rail: Make) -> None:

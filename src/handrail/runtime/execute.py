@@ -18,17 +18,16 @@ from handrail.protocol.titles import describe_running_call
 from handrail.protocol.tool_spec import SideEffect
 from handrail.protocol.wire import escape_surrogates, sanitize_json
 from handrail.runtime import results
+from handrail.runtime.custom_call import run_custom_tool
 from handrail.runtime.decide import Step, decide_without_undo, judge_call_changes, recheck_server, recheck_skills
 from handrail.runtime.locks import Lock
 from handrail.runtime.pending_call import PendingCall, drop_preview
 from handrail.runtime.results import build_event_fields, describe_interrupted, record_state
 from handrail.runtime.session import Session
-from handrail.runtime.tool_thread import AbandonedError, run_in_thread
 from handrail.store.grants import hash_variables
 from handrail.store.journal import DuplicateCallError
 from handrail.store.state_dir import write_report
-from handrail.tools.custom import check_output
-from handrail.tools.tool import ApprovalNeededError, CallLimits, CommandContext, Context, Output
+from handrail.tools.tool import ApprovalNeededError, CallLimits, CommandContext, Context
 from handrail.workspace.facts import build_command_fact
 from handrail.workspace.roots import clip_path
 
@@ -36,8 +35,6 @@ _MAX_LOCKED_FILES = 100
 """Above this, the roots of the files are locked instead: a process has only so many descriptors."""
 _RECORDED_AT_END: frozenset[SideEffect] = frozenset(("conversation",))
 """Side effects that are only stored with the result."""
-_GRACE_SECONDS = 1.0
-"""How long a custom tool may go on after its call was cancelled, before handrail abandons it."""
 SLOW_SECONDS = 1.0
 """A built-in tool that takes longer announces itself."""
 _NOT_STARTED = "The call was interrupted before it ran. Nothing was done."
@@ -170,40 +167,10 @@ def _run_tool(session: Session, pending: PendingCall) -> None:
     if tool.spec.category == "builtin" and tool.spec.stage != "read":  # a read takes no time
         context = replace(context, cancelled=_announce_if_slow(context, pending))
     if tool.spec.category == "custom":
-        pending.output = _run_custom_tool(session, pending, context)
+        explain = partial(_build_internal_error, folder=session.crashes)
+        pending.output = run_custom_tool(tool, context, pending.arguments, pending.roots, explain)
     else:
         pending.output = tool.run(context, pending.arguments)
-
-
-def _run_custom_tool(session: Session, pending: PendingCall, context: Context) -> Output:
-    """The output of third-party code, which may raise anything, never end, or return anything."""
-    tool, arguments = pending.tool, pending.arguments
-
-    def work(cancelled: Callable[[], bool]) -> Output:
-        try:
-            with session.workspace.root_sets.lend(pending.roots):
-                return check_output(tool.run(replace(context, cancelled=cancelled), arguments), pending.name)
-        except ToolError as error:
-            raise ToolError(*map(str, (error.code, error.message)), details=sanitize_json(error.details)[0]) from None
-        except StoreError:
-            raise
-        except BaseException as error:  # also SystemExit: it ends this thread only
-            raise _build_internal_error(error, session.crashes) from None
-        finally:
-            session.workspace.drop_cached()
-
-    try:
-        outcome = run_in_thread(work, context.cancelled, grace=_GRACE_SECONDS, seconds=tool.timeout)
-    except AbandonedError as abandoned:
-        late = abandoned.code == "TIMEOUT"
-        message = f"took longer than {tool.timeout:g} s" if late else "was cancelled and did not stop"
-        unknown = "It may still run. Its effects are unknown. Check before you repeat it."
-        raise ToolError(abandoned.code, f"{pending.name} {message}. {unknown}") from None
-    error = outcome.exception()
-    if error is None:
-        return outcome.result()
-    # An error that cannot even be described is described by its place.
-    raise error if isinstance(error, ToolError | StoreError) else _build_internal_error(RuntimeError(), session.crashes)
 
 
 def _announce_if_slow(context: Context, pending: PendingCall) -> Callable[[], bool]:

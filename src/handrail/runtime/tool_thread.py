@@ -69,10 +69,7 @@ def run_in_thread(
         raise ToolError("UNAVAILABLE", text)
     thread = _ToolThread(run)
     try:
-        thread.start()
-    except RuntimeError as error:
-        raise ToolError("UNAVAILABLE", f"No thread is free for the call: {error}. Nothing was run.") from None
-    try:
+        _start(thread)
         _wait(thread, cancelled, stop, grace, time.monotonic() + seconds)
     except BaseException:
         stop.set()
@@ -80,6 +77,13 @@ def run_in_thread(
         _abandoned.append(thread)
         raise
     return outcome
+
+
+def _start(thread: threading.Thread) -> None:
+    try:
+        thread.start()
+    except RuntimeError as error:
+        raise ToolError("UNAVAILABLE", f"No thread is free for the call: {error}. Nothing was run.") from None
 
 
 def _wait(
