@@ -345,3 +345,56 @@ def test_an_unknown_mode_is_refused(rail: Make) -> None:
     with pytest.raises(UsageError, match="no mode 'yolo'"):
         one.set_mode("yolo")  # type: ignore[arg-type]
     assert one.mode == "auto"
+
+
+def test_a_tool_can_be_registered_in_a_running_session(rail: Make) -> None:
+    one = rail(sources=[OtherServer("a", listed("x"))])
+    before = one.tool_names()
+    one.register(weather)
+    assert one.tool_names() == (*before, "weather")
+    assert one.tool_names() is one.tool_names()
+    assert one.spec("weather") == weather.spec
+    assert one.call("weather", {"city": "Rome"}).content == "sunny in Rome"
+    assert one.mcp_tools()[-1]["name"] == "weather"
+
+
+def test_a_registered_tool_stays_when_servers_change_their_tools(rail: Make) -> None:
+    server = OtherServer("a", listed("x"))
+    one = rail(sources=[server])
+    one.register(weather)
+    server.now_lists(listed("y"))
+    assert one.tool_names()[-2:] == ("weather", "mcp__a__y")
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (Tool(msgspec.structs.replace(weather.spec, name="Read"), weather.run), "would shadow a base tool"),
+        (Tool(msgspec.structs.replace(weather.spec, name="todo"), weather.run), "'todo' is registered already"),
+        (Tool(msgspec.structs.replace(weather.spec, name="a b"), weather.run), "name has letters"),
+        (Tool(msgspec.structs.replace(weather.spec, category="builtin"), weather.run), "category builtin"),
+        (deploy, "'deploy' is registered already"),
+        (weather.run, "is not a tool; declare a function with @tool"),
+    ],
+)
+def test_a_tool_that_cannot_be_registered_changes_nothing(rail: Make, given: Any, told: str) -> None:
+    one = rail(tools=[deploy])
+    before = one.tool_names()
+    with pytest.raises(UsageError, match=told):
+        one.register(given)
+    assert one.tool_names() is before
+
+
+def test_a_tool_cannot_take_the_name_of_a_tool_of_the_dialect(rail: Make) -> None:
+    one = rail(dialect="claude-code")
+    with pytest.raises(UsageError, match="'Bash' would shadow a tool of the dialect"):
+        one.register(tool(lambda: "x", name="Bash", description="Pretends to be another."))
+    one.register(weather)
+    assert one.call("weather", {"city": "Rome"}).ok
+
+
+def test_the_settings_and_the_permissions_of_a_session_hold_for_a_registered_tool(rail: Make) -> None:
+    one = rail(deny=["net.connect"])
+    one.register(deploy)
+    assert "deploy" not in one.tool_names()
+    assert "it needs net.connect" in str(one.why_off("deploy"))

@@ -245,8 +245,9 @@ def _build_field(parameter: inspect.Parameter, hints: dict[str, Any], name: str)
     try:
         msgspec.json.schema(kind)
     except (TypeError, ValueError, re.error) as error:
-        shown = inspect.formatannotation(kind)
-        raise UsageError(f"{named} of the type {shown}, which has no schema ({error}); use {_TYPES_TO_USE}") from error
+        reason = "JSON cannot express it" if "custom types" in str(error) else str(error).partition("\n")[0]
+        shown = f"{inspect.formatannotation(kind)}, which has no schema: {reason}"
+        raise UsageError(f"{named} of the type {shown}; use {_TYPES_TO_USE}") from error
     if not has_default:
         return (parameter.name, kind)
     try:
@@ -314,13 +315,18 @@ def tool_from_definition(definition: Mapping[str, Json], handler: Handler) -> To
 def _find_handler_context(handler: Handler, name: str) -> str | None:
     """How a handler gets the context: by this name, as the second argument if it is empty, not at all if None."""
     try:
-        signature, hints = inspect.signature(handler), _resolve_hints(handler)
-    except (TypeError, ValueError, NameError, AttributeError):
-        return None  # a builtin, or types that cannot be found
+        signature = inspect.signature(handler)
+    except (TypeError, ValueError):
+        return None  # many builtins have none
+    try:
+        hints = _resolve_hints(handler)
+    except (TypeError, NameError, AttributeError, SyntaxError):
+        hints = {}
     rest = list(signature.parameters.values())[1:]
-    wanted = next((one for one in rest if one.name == "context" or _is_context(one, hints)), None)
-    required = [one for one in rest if one.default is one.empty and one.kind is one.POSITIONAL_OR_KEYWORD]
-    chosen = wanted or next(iter(required), None)
+    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    wanted = [one for one in rest if one.name == "context" or _is_context(one, hints)]
+    required = [one for one in rest if one.default is one.empty and one.kind in positional]
+    chosen = next(iter((*wanted, *required)), None)
     keyword = "" if chosen is None or chosen.kind is chosen.POSITIONAL_ONLY else chosen.name
     try:
         signature.bind({}, *(("",) if chosen and not keyword else ()), **({keyword: ""} if keyword else {}))
