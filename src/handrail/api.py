@@ -34,7 +34,7 @@ from handrail.protocol.wire import encode
 from handrail.runtime.batch import run_batch
 from handrail.runtime.execute import digest_environment
 from handrail.runtime.grants import set_client_roots
-from handrail.runtime.registry import HELPED, build_tool_set
+from handrail.runtime.registry import HELPED, build_tool_set, load_tool_files
 from handrail.runtime.results import build_pending_result
 from handrail.runtime.session import Resolver, Session, SessionOptions, fork_session, load_project_tools, open_session
 from handrail.runtime.tool_thread import get_call_thread
@@ -139,7 +139,7 @@ class Handrail(TypedTools):
                     state=self._state,
                     settings=self._settings,
                     rules=replace(rules, denied=(*rules.denied, *deny)),
-                    custom=(*tools, *(load_project_tools(os.fspath(workspace)) if project_tools else ())),
+                    custom=(*tools, *_load_project_tools(loaded, os.fspath(workspace), of_host=project_tools)),
                     repair=repair,
                     resolver=resolver,
                     variables=variables,
@@ -771,6 +771,11 @@ def _complete_settings(
     if isinstance(given, Settings):
         return LoadedSettings(settings=given, sources={})
     return given or load(os.environ, {"mode": mode}, workspace, state=state)
+
+
+def _load_project_tools(loaded: LoadedSettings, workspace: str, *, of_host: bool) -> list[Tool]:
+    """The workspace's own tools: all of them if the host trusts them, else those that the settings bring."""
+    return load_project_tools(workspace) if of_host else load_tool_files(loaded.tool_files)
 
 
 def _close_sources(sources: "tuple[ToolSource, ...]") -> None:

@@ -56,6 +56,7 @@ from handrail.workspace.workspace import Workspace
 if TYPE_CHECKING:
     from handrail.runtime.foreign.source import ToolSource
     from handrail.sandbox.diagnosis import Report
+    from handrail.settings.project_tools import ToolFile
     from handrail.skills.discovery import SkillCatalog
     from handrail.skills.skill import Skill
 
@@ -65,13 +66,13 @@ __all__ = ["MODE_TABLE", "DecisionChange", "PolicyReplay", "build_tool_set", "ha
 # Tools
 
 
-def list_tool_specs(settings: Settings) -> list[ToolSpec]:
+def list_tool_specs(settings: Settings, files: "tuple[ToolFile, ...]" = ()) -> list[ToolSpec]:
     """The tools that a session with these settings offers. UsageError if the settings name tools that do not exist."""
     if settings.dialect is not None:
         from handrail.dialects.surface import list_dialect_specs  # noqa: PLC0415  few sessions speak a dialect
 
-        return list_dialect_specs(settings)
-    return [tool.spec for tool in build_tool_set(settings).tools]
+        return list_dialect_specs(settings, files)
+    return [tool.spec for tool in build_tool_set(settings, files=files).tools]
 
 
 class ServerStatus(NamedTuple):
@@ -110,21 +111,23 @@ def list_server_specs(
 # Skills
 
 
-def load_skills(workspace: str, settings: Settings, environ: Mapping[str, str]) -> "SkillCatalog":
+def load_skills(workspace: str, loaded: LoadedSettings, environ: Mapping[str, str]) -> "SkillCatalog":
     """The skills that a session would find."""
     from handrail.skills.discovery import find_skills, list_skill_folders  # noqa: PLC0415  engine room
 
-    folders, known = list_skill_folders(settings, environ), build_tool_set(settings).registered
+    settings = loaded.settings
+    folders = list_skill_folders(settings, environ)
+    known = build_tool_set(settings, files=loaded.tool_files).registered
     with _open_workspace(workspace, settings) as opened:
         return find_skills(opened, folders, disabled=settings.skills.disable, known=known)
 
 
-def find_skill(workspace: str, settings: Settings, environ: Mapping[str, str], name: str) -> "Skill | None":
+def find_skill(workspace: str, loaded: LoadedSettings, environ: Mapping[str, str], name: str) -> "Skill | None":
     """A skill with its other files."""
     from handrail.skills.discovery import add_files  # noqa: PLC0415  engine room
 
-    skill = load_skills(workspace, settings, environ).get(name)
-    with _open_workspace(workspace, settings) as opened:
+    skill = load_skills(workspace, loaded, environ).get(name)
+    with _open_workspace(workspace, loaded.settings) as opened:
         return None if skill is None else add_files(opened, skill)
 
 
@@ -203,7 +206,7 @@ class PolicyInspector:
 
     @cached_property
     def _offer(self) -> ToolSet:
-        return build_tool_set(self._loaded.settings)
+        return build_tool_set(self._loaded.settings, files=self._loaded.tool_files)
 
     @cached_property
     def _explainer(self) -> Explainer:

@@ -162,8 +162,8 @@ def test_a_coroutine_function_is_a_tool(rail: Open) -> None:
     assert one.call("fetch", {"word": "a"}, tool_call_id="c1").content == "a c1"
 
     async def story() -> str:
-        async with AsyncHandrail(one) as rail:
-            return (await rail.call("fetch", {"word": "b"}, tool_call_id="c2")).content
+        async with AsyncHandrail(one) as later:
+            return (await later.call("fetch", {"word": "b"}, tool_call_id="c2")).content
 
     assert asyncio.run(story()) == "b c2"
 
@@ -237,7 +237,7 @@ def bad_type(word: str, connection: Socket) -> str:
     return ""
 
 
-def bad_default(word: str, times: int = None) -> str:  # type: ignore[assignment]
+def bad_default(word: str, times: int = None) -> str:  # type: ignore[assignment]  # noqa: RUF013
     """Take no number."""
     return ""
 
@@ -255,7 +255,10 @@ def bad_größe(größe: int) -> str:  # noqa: PLC2401
 @pytest.mark.parametrize(
     ("function", "told"),
     [
-        (bad_type, r"'bad_type' has the parameter 'connection' of the type .*Socket, which has no schema: JSON cannot express it; use str, int"),
+        (
+            bad_type,
+            r"'connection' of the type .*Socket, which has no schema: JSON cannot express it; use str, int",
+        ),
         (bad_default, r"'bad_default' has the parameter 'times' with the default null .*; use int \| None"),
         (bad_reference, r"'bad_reference' has a type .*'Nowhere' is not defined at the top of its module; import"),
         (bad_untyped, r"'bad_untyped' has the parameter 'word' without a type; use str, int"),

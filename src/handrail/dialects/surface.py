@@ -32,6 +32,7 @@ from handrail.runtime.batch import refuse_batch
 from handrail.runtime.registry import ToolSet, build_tool_set, find_nearest_name, parse_arguments
 from handrail.runtime.session import Session
 from handrail.settings import LoadedSettings, Settings
+from handrail.settings.project_tools import ToolFile
 from handrail.store.conversation_state import read_last_todo
 
 RunBatch = Callable[[tuple[ToolCall, ...], bool], Done | Parked]
@@ -67,11 +68,11 @@ class _OfferOnly(Struct):
     offer: ToolSet
 
 
-def list_dialect_specs(settings: Settings) -> list[ToolSpec]:
+def list_dialect_specs(settings: Settings, files: tuple[ToolFile, ...] = ()) -> list[ToolSpec]:
     """The tools that a session with these settings offers in its dialect."""
     dialect = load_dialect(settings.dialect or "")
     adapted = adapt_settings(dialect, LoadedSettings(settings=settings, sources={}))
-    session = _OfferOnly(build_tool_set(adapted, list_helpers(dialect)))
+    session = _OfferOnly(build_tool_set(adapted, list_helpers(dialect), files))
     return list(SessionSurface(dialect, cast("Session", session), _refuse_run).specs())
 
 

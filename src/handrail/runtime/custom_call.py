@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from handrail.protocol.errors import StoreError, ToolError
+from handrail.protocol.errors import CODES, StoreError, ToolError
 from handrail.protocol.wire import sanitize_json
 from handrail.runtime.tool_thread import AbandonedError, run_in_thread
 from handrail.tools.custom import check_output, clip_output
@@ -35,7 +35,8 @@ def run_custom_tool(
             with context.workspace.root_sets.lend(roots):
                 return clip_output(check_output(tool.run(own, arguments), name), context.limits)
         except ToolError as error:  # of any class, with anything in it
-            raise ToolError(str(error.code), str(error.message), details=sanitize_json(error.details)[0]) from None
+            code = error.code if error.code in CODES else "INTERNAL"
+            raise ToolError(code, str(error.message), details=sanitize_json(error.details)[0]) from None
         except StoreError:
             raise
         except BaseException as error:  # also SystemExit: it ends this thread only

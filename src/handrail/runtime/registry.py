@@ -3,10 +3,10 @@
 import os
 import sys
 from collections.abc import Callable, Collection, Iterable
-from functools import cached_property
+from functools import cached_property, partial
 from importlib import import_module
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 
 import msgspec
 
@@ -24,12 +24,16 @@ from handrail.tools.tool import Background, Outputs, ReadMarks, Tool
 
 if TYPE_CHECKING:
     from handrail.changes.recorder import Recorder
+    from handrail.settings.project_tools import ToolFile
     from handrail.store.memories import Memories
     from handrail.tools.command_environment import CommandEnvironment
     from handrail.tools.companions.skills import SkillBook
     from handrail.tools.search import SessionSearch
 
 _ENTRY_POINTS = "handrail.tools"
+_LOAD_SECONDS = 30.0
+"""How long third-party code may take to load."""
+Loaded = TypeVar("Loaded")
 _COMMAND_PERMISSIONS: tuple[Permission, ...] = ("fs.read", "fs.write", "fs.delete", "git.write")
 
 
@@ -125,10 +129,10 @@ class ToolSet:
         return [] if tool is None else [needed for needed in _list_permissions(tool.spec) if needed in self._deny]
 
 
-def build_tool_set(settings: Settings, helpers: tuple[str, ...] = ()) -> ToolSet:
+def build_tool_set(settings: Settings, helpers: tuple[str, ...] = (), files: "tuple[ToolFile, ...]" = ()) -> ToolSet:
     """The tools that a session with these settings offers. They describe themselves. Without a session none runs."""
     tools, services = settings.tools, cast("ToolServices", _NoSession(settings))
-    registry = ToolRegistry(services, load_configured_tools(settings), helpers)
+    registry = ToolRegistry(services, [*load_tool_files(files), *load_configured_tools(settings)], helpers)
     return ToolSet(registry, enable=tools.enable, disable=tools.disable, deny=tools.deny)
 
 
@@ -323,40 +327,70 @@ def load_installed_tools() -> list[Tool]:
 
     tools: list[Tool] = []
     for entry in entry_points(group=_ENTRY_POINTS):
-        try:
-            source = entry.load()
-        except (Exception, SystemExit) as error:  # a stranger's package can raise anything
-            text = f"the entry point {entry.name!r} does not load: {type(error).__name__}: {error}"
-            raise UsageError(text) from error
-        tools += _collect_tools(source, f"entry point {entry.name!r}")
+        title = f"the entry point {entry.name!r}"
+        tools += _collect_tools(_load(entry.load, title), title)
     return tools
 
 
 def load_folder_tools(folder: str) -> list[Tool]:
     """The tools of all Python files in a folder. This runs the files: name only folders that you trust."""
+    from handrail.settings.project_tools import ToolFile, list_tool_names
+
+    files: list[ToolFile] = []
     try:
-        names = sorted(name for name in os.listdir(folder) if name.endswith(".py") and not name.startswith("_"))
+        for name in list_tool_names(folder):
+            path = os.path.join(folder, name)
+            with open(path, "rb") as stream:
+                files.append(ToolFile(path, stream.read()))
     except OSError as error:
-        raise UsageError(f"the tool folder {folder!r} cannot be read: {error.strerror}") from error
-    paths = [os.path.join(folder, name) for name in names]
-    return [tool for path in paths for tool in _collect_tools(_load_file(path), path)]
+        raise UsageError(f"the tool folder {folder!r} cannot be read: {error}") from error
+    return load_tool_files(files)
 
 
-def _load_file(path: str) -> ModuleType:
+def load_tool_files(files: "Iterable[ToolFile]") -> list[Tool]:
+    """The tools of these files. Runs the given bytes, not what the files or compiled copies have by now."""
+    return [tool for file in files for tool in _collect_tools(_load_file(file), file.path)]
+
+
+def _load_file(file: "ToolFile") -> ModuleType:
+    from importlib.machinery import SourceFileLoader
     from importlib.util import module_from_spec, spec_from_file_location
 
+    class Loader(SourceFileLoader):
+        def get_data(self, path: str) -> bytes:  # noqa: ARG002
+            return file.source
+
+        def path_stats(self, path: str) -> NoReturn:  # noqa: ARG002
+            raise OSError("no compiled copy is read")
+
+    path = file.path
     # Two folders may have a file of the same name.
     digest = sha256(os.path.abspath(path).encode("utf-8", "surrogateescape")).hexdigest()[:12]
-    spec = spec_from_file_location(f"handrail_tools_{digest}_{os.path.basename(path).removesuffix('.py')}", path)
-    if spec is None or spec.loader is None:
+    name = f"handrail_tools_{digest}_{os.path.basename(path).removesuffix('.py')}"
+    spec = spec_from_file_location(name, path, loader=Loader(name, path))
+    if spec is None:
         raise UsageError(f"the tool file {path!r} cannot be loaded")
-    sys.modules[spec.name] = module = module_from_spec(spec)  # dataclasses and pickle look it up there
+    sys.modules[name] = module = module_from_spec(spec)  # dataclasses and pickle look it up there
     try:
-        spec.loader.exec_module(module)
-    except (Exception, SystemExit) as error:  # a stranger's file can raise anything
-        sys.modules.pop(spec.name, None)
-        raise UsageError(f"the tool file {path!r} does not load: {type(error).__name__}: {error}") from error
+        _load(partial(Loader(name, path).exec_module, module), f"the tool file {path!r}")
+    except BaseException:
+        sys.modules.pop(name, None)
+        raise
     return module
+
+
+def _load(load: Callable[[], Loaded], title: str) -> Loaded:
+    """What third-party code loads. UsageError if it raises anything, or does not end."""
+    from handrail.runtime.tool_thread import AbandonedError, run_in_thread
+
+    try:
+        loaded = run_in_thread(lambda _: load(), lambda: False, grace=0, seconds=_LOAD_SECONDS)
+    except AbandonedError:
+        raise UsageError(f"{title} does not load within {_LOAD_SECONDS:g} s") from None
+    error = loaded.exception()
+    if error is not None:
+        raise UsageError(f"{title} does not load: {type(error).__name__}: {error}") from error
+    return loaded.result()
 
 
 def _collect_tools(source: object, title: str) -> list[Tool]:

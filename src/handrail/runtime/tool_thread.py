@@ -21,7 +21,7 @@ class AbandonedError(Exception):
 
     def __init__(self, code: Literal["CANCELLED", "TIMEOUT"]) -> None:
         super().__init__(code)
-        self.code = code
+        self.code: Literal["CANCELLED", "TIMEOUT"] = code
 
 
 class _ToolThread(threading.Thread):

@@ -13,6 +13,7 @@ from handrail.settings.model import DEFAULTS, Settings, list_settings
 if TYPE_CHECKING:
     from handrail.policy.config import Rule
     from handrail.settings.mcp_servers import ServerTable
+    from handrail.settings.project_tools import ToolFile
 
 
 class Layer(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,6 +79,8 @@ class LoadedSettings(msgspec.Struct, frozen=True, kw_only=True):
     managed: Mapping[str, object] = {}
     """The values of the managed file. No layer may choose a looser one."""
     project: Project | None = None
+    tool_files: "tuple[ToolFile, ...]" = ()
+    """The trusted tool files of the project. Only the command line fills them in."""
 
 
 class Merge:

@@ -5,7 +5,13 @@ from contextlib import ExitStack
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
-from handrail.cli.context import add_dialect_option, find_project_folder, load_settings, resolve_workspace
+from handrail.cli.context import (
+    add_dialect_option,
+    find_project_folder,
+    has_project_tools,
+    load_settings,
+    resolve_workspace,
+)
 from handrail.cli.exits import FAILED, INTERRUPTED, OK, CommandFailed
 from handrail.cli.files import open_null
 from handrail.cli.output import print_note, warn
@@ -106,7 +112,7 @@ def _list_default_tools(options: SimpleNamespace) -> "dict[str, Raw] | None":
     from handrail.mcp.sessions import find_default_tools  # noqa: PLC0415  as above
 
     workspace = find_project_folder(options)
-    if workspace is None or not os.path.isdir(workspace):
+    if workspace is None or not os.path.isdir(workspace) or has_project_tools(workspace):
         return None
     try:
         return find_default_tools(
