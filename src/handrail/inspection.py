@@ -42,6 +42,7 @@ from handrail.sandbox.profile import SandboxHost
 from handrail.sandbox.sandbox import CommandSandbox
 from handrail.settings import LoadedSettings, Settings, SettingsError, resolve_state_folder
 from handrail.settings.load import build_policy_config, check_tools, list_trusted_servers
+from handrail.settings.merge import ToolFile
 from handrail.settings.paths import expand_home
 from handrail.store.grants import GrantFiles
 from handrail.store.runner import list_dead_runners
@@ -56,7 +57,6 @@ from handrail.workspace.workspace import Workspace
 if TYPE_CHECKING:
     from handrail.runtime.foreign.source import ToolSource
     from handrail.sandbox.diagnosis import Report
-    from handrail.settings.project_tools import ToolFile
     from handrail.skills.discovery import SkillCatalog
     from handrail.skills.skill import Skill
 
@@ -66,7 +66,7 @@ __all__ = ["MODE_TABLE", "DecisionChange", "PolicyReplay", "build_tool_set", "ha
 # Tools
 
 
-def list_tool_specs(settings: Settings, files: "tuple[ToolFile, ...]" = ()) -> list[ToolSpec]:
+def list_tool_specs(settings: Settings, files: tuple[ToolFile, ...] = ()) -> list[ToolSpec]:
     """The tools that a session with these settings offers. UsageError if the settings name tools that do not exist."""
     if settings.dialect is not None:
         from handrail.dialects.surface import list_dialect_specs  # noqa: PLC0415  few sessions speak a dialect

@@ -86,7 +86,7 @@ def load_settings(
 ) -> LoadedSettings:
     """Loads the settings, with those of the project if a workspace is given. Prints notes about them."""
     loaded = load(os.environ, {"mode": mode, **(flags or {})}, workspace, review=review)
-    loaded = add_project_tools(loaded, workspace)
+    loaded = _add_project_tools(loaded, workspace)
     if not options.quiet:
         for text in loaded.notes:
             print_note(text)
@@ -99,14 +99,9 @@ def load_settings(
     return loaded
 
 
-def has_project_tools(workspace: str | None) -> bool:
-    """Whether there may be tool files of the project. Otherwise their code is not imported."""
-    return workspace is not None and os.path.lexists(os.path.join(workspace, TOOLS_FOLDER))
-
-
-def add_project_tools(loaded: LoadedSettings, workspace: str | None) -> LoadedSettings:
+def _add_project_tools(loaded: LoadedSettings, workspace: str | None) -> LoadedSettings:
     """Adds the tool files of the project, if they are trusted, or else a note."""
-    if workspace is None or not has_project_tools(workspace):
+    if workspace is None or not os.path.lexists(os.path.join(workspace, TOOLS_FOLDER)):
         return loaded
     from handrail.settings.project_tools import load_project_tools  # noqa: PLC0415  few projects have tools
 
@@ -125,8 +120,12 @@ def load_settings_for_undo(options: SimpleNamespace) -> Settings:
         return Settings.from_values({"undo.days": 3_650, "store.keep": "3650d", "ask.expire": "365d"})
 
 
-def add_unknown_tool_notes(loaded: LoadedSettings) -> LoadedSettings:
-    """Adds notes about settings of tools that do not exist here. A program may bring such tools."""
+def add_unknown_tool_notes(loaded: LoadedSettings, workspace: str | None) -> LoadedSettings:
+    """Adds the tools of the project, and notes about settings of tools that do not exist here.
+
+    A program may bring such tools.
+    """
+    loaded = _add_project_tools(loaded, workspace)
     tools = loaded.settings.tools
     if not tools.enable and not tools.disable and all(rule.tool == "exec" for rule in loaded.rules):
         return loaded

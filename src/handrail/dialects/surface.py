@@ -32,7 +32,7 @@ from handrail.runtime.batch import refuse_batch
 from handrail.runtime.registry import ToolSet, build_tool_set, find_nearest_name, parse_arguments
 from handrail.runtime.session import Session
 from handrail.settings import LoadedSettings, Settings
-from handrail.settings.project_tools import ToolFile
+from handrail.settings.merge import ToolFile
 from handrail.store.conversation_state import read_last_todo
 
 RunBatch = Callable[[tuple[ToolCall, ...], bool], Done | Parked]

@@ -51,11 +51,10 @@ def run_custom_tool(
         message = f"took longer than {tool.timeout:g} s" if late else "was cancelled and did not stop"
         unknown = "It may still run. Its effects are unknown. Check before you repeat it."
         raise ToolError(abandoned.code, f"{name} {message}. {unknown}") from None
-    error = outcome.exception()
-    if error is None:
-        return outcome.result()
+    if outcome.error is None:
+        return outcome.result
     # An error that cannot be described is described by its place.
-    raise error if isinstance(error, ToolError | StoreError) else explain(RuntimeError())
+    raise outcome.error if isinstance(outcome.error, ToolError | StoreError) else explain(RuntimeError())
 
 
 class _UpdateLimit:

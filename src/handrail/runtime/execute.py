@@ -18,7 +18,6 @@ from handrail.protocol.titles import describe_running_call
 from handrail.protocol.tool_spec import SideEffect
 from handrail.protocol.wire import escape_surrogates, sanitize_json
 from handrail.runtime import results
-from handrail.runtime.custom_call import run_custom_tool
 from handrail.runtime.decide import Step, decide_without_undo, judge_call_changes, recheck_server, recheck_skills
 from handrail.runtime.locks import Lock
 from handrail.runtime.pending_call import PendingCall, drop_preview
@@ -167,6 +166,8 @@ def _run_tool(session: Session, pending: PendingCall) -> None:
     if tool.spec.category == "builtin" and tool.spec.stage != "read":  # a read takes no time
         context = replace(context, cancelled=_announce_if_slow(context, pending))
     if tool.spec.category == "custom":
+        from handrail.runtime.custom_call import run_custom_tool  # noqa: PLC0415  few sessions have custom tools
+
         explain = partial(_build_internal_error, folder=session.crashes)
         pending.output = run_custom_tool(tool, context, pending.arguments, pending.roots, explain)
     else:

@@ -19,12 +19,11 @@ from handrail.protocol.text import render_value
 from handrail.protocol.tool_spec import BASE_NAMES, ForeignArguments, ToolSpec
 from handrail.protocol.wire import convert
 from handrail.settings import Settings
-from handrail.tools.custom import check_name
-from handrail.tools.tool import Background, Outputs, ReadMarks, Tool
+from handrail.settings.merge import ToolFile
+from handrail.tools.tool import Background, Outputs, ReadMarks, Tool, check_tool_name
 
 if TYPE_CHECKING:
     from handrail.changes.recorder import Recorder
-    from handrail.settings.project_tools import ToolFile
     from handrail.store.memories import Memories
     from handrail.tools.command_environment import CommandEnvironment
     from handrail.tools.companions.skills import SkillBook
@@ -129,7 +128,7 @@ class ToolSet:
         return [] if tool is None else [needed for needed in _list_permissions(tool.spec) if needed in self._deny]
 
 
-def build_tool_set(settings: Settings, helpers: tuple[str, ...] = (), files: "tuple[ToolFile, ...]" = ()) -> ToolSet:
+def build_tool_set(settings: Settings, helpers: tuple[str, ...] = (), files: tuple[ToolFile, ...] = ()) -> ToolSet:
     """The tools that a session with these settings offers. They describe themselves. Without a session none runs."""
     tools, services = settings.tools, cast("ToolServices", _NoSession(settings))
     registry = ToolRegistry(services, [*load_tool_files(files), *load_configured_tools(settings)], helpers)
@@ -197,7 +196,7 @@ class ToolRegistry:
             raise UsageError(f"{tool!r} is not a tool; declare a function with @tool")
         name = tool.spec.name
         if tool.spec.foreign is None:
-            check_name(name)
+            check_tool_name(name)
         if tool.spec.category == "builtin":
             raise UsageError(f"the tool {name!r} has the category builtin, which only the base tools have; use custom")
         if name in self.names:
@@ -334,7 +333,7 @@ def load_installed_tools() -> list[Tool]:
 
 def load_folder_tools(folder: str) -> list[Tool]:
     """The tools of all Python files in a folder. This runs the files: name only folders that you trust."""
-    from handrail.settings.project_tools import ToolFile, list_tool_names
+    from handrail.settings.project_tools import list_tool_names
 
     files: list[ToolFile] = []
     try:
@@ -347,12 +346,12 @@ def load_folder_tools(folder: str) -> list[Tool]:
     return load_tool_files(files)
 
 
-def load_tool_files(files: "Iterable[ToolFile]") -> list[Tool]:
+def load_tool_files(files: Iterable[ToolFile]) -> list[Tool]:
     """The tools of these files. Runs the given bytes, not what the files or compiled copies have by now."""
     return [tool for file in files for tool in _collect_tools(_load_file(file), file.path)]
 
 
-def _load_file(file: "ToolFile") -> ModuleType:
+def _load_file(file: ToolFile) -> ModuleType:
     from importlib.machinery import SourceFileLoader
     from importlib.util import module_from_spec, spec_from_file_location
 
@@ -387,10 +386,9 @@ def _load(load: Callable[[], Loaded], title: str) -> Loaded:
         loaded = run_in_thread(lambda _: load(), lambda: False, grace=0, seconds=_LOAD_SECONDS)
     except AbandonedError:
         raise UsageError(f"{title} does not load within {_LOAD_SECONDS:g} s") from None
-    error = loaded.exception()
-    if error is not None:
+    if (error := loaded.error) is not None:
         raise UsageError(f"{title} does not load: {type(error).__name__}: {error}") from error
-    return loaded.result()
+    return loaded.result
 
 
 def _collect_tools(source: object, title: str) -> list[Tool]:

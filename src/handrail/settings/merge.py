@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from handrail.protocol.digest import sha256
 from handrail.protocol.text import escape_unprintable, truncate
 from handrail.settings.declaration import FILE_SOURCES, LayerKind
 from handrail.settings.errors import MAX_SHOWN_CHARACTERS
@@ -13,7 +14,6 @@ from handrail.settings.model import DEFAULTS, Settings, list_settings
 if TYPE_CHECKING:
     from handrail.policy.config import Rule
     from handrail.settings.mcp_servers import ServerTable
-    from handrail.settings.project_tools import ToolFile
 
 
 class Layer(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,6 +62,17 @@ class Project(msgspec.Struct, frozen=True, kw_only=True):
     """Why trust does not count, although it was given or may have been."""
 
 
+class ToolFile(msgspec.Struct, frozen=True):
+    """The content of a tool file. Exactly these bytes run, whatever the file has later."""
+
+    path: str
+    source: bytes
+
+    @property
+    def digest(self) -> str:
+        return sha256(self.source).hexdigest()
+
+
 class LoadedSettings(msgspec.Struct, frozen=True, kw_only=True):
     settings: Settings
     sources: dict[str, str]
@@ -79,7 +90,7 @@ class LoadedSettings(msgspec.Struct, frozen=True, kw_only=True):
     managed: Mapping[str, object] = {}
     """The values of the managed file. No layer may choose a looser one."""
     project: Project | None = None
-    tool_files: "tuple[ToolFile, ...]" = ()
+    tool_files: tuple[ToolFile, ...] = ()
     """The trusted tool files of the project. Only the command line fills them in."""
 
 

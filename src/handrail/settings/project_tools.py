@@ -6,22 +6,12 @@ import msgspec
 
 from handrail.protocol.digest import sha256
 from handrail.settings.errors import SettingsError
+from handrail.settings.merge import ToolFile
 from handrail.settings.paths import TOOLS_FOLDER
 from handrail.settings.toml_file import SettingsFile, read_bytes
 from handrail.settings.trust import read_file_trust
 
 _MAX_FILES = 100
-
-
-class ToolFile(msgspec.Struct, frozen=True):
-    """The content of a tool file. Exactly these bytes run, whatever the file has later."""
-
-    path: str
-    source: bytes
-
-    @property
-    def digest(self) -> str:
-        return sha256(self.source).hexdigest()
 
 
 class ProjectTools(msgspec.Struct, frozen=True, kw_only=True):

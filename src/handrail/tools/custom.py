@@ -13,19 +13,16 @@ from handrail.protocol.errors import ToolError, UsageError
 from handrail.protocol.permissions import PERMISSIONS, Permission
 from handrail.protocol.text import clip_text, render_value, truncate_middle
 from handrail.protocol.tool_spec import (
-    BASE_NAMES,
     Arguments,
     SideEffect,
     ToolSpec,
     parse_major_version,
 )
 from handrail.protocol.wire import Json, Wire, decode_json, encode, sanitize_json
-from handrail.tools.tool import CUSTOM_SECONDS, CallLimits, Context, Output, Tool
+from handrail.tools.tool import CUSTOM_SECONDS, CallLimits, Context, Output, Tool, check_tool_name
 
 ANY_EFFECT: tuple[SideEffect, ...] = ("files", "processes", "network")
 """Effects of a tool that does not declare any."""
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
-"""Names that every provider accepts. A list of tools with another name in it is rejected."""
 _PARAMETER_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 _TYPES_TO_USE = "str, int, float, bool, list, dict, Literal, an Enum, a dataclass, a TypedDict or a msgspec.Struct"
 _MAX_RETURNED_BYTES = 16 * 1024 * 1024
@@ -61,7 +58,7 @@ def tool(
     """
 
     def declare(body: Callable[..., Any]) -> Tool:
-        own_name = check_name(name or getattr(body, "__name__", ""))
+        own_name = check_tool_name(name or getattr(body, "__name__", ""))
         arguments, contexts = _build_arguments(body, own_name)
         spec = ToolSpec(
             name=own_name,
@@ -85,16 +82,6 @@ def tool(
         return Tool(check_spec(spec), run, timeout=_check_timeout(timeout, own_name))
 
     return declare if function is None else declare(function)
-
-
-def check_name(name: str) -> str:
-    """The name of a custom tool. UsageError if a provider rejects it, or another tool would be mistaken for it."""
-    if not isinstance(name, str) or not _NAME.fullmatch(name):  # pyright: ignore[reportUnnecessaryIsInstance]
-        rule = "a tool's name has letters, digits, _ and - only, at most 64, and starts with a letter or _"
-        raise UsageError(f"{rule}, or model providers reject it: {render_value(name)}")
-    if name.casefold() in BASE_NAMES:
-        raise UsageError(f"the tool {name!r} would shadow a base tool; give it another name")
-    return name
 
 
 def check_spec(spec: ToolSpec) -> ToolSpec:
@@ -284,7 +271,7 @@ def tool_from_definition(definition: Mapping[str, Json], handler: Handler) -> To
     name = definition.get("name")
     if not isinstance(name, str) or not name:
         raise UsageError("a tool definition needs a name")
-    check_name(name)
+    check_tool_name(name)
     if not callable(handler):
         raise UsageError(f"the tool {name!r} has no handler that can be called")
     context_name = _find_handler_context(handler, name)

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from handrail.cli.context import add_project_tools, add_unknown_tool_notes, has_servers, resolve_project_folder
+from handrail.cli.context import add_unknown_tool_notes, has_servers, resolve_project_folder
 from handrail.cli.exits import OK, CommandFailed
 from handrail.cli.output import print_json, print_note, print_out, render_table
 from handrail.cli.parser import Command, add_workspace_option
@@ -31,7 +31,7 @@ def run(options: SimpleNamespace) -> int:
         return OK
     folder = resolve_project_folder(options)
     try:
-        loaded = add_unknown_tool_notes(add_project_tools(load(os.environ, {}, folder), folder))
+        loaded = add_unknown_tool_notes(load(os.environ, {}, folder), folder)
     except SettingsError as error:
         raise CommandFailed("\n".join(_list_faults(folder) or [str(error)]), then=error.then) from None
     if options.key is not None:

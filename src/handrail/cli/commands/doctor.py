@@ -11,7 +11,7 @@ from itertools import groupby
 from types import SimpleNamespace
 from typing import Literal, NamedTuple
 
-from handrail.cli.context import add_project_tools, add_unknown_tool_notes, find_project_folder, has_servers
+from handrail.cli.context import add_unknown_tool_notes, find_project_folder, has_servers
 from handrail.cli.exits import FAILED, OK
 from handrail.cli.files import HostFileError, find_file
 from handrail.cli.format import format_binary_size, replace_home
@@ -120,7 +120,7 @@ def _check_config() -> Iterator[Finding]:
     try:
         path = resolve_user_file(os.environ)
         folder = _find_project()
-        loaded = add_unknown_tool_notes(add_project_tools(load(os.environ, {}, folder), folder))
+        loaded = add_unknown_tool_notes(load(os.environ, {}, folder), folder)
     except SettingsError as error:
         count = len(error.problems)
         yield Finding("config", "error", f"the settings have {count} problem{'s' * (count > 1)}", "handrail config")
