@@ -20,11 +20,14 @@ from handrail.runtime.execute import (
     close_interrupted,
     execute_call,
     fail_unrecorded,
+    is_parallel,
+    prepare_parallel,
+    release_call,
     select_steps,
     take_steps,
 )
 from handrail.runtime.pending_call import PendingCall, load_call
-from handrail.runtime.results import build_error_result, require_result
+from handrail.runtime.results import build_error_result, build_result, require_result
 from handrail.runtime.session import Session
 from handrail.store.journal import DuplicateCallError
 from handrail.tools.tool import ApprovalNeededError
@@ -122,7 +125,7 @@ def _run_all(session: Session, batch: list[PendingCall], known: _KnownResults) -
 
 def _run_call(session: Session, pending: PendingCall, budget: int) -> ToolResult[Any]:
     if pending.ran_ahead:
-        _discard_long_result(pending, budget)
+        _shorten_result(session, pending, budget)
     pending.budget = budget
     try:
         execute_call(session, pending)
@@ -276,21 +279,24 @@ def _check_base_previews(done: PendingCall, later: list[PendingCall]) -> None:
 
 def _run_ahead(session: Session, batch: list[PendingCall], known: Container[str], budget: int) -> None:
     """Runs the leading read-only calls in parallel, if there are several. Nothing is recorded yet."""
-    read_only = [*takewhile(lambda pending: _is_parallel(pending) and pending.call.tool_call_id not in known, batch)]
-    if len(read_only) > 1:
+    read_only = [*takewhile(lambda pending: is_parallel(pending) and pending.call.tool_call_id not in known, batch)]
+    if len(read_only) > 1 and prepare_parallel(session, read_only):
         _run_in_threads(session, read_only, budget)
 
 
-def _is_parallel(pending: PendingCall) -> bool:
-    """Whether a call may run in parallel. A custom tool may expect to be called by one thread at a time."""
-    spec = pending.tool.spec
-    return pending.error is None and not pending.ran_ahead and not spec.side_effects and spec.category == "builtin"
-
-
-def _discard_long_result(pending: PendingCall, budget: int) -> None:
-    """Discards a result that would have been shorter in its turn, so that the call runs again."""
+def _shorten_result(session: Session, pending: PendingCall, budget: int) -> None:
+    """Makes a result that would have been shorter in its turn again. The call itself runs again unless it is a custom
+    tool: nothing proves that this would do no harm.
+    """
     result = pending.result
-    if budget < pending.budget and result is not None and (result.meta.truncated or len(result.content) > budget):
+    if budget >= pending.budget or result is None or not (result.meta.truncated or len(result.content) > budget):
+        return
+    pending.budget = budget
+    if pending.tool.spec.category == "custom" and pending.output is not None:
+        pending.result = None
+        take_steps(session, pending, (build_result,))
+    else:
+        release_call(session, pending)
         pending.output = pending.result = pending.error = pending.parallel_stop = None
         pending.ran_ahead = False
 

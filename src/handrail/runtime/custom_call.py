@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from handrail.protocol.errors import CODES, StoreError, ToolError
 from handrail.protocol.wire import sanitize_json
 from handrail.runtime.tool_thread import AbandonedError, run_in_thread
-from handrail.tools.custom import check_output, clip_output
+from handrail.tools.custom import check_output
 from handrail.tools.tool import Context, Output, Tool
 from handrail.workspace.roots import Root
 
@@ -33,7 +33,7 @@ def run_custom_tool(
         own = replace(context, cancelled=cancelled, metadata=_UpdateLimit(context.metadata))
         try:
             with context.workspace.root_sets.lend(roots):
-                return clip_output(check_output(tool.run(own, arguments), name), context.limits)
+                return check_output(tool.run(own, arguments), name)
         except ToolError as error:  # of any class, with anything in it
             code = error.code if error.code in CODES else "INTERNAL"
             raise ToolError(code, str(error.message), details=sanitize_json(error.details)[0]) from None

@@ -50,7 +50,7 @@ def execute_call(session: Session, pending: PendingCall) -> None:
             take_steps(session, pending, select_steps(session, pending))
         close_call(session, pending)
     finally:
-        _release(session, pending)
+        release_call(session, pending)
         session.journal.deliver()
 
 
@@ -156,6 +156,13 @@ def _record_start(session: Session, pending: PendingCall) -> None:
         _mark_started(session, pending)
 
 
+def _mark_started(session: Session, pending: PendingCall) -> None:
+    if pending.journal_state in {"started", "finished"}:
+        return
+    record_state(session, pending, "started", (ToolCallRunning, build_event_fields(pending)))
+    session.journal.deliver()
+
+
 def _run_tool(session: Session, pending: PendingCall) -> None:
     tool = pending.tool
     if session.is_cancelled(pending.call.tool_call_id):
@@ -210,14 +217,56 @@ RUNNING: tuple[Step, ...] = (
     results.build_result,
 )
 LOOKING: tuple[Step, ...] = (_run_tool, results.build_result)
+_PREPARING: tuple[Step, ...] = (recheck_skills, _check_approval, _mark_started)
+"""What calls that then run in parallel do before, one after the other."""
 
 
 def select_steps(session: Session, pending: PendingCall) -> tuple[Step, ...]:
-    """The steps that run the call. A call without effects that needed no approval skips queue, locks and checks."""
+    """The steps that run the call. A call without effects that needed no approval skips queue, locks and checks.
+
+    A call that runs in parallel has taken the other steps before.
+    """
+    return LOOKING if pending.parallel_stop is not None or _only_looks(session, pending) else RUNNING
+
+
+def _only_looks(session: Session, pending: PendingCall) -> bool:
     spec = pending.tool.spec
-    if spec.side_effects or spec.category != "builtin" or pending.request is not None or session.skills.any:
-        return RUNNING
-    return LOOKING
+    has_effects = spec.side_effects or spec.category != "builtin"
+    return not has_effects and pending.request is None and not session.skills.any
+
+
+def prepare_parallel(session: Session, batch: list[PendingCall]) -> bool:
+    """Does what calls cannot do in parallel: waits in the queue, records the starts in order. False if that failed.
+
+    Commands hold the queue until the first of them has its result, and all have run by then.
+    """
+    commands = [pending for pending in batch if pending.tool.spec.side_effects]
+    try:
+        for pending in commands[:1]:
+            take_steps(session, pending, (_wait_in_queue,))
+        if not all(_only_looks(session, pending) for pending in batch):  # else a start is recorded with its result
+            for pending in batch:
+                take_steps(session, pending, _PREPARING)
+        is_prepared = not any(pending.error for pending in commands[:1])
+    except DuplicateCallError:
+        is_prepared = False  # the call finds that out again in its turn
+    if not is_prepared:
+        for pending in commands[:1]:
+            release_call(session, pending)
+    return is_prepared
+
+
+def is_parallel(pending: PendingCall) -> bool:
+    """Whether a call may run in parallel: it has no effects, or is a command that policy has proven to have none."""
+    spec, command = pending.tool.spec, pending.facts.command
+    if pending.error is not None or pending.ran_ahead:
+        return False
+    if command is None or pending.request is not None:
+        return not spec.side_effects and spec.category != "mcp"
+    from handrail.policy.parse import parse_fact  # noqa: PLC0415  tables that only commands need
+
+    parsed = parse_fact(command)  # a command of the session's network may reach its background processes
+    return command.tier > 0 and not command.outlives and parsed.is_read_only and not parsed.reads_loopback
 
 
 def _lock_path(session: Session, pending: PendingCall, lock: Lock, path: str) -> None:
@@ -232,13 +281,6 @@ def _lock(
     is_cancelled = _build_cancel_check(session, pending)
     if not lock.take(seconds, is_cancelled):
         raise _build_cancelled_error(session, outcome) if is_cancelled() else ToolError("CONFLICT", conflict)
-
-
-def _mark_started(session: Session, pending: PendingCall) -> None:
-    if pending.journal_state in {"started", "finished"}:
-        return
-    record_state(session, pending, "started", (ToolCallRunning, build_event_fields(pending)))
-    session.journal.deliver()
 
 
 def _check_surroundings(session: Session, pending: PendingCall, request: PermissionRequest) -> None:
@@ -365,7 +407,7 @@ def close_interrupted(session: Session, pending: PendingCall) -> None:
         if not _is_parked(session, pending):
             _close_interrupted(session, pending)
     finally:
-        _release(session, pending)
+        release_call(session, pending)
 
 
 def _close_interrupted(session: Session, pending: PendingCall) -> None:
@@ -397,7 +439,7 @@ def _is_parked(session: Session, pending: PendingCall) -> bool:
     return entry is not None and entry.state == "parked"
 
 
-def _release(session: Session, pending: PendingCall) -> None:
+def release_call(session: Session, pending: PendingCall) -> None:
     """Frees what the call held. Each release may be called again, so an interrupt here leaves nothing locked."""
     try:
         session.workspace.drop_cached()
@@ -407,6 +449,7 @@ def _release(session: Session, pending: PendingCall) -> None:
         for release in reversed(pending.releases):
             release()
         raise
+    pending.releases.clear()
 
 
 def _build_cancel_check(session: Session, pending: PendingCall) -> Callable[[], bool]:

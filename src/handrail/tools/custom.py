@@ -11,7 +11,7 @@ import msgspec
 
 from handrail.protocol.errors import ToolError, UsageError
 from handrail.protocol.permissions import PERMISSIONS, Permission
-from handrail.protocol.text import clip_text, render_value, truncate_middle
+from handrail.protocol.text import clip_text, render_value
 from handrail.protocol.tool_spec import (
     Arguments,
     SideEffect,
@@ -19,7 +19,7 @@ from handrail.protocol.tool_spec import (
     parse_major_version,
 )
 from handrail.protocol.wire import Json, Wire, decode_json, encode, sanitize_json
-from handrail.tools.tool import CUSTOM_SECONDS, CallLimits, Context, Output, Tool, check_tool_name
+from handrail.tools.tool import CUSTOM_SECONDS, Context, Output, Tool, check_tool_name
 
 ANY_EFFECT: tuple[SideEffect, ...] = ("files", "processes", "network")
 """Effects of a tool that does not declare any."""
@@ -27,7 +27,6 @@ _PARAMETER_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 _TYPES_TO_USE = "str, int, float, bool, list, dict, Literal, an Enum, a dataclass, a TypedDict or a msgspec.Struct"
 _MAX_RETURNED_BYTES = 16 * 1024 * 1024
 _CANCEL_POLL_SECONDS = 0.02
-_CUT = "\n… {:,} characters were left out …\n"
 
 
 class CustomData(Wire, frozen=True, omit_defaults=False):
@@ -139,14 +138,6 @@ def check_output(output: object, name: str) -> Output:
             problem = f"({clip_text(str(error), 200)})"
     message = f"{name} returned something that is not a result {problem}."
     raise ToolError("INTERNAL", f"{message} Your arguments are not the cause. Continue without this call.")
-
-
-def clip_output(output: Output, limits: CallLimits) -> Output:
-    """The output with as much text as the model gets. If the whole text can be stored, the runtime cuts it."""
-    if limits.offloads or len(output.content) <= limits.characters:
-        return output
-    content = truncate_middle(output.content, limits.characters, _CUT)
-    return msgspec.structs.replace(output, content=content, whole=None, truncated=True)
 
 
 def _refuse_size(name: str, size: int) -> NoReturn:
