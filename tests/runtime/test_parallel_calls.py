@@ -85,7 +85,7 @@ def test_the_results_are_those_of_one_by_one(
         ):
             patch.setattr(batch, "MAX_PARALLEL_CALLS", most)
             if most == 1:
-                patch.setattr(batch, "is_parallel", lambda _: False)
+                patch.setattr(batch, "_is_parallel", lambda _: False)
             outcome = rail.batch(calls(*wanted))
             assert isinstance(outcome, Done)
             begun = [one.tool_call_id for one in rail.events() if isinstance(one, ToolCallStart)]

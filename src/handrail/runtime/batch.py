@@ -20,7 +20,6 @@ from handrail.runtime.execute import (
     close_interrupted,
     execute_call,
     fail_unrecorded,
-    is_parallel,
     prepare_parallel,
     release_call,
     select_steps,
@@ -279,9 +278,22 @@ def _check_base_previews(done: PendingCall, later: list[PendingCall]) -> None:
 
 def _run_ahead(session: Session, batch: list[PendingCall], known: Container[str], budget: int) -> None:
     """Runs the leading read-only calls in parallel, if there are several. Nothing is recorded yet."""
-    read_only = [*takewhile(lambda pending: is_parallel(pending) and pending.call.tool_call_id not in known, batch)]
+    read_only = [*takewhile(lambda pending: _is_parallel(pending) and pending.call.tool_call_id not in known, batch)]
     if len(read_only) > 1 and prepare_parallel(session, read_only):
         _run_in_threads(session, read_only, budget)
+
+
+def _is_parallel(pending: PendingCall) -> bool:
+    """Whether a call may run in parallel: it has no effects, or is a command that policy has proven to have none."""
+    spec, command = pending.tool.spec, pending.facts.command
+    if pending.error is not None or pending.ran_ahead:
+        return False
+    if command is None or pending.request is not None:
+        return not spec.side_effects and spec.category != "mcp"
+    from handrail.policy.parse import parse_fact  # noqa: PLC0415  tables that only commands need
+
+    parsed = parse_fact(command)  # a command of the session's network may reach its background processes
+    return command.tier > 0 and not command.outlives and parsed.is_read_only and not parsed.reads_loopback
 
 
 def _shorten_result(session: Session, pending: PendingCall, budget: int) -> None:

@@ -256,19 +256,6 @@ def prepare_parallel(session: Session, batch: list[PendingCall]) -> bool:
     return is_prepared
 
 
-def is_parallel(pending: PendingCall) -> bool:
-    """Whether a call may run in parallel: it has no effects, or is a command that policy has proven to have none."""
-    spec, command = pending.tool.spec, pending.facts.command
-    if pending.error is not None or pending.ran_ahead:
-        return False
-    if command is None or pending.request is not None:
-        return not spec.side_effects and spec.category != "mcp"
-    from handrail.policy.parse import parse_fact  # noqa: PLC0415  tables that only commands need
-
-    parsed = parse_fact(command)  # a command of the session's network may reach its background processes
-    return command.tier > 0 and not command.outlives and parsed.is_read_only and not parsed.reads_loopback
-
-
 def _lock_path(session: Session, pending: PendingCall, lock: Lock, path: str) -> None:
     conflict = f"{path} is being changed by another session. Nothing was run. Try again."
     _lock(session, pending, lock, session.lock_seconds, conflict)

@@ -20,7 +20,7 @@ from handrail.protocol.tool_spec import BASE_NAMES, ForeignArguments, ToolSpec
 from handrail.protocol.wire import convert
 from handrail.settings import Settings
 from handrail.settings.merge import ToolFile
-from handrail.tools.tool import Background, Outputs, ReadMarks, Tool, check_tool_name
+from handrail.tools.tool import Background, Outputs, ReadMarks, Tool
 
 if TYPE_CHECKING:
     from handrail.changes.recorder import Recorder
@@ -196,7 +196,7 @@ class ToolRegistry:
             raise UsageError(f"{tool!r} is not a tool; declare a function with @tool")
         name = tool.spec.name
         if tool.spec.foreign is None:
-            check_tool_name(name)
+            tool.spec.check_name()
         if tool.spec.category == "builtin":
             raise UsageError(f"the tool {name!r} has the category builtin, which only the base tools have; use custom")
         if name in self.names:

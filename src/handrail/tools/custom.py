@@ -19,7 +19,7 @@ from handrail.protocol.tool_spec import (
     parse_major_version,
 )
 from handrail.protocol.wire import Json, Wire, decode_json, encode, sanitize_json
-from handrail.tools.tool import CUSTOM_SECONDS, Context, Output, Tool, check_tool_name
+from handrail.tools.tool import CUSTOM_SECONDS, Context, Output, Tool
 
 ANY_EFFECT: tuple[SideEffect, ...] = ("files", "processes", "network")
 """Effects of a tool that does not declare any."""
@@ -57,7 +57,7 @@ def tool(
     """
 
     def declare(body: Callable[..., Any]) -> Tool:
-        own_name = check_tool_name(name or getattr(body, "__name__", ""))
+        own_name = name or getattr(body, "__name__", "")
         arguments, contexts = _build_arguments(body, own_name)
         spec = ToolSpec(
             name=own_name,
@@ -85,6 +85,7 @@ def tool(
 
 def check_spec(spec: ToolSpec) -> ToolSpec:
     """The spec. UsageError if models cannot be given its schema or calls cannot be checked."""
+    spec.check_name()
     problem = None
     if parse_major_version(spec.version) is None:
         problem = f"has the version {render_value(spec.version)}; use numbers such as 1.0.0"
@@ -262,7 +263,6 @@ def tool_from_definition(definition: Mapping[str, Json], handler: Handler) -> To
     name = definition.get("name")
     if not isinstance(name, str) or not name:
         raise UsageError("a tool definition needs a name")
-    check_tool_name(name)
     if not callable(handler):
         raise UsageError(f"the tool {name!r} has no handler that can be called")
     context_name = _find_handler_context(handler, name)

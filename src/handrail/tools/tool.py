@@ -1,6 +1,5 @@
 """The contract of a tool."""
 
-import re
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Protocol
@@ -9,12 +8,11 @@ import msgspec
 
 from handrail.protocol.changes import ChangeSet, Preview
 from handrail.protocol.decisions import Decision, Facts, ForeignFact, MemoryFact
-from handrail.protocol.errors import ToolError, UsageError
+from handrail.protocol.errors import ToolError
 from handrail.protocol.events import Event
 from handrail.protocol.permissions import AnswerKind, Question
 from handrail.protocol.results import Attachment
-from handrail.protocol.text import render_value
-from handrail.protocol.tool_spec import BASE_NAMES, ToolSpec
+from handrail.protocol.tool_spec import ToolSpec
 from handrail.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -24,20 +22,6 @@ if TYPE_CHECKING:
 
 CUSTOM_SECONDS = 600.0
 """How long a call of a custom tool takes at most, unless the tool names another time."""
-
-
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
-"""Names that every provider accepts. A list of tools with another name in it is rejected."""
-
-
-def check_tool_name(name: str) -> str:
-    """The name of a custom tool. UsageError if a provider rejects it, or another tool would be mistaken for it."""
-    if not isinstance(name, str) or not _NAME.fullmatch(name):  # pyright: ignore[reportUnnecessaryIsInstance]
-        rule = "a tool's name has letters, digits, _ and - only, at most 64, and starts with a letter or _"
-        raise UsageError(f"{rule}, or model providers reject it: {render_value(name)}")
-    if name.casefold() in BASE_NAMES:
-        raise UsageError(f"the tool {name!r} would shadow a base tool; give it another name")
-    return name
 
 
 class CallLimits(msgspec.Struct, frozen=True):
