@@ -15,6 +15,7 @@ from handrail import AsyncHandrail, Context, Handrail, Output, ToolError, UsageE
 from handrail.runtime.registry import load_folder_tools, load_installed_tools
 from handrail.settings import Settings
 from handrail.settings.model import Tools
+from handrail.testing import TemporarySession
 
 Open = Callable[..., Handrail]
 TOOL_FILE = '''
@@ -192,15 +193,21 @@ def test_a_tool_error_keeps_its_code(rail: Open) -> None:
     )
 
 
-def test_a_tool_that_says_nothing_about_its_effects_asks(rail: Open) -> None:
+def test_a_tool_that_says_nothing_about_its_effects_asks() -> None:
     @tool
     def launch() -> str:
         """Launch it."""
         return "gone"
 
-    assert rail(tools=[launch], mode="ask").call("launch", {}).error.code == "PERMISSION_REQUIRED"  # type: ignore[union-attr]
-    assert rail(tools=[launch], mode="plan").call("launch", {}).error.code == "POLICY_DENIED"  # type: ignore[union-attr]
-    assert rail(tools=[launch], mode="full").call("launch", {}).ok
+    with TemporarySession(tools=[launch], mode="ask", approve="once") as session:
+        assert session.call("launch").ok
+        session.assert_asked("launch", rule="tool.custom")
+    with TemporarySession(tools=[launch], mode="plan", approve="once") as session:
+        session.call("launch")
+        session.assert_refused("launch")
+    with TemporarySession(tools=[launch], mode="full") as session:
+        assert session.call("launch").ok
+        session.assert_not_asked()
 
 
 def bad_star(*words: str) -> str:

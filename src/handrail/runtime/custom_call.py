@@ -15,6 +15,8 @@ from handrail.workspace.roots import Root
 
 _GRACE_SECONDS = 1.0
 """How long a tool may go on after its call was cancelled, before handrail abandons it."""
+_HOOK_SECONDS = 10.0
+"""How long a tool may take to describe a call before it runs."""
 _MAX_UPDATE_CHARS, _MIN_UPDATE_CHARS = 1_000_000, 1_000
 """How much progress a tool reports, and how much of that one update counts at least."""
 
@@ -55,6 +57,33 @@ def run_custom_tool(
         return outcome.result
     # An error that cannot be described is described by its place.
     raise outcome.error if isinstance(outcome.error, ToolError | StoreError) else explain(RuntimeError())
+
+
+def guard_hooks(tool: Tool) -> Tool:
+    """The tool, whose other functions end in time too, and raise nothing but a ToolError."""
+    spec = tool.spec
+    plain = dict(zip(("touches", "preview", "asks"), Tool.__struct_defaults__, strict=False))
+    hooks = {name: hook for name, default in plain.items() if (hook := getattr(tool, name)) is not default}
+    if spec.format_error is not None:
+        spec = replace(spec, format_error=_guard(spec.format_error, spec.name))
+    return replace(tool, spec=spec, **{name: _guard(hook, spec.name) for name, hook in hooks.items()})
+
+
+def _guard(hook: Callable[..., Any], name: str) -> Callable[..., Any]:
+    def run(*given: Any) -> Any:
+        try:
+            outcome = run_in_thread(lambda _: hook(*given), lambda: False, grace=0, seconds=_HOOK_SECONDS)
+        except AbandonedError:
+            text = f"{name} did not describe the call within {_HOOK_SECONDS:g} s. Nothing was run."
+            raise ToolError("TIMEOUT", text) from None
+        if outcome.error is None:
+            return outcome.result
+        if isinstance(outcome.error, Exception):
+            raise outcome.error
+        kind = type(outcome.error).__name__
+        raise ToolError("INTERNAL", f"{name} could not describe the call ({kind}). Nothing was run.")
+
+    return run
 
 
 class _UpdateLimit:

@@ -201,6 +201,10 @@ class ToolRegistry:
             raise UsageError(f"the tool {name!r} has the category builtin, which only the base tools have; use custom")
         if name in self.names:
             raise UsageError(f"a tool named {name!r} is registered already")
+        if tool.spec.category == "custom":
+            from handrail.runtime.custom_call import guard_hooks
+
+            tool = guard_hooks(tool)
         self._tools[name] = tool
         self.names = (*self.names, name)
 

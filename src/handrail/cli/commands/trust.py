@@ -1,4 +1,4 @@
-"""handrail trust: lets the files of a project loosen settings, start servers or bring tools, exactly as they are now."""
+"""handrail trust: lets the present files of a project loosen settings, start servers or bring tools."""
 
 import os
 import sys
