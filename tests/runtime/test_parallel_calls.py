@@ -180,6 +180,17 @@ def test_proven_commands_run_side_by_side_with_reads(
     assert one.exec("cat a.txt").ok  # the queue is free again
 
 
+def test_a_defect_in_a_thread_leaves_the_queue_free(
+    rail: Callable[..., Handrail], workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (workspace / "a.txt").write_text("x\n")
+    one = rail()
+    with monkeypatch.context() as patch, pytest.raises(ZeroDivisionError):
+        patch.setattr(batch, "select_steps", lambda *_: 1 // 0)
+        one.batch(calls(PROVEN, PROVEN))
+    assert one.exec("cat a.txt").ok
+
+
 @pytest.mark.parametrize(
     "command", ["echo x > b.txt", "python3 -c 'print(1)'", "rm a.txt", "git commit -m x", "sleep 0 &"]
 )

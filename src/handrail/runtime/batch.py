@@ -280,7 +280,12 @@ def _run_ahead(session: Session, batch: list[PendingCall], known: Container[str]
     """Runs the leading read-only calls in parallel, if there are several. Nothing is recorded yet."""
     read_only = [*takewhile(lambda pending: _is_parallel(pending) and pending.call.tool_call_id not in known, batch)]
     if len(read_only) > 1 and prepare_parallel(session, read_only):
-        _run_in_threads(session, read_only, budget)
+        try:
+            _run_in_threads(session, read_only, budget)
+        except BaseException:
+            for pending in read_only:
+                release_call(session, pending)
+            raise
 
 
 def _is_parallel(pending: PendingCall) -> bool:
