@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from handrail.protocol.digest import sha256
 from handrail.protocol.text import escape_unprintable, truncate
 from handrail.settings.declaration import FILE_SOURCES, LayerKind
 from handrail.settings.errors import MAX_SHOWN_CHARACTERS
@@ -67,10 +66,8 @@ class ToolFile(msgspec.Struct, frozen=True):
 
     path: str
     source: bytes
-
-    @property
-    def digest(self) -> str:
-        return sha256(self.source).hexdigest()
+    digest: str = ""
+    """The SHA-256 of the content."""
 
 
 class LoadedSettings(msgspec.Struct, frozen=True, kw_only=True):

@@ -63,6 +63,7 @@ def load_project_tools(workspace: str, state: str) -> ProjectTools | None:
 
 def _read_file(path: str) -> ToolFile:
     try:
-        return ToolFile(path, read_bytes(SettingsFile(path, "project")))
+        source = read_bytes(SettingsFile(path, "project"))
     except SettingsError as error:
         raise ValueError(f"{os.path.basename(path)}: {error.problems[0]}") from None
+    return ToolFile(path, source, sha256(source).hexdigest())
