@@ -60,6 +60,7 @@ def test_a_scripted_model_works_in_a_session() -> None:
         session.assert_not_called("exec")
         session.assert_not_asked()
         session.assert_changed({"b.txt": "two\n"})
+        assert session.run("Nothing is left.", prompt="More?").text == "Nothing is left."
 
 
 def test_a_step_may_be_a_function_of_the_request_or_have_all_details() -> None:

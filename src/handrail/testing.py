@@ -91,6 +91,7 @@ class TemporarySession:
         self.requests: list[PermissionRequest] = []
         """The permission requests, in order."""
         self._approve = approve
+        self._script: list[ScriptedStep] = []
         self._before = self._read_files()
         chosen: dict[str, Any] = {"state_dir": home / "state", "settings": settings or Settings(), **options}
         self.rail = Handrail(self.workspace, mode=mode, tools=tools, on_permission=self._answer, **chosen)
@@ -114,7 +115,8 @@ class TemporarySession:
 
     def run(self, *steps: ScriptedStep, prompt: str = "Go on.") -> Turn:
         """Runs a turn of a model that answers with these steps. In an event loop, use `Agent` instead."""
-        return asyncio.run(Agent(self.rail, ScriptedModel(steps)).run(prompt))
+        self._script += steps  # the model counts its replies in the transcript
+        return asyncio.run(Agent(self.rail, ScriptedModel(self._script)).run(prompt))
 
     @property
     def calls(self) -> list[SessionCall]:

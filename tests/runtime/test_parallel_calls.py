@@ -185,9 +185,10 @@ def test_a_defect_in_a_thread_leaves_the_queue_free(
 ) -> None:
     (workspace / "a.txt").write_text("x\n")
     one = rail()
-    with monkeypatch.context() as patch, pytest.raises(ZeroDivisionError):
+    with monkeypatch.context() as patch:
         patch.setattr(batch, "select_steps", lambda *_: 1 // 0)
-        one.batch(calls(PROVEN, PROVEN))
+        with pytest.raises(ZeroDivisionError):
+            one.batch(calls(PROVEN, PROVEN))
     assert one.exec("cat a.txt").ok
 
 

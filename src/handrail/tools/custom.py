@@ -193,11 +193,9 @@ def _resolve_hints(body: Callable[..., Any]) -> dict[str, Any]:
 
 
 def _is_context(parameter: inspect.Parameter, hints: dict[str, Any]) -> bool:
-    """Whether a parameter has the type Context, perhaps optional, or is named `context` and has no type."""
-    if parameter.name not in hints:
-        return parameter.name == "context" and parameter.annotation is parameter.empty
-    kind = hints[parameter.name]
-    return kind is Context or Context in get_args(kind)
+    """Whether a parameter has the type Context, perhaps optional, or is named `context` and has any type."""
+    kind = hints.get(parameter.name, Any)
+    return kind is Context or Context in get_args(kind) or (parameter.name == "context" and kind is Any)
 
 
 def _find_annotated(body: Callable[..., Any]) -> Callable[..., Any]:
