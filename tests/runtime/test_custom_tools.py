@@ -4,6 +4,7 @@ import asyncio
 import inspect
 import pydoc
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal, get_type_hints
@@ -12,6 +13,7 @@ import pytest
 
 import handrail
 from handrail import AsyncHandrail, Context, Handrail, Output, ToolError, UsageError, tool, tool_from_definition
+from handrail.runtime import registry
 from handrail.runtime.registry import load_folder_tools, load_installed_tools
 from handrail.settings import Settings
 from handrail.settings.model import Tools
@@ -419,11 +421,24 @@ def test_a_tool_file_that_does_not_load_leaves_no_module_behind(tmp_path: Path) 
     assert not [name for name in sys.modules if "broken_halfway" in name]
 
 
-@pytest.mark.parametrize("text", ["def (", "raise RuntimeError('no')", "import does_not_exist"])
+@pytest.mark.parametrize(
+    "text",
+    ["def (", "raise RuntimeError('no')", "import does_not_exist", "raise KeyboardInterrupt", "raise GeneratorExit"],
+)
 def test_a_tool_file_that_does_not_load_is_named(tmp_path: Path, text: str) -> None:
     (tmp_path / "broken.py").write_text(text)
     with pytest.raises(UsageError, match=r"broken\.py"):
         load_folder_tools(str(tmp_path))
+
+
+def test_a_tool_file_that_hangs_while_it_loads_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "_LOAD_SECONDS", 0.05)
+    free = threading.Event()
+    monkeypatch.setattr(sys, "free", free, raising=False)
+    (tmp_path / "slow.py").write_text("import sys\nsys.free.wait(60)\n")
+    with pytest.raises(UsageError, match=r"slow\.py' does not load within 0\.05 s"):
+        load_folder_tools(str(tmp_path))
+    free.set()
 
 
 def test_a_tool_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
