@@ -192,6 +192,17 @@ def test_a_defect_in_a_thread_leaves_the_queue_free(
     assert one.exec("cat a.txt").ok
 
 
+def test_reads_before_a_command_are_recorded_as_without_it(rail: Callable[..., Handrail], workspace: Path) -> None:
+    (workspace / "a.txt").write_text("x\n")
+    one = rail()
+    read = ("read", {"path": "a.txt"})
+    assert isinstance(one.batch(calls(read, read, PROVEN, read, read)), Done)
+    assert [event.tool_call_id for event in one.events() if isinstance(event, ToolCallRunning)] == ["c2"]
+    assert [event.tool_call_id for event in one.events() if isinstance(event, ToolCallStart)] == [
+        "c0", "c1", "c2", "c3", "c4",
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize(
     "command", ["echo x > b.txt", "python3 -c 'print(1)'", "rm a.txt", "git commit -m x", "sleep 0 &"]
 )

@@ -277,15 +277,16 @@ def _check_base_previews(done: PendingCall, later: list[PendingCall]) -> None:
 
 
 def _run_ahead(session: Session, batch: list[PendingCall], known: Container[str], budget: int) -> None:
-    """Runs the leading read-only calls in parallel, if there are several. Nothing is recorded yet."""
+    """Runs the leading read-only calls in parallel, if there are several. Their results are recorded later."""
     read_only = [*takewhile(lambda pending: _is_parallel(pending) and pending.call.tool_call_id not in known, batch)]
-    if len(read_only) > 1 and prepare_parallel(session, read_only):
-        try:
-            _run_in_threads(session, read_only, budget)
-        except BaseException:
-            for pending in read_only:
-                release_call(session, pending)
-            raise
+    group = prepare_parallel(session, read_only) if len(read_only) > 1 else []
+    try:
+        if group:
+            _run_in_threads(session, group, budget)
+    except BaseException:
+        for pending in group:
+            release_call(session, pending)
+        raise
 
 
 def _is_parallel(pending: PendingCall) -> bool:

@@ -5,6 +5,7 @@ import errno
 import time
 from collections.abc import Callable, Generator
 from functools import partial
+from itertools import takewhile
 from typing import Any
 
 from msgspec.structs import asdict, replace
@@ -235,25 +236,28 @@ def _only_looks(session: Session, pending: PendingCall) -> bool:
     return not has_effects and pending.request is None and not session.skills.any
 
 
-def prepare_parallel(session: Session, batch: list[PendingCall]) -> bool:
-    """Does what calls cannot do in parallel: waits in the queue, records the starts in order. False if that failed.
+def prepare_parallel(session: Session, batch: list[PendingCall]) -> list[PendingCall]:
+    """The calls that run in parallel now. Does what they cannot do then: waits in the queue, records starts in order.
 
-    Commands hold the queue until the first of them has its result, and all have run by then.
+    Commands hold the queue until the first of them has its result, and all have run by then. Plain reads record their
+    start with their result. They do so earlier only between several calls that cannot.
     """
-    commands = [pending for pending in batch if pending.tool.spec.side_effects]
+    if sum(not _only_looks(session, pending) for pending in batch) < 2:
+        batch = [*takewhile(partial(_only_looks, session), batch)]
+        return batch if len(batch) > 1 else []
+    commands = [pending for pending in batch if pending.tool.spec.side_effects][:1]
     try:
-        for pending in commands[:1]:
+        for pending in commands:
             take_steps(session, pending, (_wait_in_queue,))
-        if not all(_only_looks(session, pending) for pending in batch):  # else a start is recorded with its result
+        if not any(pending.error for pending in commands):
             for pending in batch:
                 take_steps(session, pending, _PREPARING)
-        is_prepared = not any(pending.error for pending in commands[:1])
+            return batch
     except DuplicateCallError:
-        is_prepared = False  # the call finds that out again in its turn
-    if not is_prepared:
-        for pending in commands[:1]:
-            release_call(session, pending)
-    return is_prepared
+        pass  # the call finds that out again in its turn
+    for pending in commands:
+        release_call(session, pending)
+    return []
 
 
 def _lock_path(session: Session, pending: PendingCall, lock: Lock, path: str) -> None:
