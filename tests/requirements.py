@@ -1772,7 +1772,7 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
         clause(
             "read-only custom tools and proven commands run side by side like reads",
             "runtime/test_parallel_calls.py::test_read_only_custom_tools_run_side_by_side",
-            "runtime/test_parallel_calls.py::test_proven_commands_run_side_by_side_with_reads",
+            "runtime/test_parallel_calls.py::test_proven_commands_run_side_by_side",
             "runtime/test_parallel_calls.py::test_a_command_that_is_not_proven_runs_alone",
         ),
         clause(

@@ -155,7 +155,7 @@ def test_custom_tools_with_effects_run_one_after_the_other(rail: Callable[..., H
 PROVEN = ("exec", {"command": "cat a.txt"})
 
 
-def test_proven_commands_run_side_by_side_with_reads(
+def test_proven_commands_run_side_by_side(
     rail: Callable[..., Handrail], workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (workspace / "a.txt").write_text("x\n")
@@ -170,11 +170,11 @@ def test_proven_commands_run_side_by_side_with_reads(
         return plain(session, pending)
 
     monkeypatch.setattr(batch, "select_steps", select)
-    one = rail()
-    outcome = one.batch(calls(PROVEN, ("read", {"path": "a.txt"}), PROVEN, PROVEN))
+    one = rail(tools=[repeat])
+    outcome = one.batch(calls(PROVEN, ("repeat", {"times": 1}), PROVEN, PROVEN))
     assert isinstance(outcome, Done)
-    assert [result.content.splitlines()[0] for result in outcome.results] == ["x"] * 4
-    assert sorted(met) == ["exec", "exec", "exec", "read"]
+    assert [result.content.split()[0] for result in outcome.results] == ["x", "word", "x", "x"]
+    assert sorted(met) == ["exec", "exec", "exec", "repeat"]
     started = [event.tool_call_id for event in one.events() if isinstance(event, ToolCallRunning)]
     assert started == ["c0", "c1", "c2", "c3"]
     assert one.exec("cat a.txt").ok  # the queue is free again
@@ -192,7 +192,7 @@ def test_a_defect_in_a_thread_leaves_the_queue_free(
     assert one.exec("cat a.txt").ok
 
 
-def test_reads_before_a_command_are_recorded_as_without_it(rail: Callable[..., Handrail], workspace: Path) -> None:
+def test_reads_beside_a_command_are_recorded_as_without_it(rail: Callable[..., Handrail], workspace: Path) -> None:
     (workspace / "a.txt").write_text("x\n")
     one = rail()
     read = ("read", {"path": "a.txt"})

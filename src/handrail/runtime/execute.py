@@ -239,11 +239,12 @@ def _only_looks(session: Session, pending: PendingCall) -> bool:
 def prepare_parallel(session: Session, batch: list[PendingCall]) -> list[PendingCall]:
     """The calls that run in parallel now. Does what they cannot do then: waits in the queue, records starts in order.
 
-    Commands hold the queue until the first of them has its result, and all have run by then. Plain reads record their
-    start with their result. They do so earlier only between several calls that cannot.
+    Plain reads record their start with their result, and run without the others: a command that runs finds names that a
+    search then counts. Commands hold the queue until the first of them has its result, and all have run by then.
     """
-    if sum(not _only_looks(session, pending) for pending in batch) < 2:
-        batch = [*takewhile(partial(_only_looks, session), batch)]
+    are_looks = _only_looks(session, batch[0])
+    batch = [*takewhile(lambda pending: _only_looks(session, pending) == are_looks, batch)]
+    if are_looks or len(batch) < 2:
         return batch if len(batch) > 1 else []
     commands = [pending for pending in batch if pending.tool.spec.side_effects][:1]
     try:
