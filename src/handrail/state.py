@@ -292,9 +292,9 @@ class StoredState(StateFolder):
     def list_trusted_projects(self) -> dict[str, Trust]:
         return read_trust(self.path)
 
-    def give_trust(self, workspace: str, digest: str, servers: str = "") -> Trust:
-        """Trusts a project as long as its settings file and its `.mcp.json` have these SHA-256 digests."""
-        trust = Trust(digest, datetime.now(UTC), servers)
+    def give_trust(self, workspace: str, digest: str, servers: str = "", tools: str = "") -> Trust:
+        """Trusts a project as long as its settings file, `.mcp.json` and tool files have these SHA-256 digests."""
+        trust = Trust(digest, datetime.now(UTC), servers, tools)
         with self._update_trust() as projects:
             projects[workspace] = trust
         return trust

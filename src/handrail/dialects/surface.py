@@ -33,6 +33,7 @@ from handrail.runtime.batch import MIN_BUDGET_CHARS, refuse_batch
 from handrail.runtime.registry import ToolSet, build_tool_set, find_nearest_name, parse_arguments
 from handrail.runtime.session import Session
 from handrail.settings import LoadedSettings, Settings
+from handrail.settings.merge import ToolFile
 
 RunBatch = Callable[[tuple[ToolCall, ...], bool], Done | Parked]
 _MAX_REMEMBERED = 1_000
@@ -62,11 +63,11 @@ class _OfferOnly(Struct):
     offer: ToolSet
 
 
-def list_dialect_specs(settings: Settings) -> list[ToolSpec]:
+def list_dialect_specs(settings: Settings, files: tuple[ToolFile, ...] = ()) -> list[ToolSpec]:
     """The tools that a session with these settings offers in its dialect."""
     dialect = load_dialect(settings.dialect or "")
     adapted = adapt_settings(dialect, LoadedSettings(settings=settings, sources={}))
-    session = _OfferOnly(build_tool_set(adapted, list_helpers(dialect)))
+    session = _OfferOnly(build_tool_set(adapted, list_helpers(dialect), files))
     return list(SessionSurface(dialect, cast("Session", session), _refuse_run).specs())
 
 
@@ -118,6 +119,10 @@ class SessionSurface(Surface):
     def is_offered(self, tool: DialectTool) -> bool:
         """Whether all canonical tools that it needs are offered."""
         return tool.name in self._list_ready()
+
+    def speaks(self, name: str) -> bool:
+        """Whether the dialect has a tool of this name, offered or not."""
+        return name in self._tools
 
     def _list_ready(self) -> frozenset[str]:
         """The offered tools of the dialect. Skills and servers may change them."""
