@@ -178,7 +178,7 @@ def describe_server(table: ServerTable) -> str:
         *(["changes the workspace"] if table.writable else []),
         *([f"asks less for {', '.join(table.read_only)}"] if table.read_only else []),
         *(["is trusted about which tools are read-only"] if table.hints else []),
-        *([] if table.enabled else ["switched off"]),
+        *([] if table.enabled else ["disabled"]),
     ]
     return escape_unprintable("; ".join((first, *details)))
 
