@@ -160,7 +160,7 @@ def _find_session_folder(options: SimpleNamespace) -> str:
 
 def _warn_of_broken(found: Iterable[_Listed]) -> None:
     for event in (one for one in found if isinstance(one, BrokenEvent)):
-        warn(f"event {event.seq} cannot be read: {event.problem}")
+        warn(f"warning: event {event.seq} cannot be read: {event.problem}")
 
 
 def _print_window_note(options: SimpleNamespace, shown: Sequence[_Listed], total: int, last: int) -> None:
@@ -234,7 +234,7 @@ def run_export(options: SimpleNamespace) -> int:
             else:
                 out.add(name, render_lines(name, events))
     for event in broken:
-        warn(f"event {event.seq} cannot be read and was left out: {event.problem}")
+        warn(f"warning: event {event.seq} cannot be read and was left out: {event.problem}")
     paths = {os.path.join(options.out, name): count for name, count in written.items()}
     if options.json:
         files = [{"file": path, "events": count} for path, count in paths.items()]

@@ -88,9 +88,9 @@ def _print_snippets(host: McpHost, edits: list[ConfigEdit], write: str) -> int:
     """Prints what a person has to add by hand."""
     for edit in edits:
         if edit.after is None:
-            warn(f"{edit.found.shown} was not changed: {edit.why_not}. Add this for {host.title}:")
+            print_error(f"{edit.found.shown} was not changed: {edit.why_not}. Add this for {host.title}:")
             print_out(edit.file.render_snippet())
-    print_error("nothing was written. Add the text by hand.", write)
+    print_error("nothing was written.", write)
     return FAILED
 
 
