@@ -5,29 +5,43 @@ from typing import Any, cast
 
 from handrail.cli.output import print_error
 from handrail.cli.parser import COMMANDS
-from handrail.protocol.errors import REFUSAL_ADVICE, ErrorInfo, ToolError
+from handrail.protocol.errors import ErrorInfo, ToolError, describe_to_person
 from handrail.protocol.text import to_one_line
 from handrail.protocol.wire import encode
 
 _UNCHANGED, _NOT_RUN = "Nothing was changed.", "Nothing was run."
 _TEXTS: dict[str, tuple[str, str]] = {
     "INVALID_ARGUMENT": ("{message}", "handrail tools --guide"),
+    "UNSUPPORTED_VERSION": ("{message}", "handrail tools"),
     "UNKNOWN_TOOL": (f"{{message}}. {_NOT_RUN}", "handrail tools"),
     "NOT_FOUND": (f"{{message}} {_UNCHANGED}", "handrail ls"),
     "NOT_A_FILE": (f"{{message}} {_UNCHANGED}", "handrail ls {path}"),
+    "NOT_A_DIRECTORY": ("{message}", "handrail ls"),
+    "BINARY_FILE": ("{message}", "handrail find {path}"),
+    "ACCESS_DENIED": ("{message}", "ls -l {path}"),
+    "NO_SPACE": ("{message}", "df -h"),
+    "IO_ERROR": ("{message}", "handrail doctor"),
     "NO_MATCH": (f"the text to replace is not in {{path}}. {_UNCHANGED}{{closest}}", "handrail read {path}"),
     "AMBIGUOUS_MATCH": (f"the text to replace is in {{path}} more than once. {_UNCHANGED}", "handrail help edit"),
+    "NO_CHANGE": ("{message}", "handrail read {path}"),
+    "OMITTED_TEXT": ("{message}", "handrail read {path}"),
     "STALE_FILE": (f"{{path}} changed since it was read. {_UNCHANGED}", "handrail read {path}"),
     "OUTSIDE_WORKSPACE": (f"{{path}} is outside the workspace. {_NOT_RUN}", "handrail config paths"),
     "POLICY_DENIED": (f"{{subject}} is denied by rule {{rule}}: {{reason}}. {_NOT_RUN}", "{explain}"),
     "PERMISSION_DENIED": (f"{{subject}} needs approval, which was denied: {{reason}}. {_NOT_RUN}", "{explain}"),
+    "PERMISSION_REQUIRED": ("{message}", "handrail approvals"),
     "CONFLICT": ("{message}", "handrail log --changes"),
     "PROCESS_NOT_FOUND": ("{message}", "handrail processes"),
     "PROCESS_ENDED": ("{message}", "handrail processes"),
     "TIMEOUT": ("{message}", "handrail config limits"),
     "LIMIT_EXCEEDED": ("{message}", "handrail config limits"),
+    "CANCELLED": ("{message}", "handrail log"),
+    "INTERRUPTED": ("{message}", "handrail log"),
+    "UNAVAILABLE": ("{message}", "handrail doctor"),
+    "SANDBOX_UNAVAILABLE": ("{message}", "handrail doctor"),
+    "INTERNAL": ("{message}", "handrail doctor"),
 }
-"""The text and the command for an error code. Others have their message and `handrail doctor`."""
+"""The text and the command for each error code."""
 
 
 def print_tool_error(
@@ -37,15 +51,18 @@ def print_tool_error(
     args = cast("dict[str, Any]", arguments if isinstance(arguments, dict) else {})
     given: Any = error.details
     details = cast("dict[str, Any]", given if isinstance(given, dict) else {})
-    text, command = _TEXTS.get(error.code, ("{message}", "handrail doctor"))
+    text, command = _TEXTS[error.code]
+    if details.get("answer") == "deny":
+        _print_denial(details, str(args.get("command", f"{tool} {args.get('path', '')}".rstrip())))
+        return
     if "{reason}" in text and "rule" not in details:
-        text = f"{{message}} {_NOT_RUN}" if error.code == "PERMISSION_DENIED" else "{message}"
+        text = "{message}"
     if "path" not in args:
         text = text.replace("{path} is", "{subject} needs a path")
     closest = cast("dict[str, Any]", details.get("closest") or {}).get("first")
     path, subject = str(args.get("path", tool)), str(args.get("command", args.get("path", "")))
     values = {
-        "message": error.message.removesuffix(REFUSAL_ADVICE).rstrip(),
+        "message": describe_to_person(error),
         "tool": to_one_line(tool),
         "path": to_one_line(path),
         "subject": to_one_line(f"{tool} {subject}".rstrip()),
@@ -66,8 +83,13 @@ def print_tool_error(
     print_error(f"{text.format_map(values)} {advice}".rstrip() + f" ({error.code})", shown)
 
 
+def _print_denial(details: dict[str, Any], subject: str) -> None:
+    reason = f": {details['reason']}" if details["reason"] else ""
+    print_error(f"you denied {to_one_line(subject + reason).rstrip('.')}. {_NOT_RUN}")
+
+
 def print_dialect_error(error: ErrorInfo, dialect: str, *, advice: str = "") -> None:
     """Prints why a call of a dialect failed, in the dialect's words. Its arguments have names of their own."""
     denied = error.code in {"POLICY_DENIED", "PERMISSION_DENIED"}
     command = "handrail policy modes" if denied else f"handrail tools --dialect {dialect}"
-    print_error(" ".join((error.message, advice)).rstrip(), command)
+    print_error(" ".join((describe_to_person(error), advice)).rstrip(), command)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from handrail.cli.exits import FAILED
 from handrail.cli.output import can_show, print_error, print_json
-from handrail.protocol.errors import ToolError
+from handrail.protocol.errors import ToolError, describe_to_person
 from handrail.protocol.events import (
     BrokenEvent,
     ChangeEvent,
@@ -136,7 +136,7 @@ def print_refusal(options: SimpleNamespace, command: str, error: ToolError, then
     if options.json:
         print_json(encode({"schema": f"handrail.{command}/1", "error": build_error_data(error)}))
     else:
-        print_error(error.message, then)
+        print_error(describe_to_person(error), then)
     return FAILED
 
 

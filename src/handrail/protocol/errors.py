@@ -39,7 +39,25 @@ ErrorCode = Literal[
 ]
 
 REFUSAL_ADVICE = "Do not try another way; say what you need it for."
-"""The end of a refusal, for the model. It is not shown to people."""
+"""The end of a refusal, for the model."""
+FOR_MODELS: dict[str, str] = {
+    REFUSAL_ADVICE: "",
+    "Do not repeat this call.": "",
+    "Your arguments are not the cause. Continue without this call.": "",
+    "Continue without it; `handrail doctor` tells the user more.": "",
+    "Continue without it.": "",
+    "`handrail doctor` tells the user more.": "",
+    "Only the user can repair this: handrail doctor": "",
+    "The user has to repair this.": "",
+    "Ask the user if you need it.": "",
+    "Ask the user to remove": "Remove",
+    "The user can raise": "You can raise",
+    "This now needs the user's approval.": "This now needs your approval.",
+    "wants to ask the user something": "wants to ask something",
+    "Call again.": "Try again.",
+    "Make the call again if you still need it.": "",
+}
+"""Parts of messages for models, and their texts for people."""
 
 MEANING: dict[ErrorCode, str] = {
     "INVALID_ARGUMENT": "An argument is missing, unknown, mistyped or out of range; details lists every problem.",
@@ -182,6 +200,18 @@ def _find_cause(cause: BaseException | None) -> tuple[str, str]:
     if cause.errno not in {errno.ENOSPC, errno.EDQUOT}:
         return reason, ""
     return reason, f"df -h {path.rpartition('/')[0]}" if isinstance(path, str) else "df -h"
+
+
+def describe_to_person(error: ErrorInfo | ToolError) -> str:
+    """The message of an error without the parts for models."""
+    match error.details:
+        case {"answer": "deny", "reason": reason}:
+            return f"denied: {reason}" if reason else "denied"
+        case _:
+            text = error.message
+    for part, instead in FOR_MODELS.items():
+        text = text.replace(part if instead else f" {part}", instead)
+    return text
 
 
 def list_frames(error: BaseException) -> list[str]:

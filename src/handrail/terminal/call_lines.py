@@ -5,7 +5,7 @@ from typing import Any, cast
 import msgspec
 
 from handrail.protocol.changes import ChangeSet
-from handrail.protocol.errors import ErrorInfo
+from handrail.protocol.errors import ErrorInfo, describe_to_person
 from handrail.protocol.events import (
     Display,
     Event,
@@ -76,12 +76,12 @@ def _describe_lines(first: int, count: int, total: int | None) -> str:
 
 
 def _explain_error(error: ErrorInfo) -> str:
-    """The rule of a refusal with its reason, else the message for the model."""
+    """The rule of a refusal with its reason, else the message."""
     match error.details:
         case {"rule": str(rule), "reason": str(reason)}:
             return f"{to_one_line(reason)} ({to_one_line(rule)})"
         case _:
-            return to_one_line(error.message)
+            return to_one_line(describe_to_person(error))
 
 
 def render_running_line(name: str, args: object, glyphs: Glyphs) -> str:

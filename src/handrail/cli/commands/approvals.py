@@ -27,7 +27,16 @@ from handrail.cli.commands.approvals_answer import (
 )
 from handrail.cli.context import load_settings, open_state_folder, resolve_workspace
 from handrail.cli.exits import FAILED, LIMIT, OK, WAITING, CommandFailed
-from handrail.cli.output import print_error, print_json, print_note, print_out, print_slow_notice, render_table, warn
+from handrail.cli.output import (
+    print_diff,
+    print_error,
+    print_json,
+    print_note,
+    print_out,
+    print_slow_notice,
+    render_table,
+    warn,
+)
 from handrail.cli.parser import Command, add_json_option, add_plain_option, add_workspace_option
 from handrail.cli.permission import (
     can_ask,
@@ -38,7 +47,7 @@ from handrail.cli.permission import (
 )
 from handrail.cli.usage import parse_nonempty_text, parse_past_time
 from handrail.protocol.changes import Preview
-from handrail.protocol.errors import HandrailError, ToolError, UsageError
+from handrail.protocol.errors import HandrailError, ToolError, UsageError, describe_to_person
 from handrail.protocol.permissions import (
     Answer,
     AnswerKind,
@@ -218,7 +227,7 @@ def run_show(options: SimpleNamespace) -> int:
 
 def _print_preview(options: SimpleNamespace, preview: Preview) -> None:
     if options.diff:
-        print_out(f"\n{preview.text}")
+        print_diff(f"\n{preview.text}")
         if preview.truncated:
             print_note("the diff is cut: it is too long to be kept whole")
     if options.output:
@@ -243,7 +252,7 @@ def run_retry(options: SimpleNamespace) -> int:
             with print_slow_notice(options, f"{options.command or waiting.request.command}, run in a copy"):
                 request = rail.retry(waiting.request.id, options.command)
         except (ToolError, UsageError) as error:
-            problem = error.message if isinstance(error, ToolError) else str(error)
+            problem = describe_to_person(error) if isinstance(error, ToolError) else str(error)
             raise CommandFailed(
                 f"no new preview: {problem.rstrip('.')}. The request is unchanged.",
                 FAILED,

@@ -11,7 +11,14 @@ from handrail.api import Handrail
 from handrail.cli.commands.call import get_exit_code, print_result
 from handrail.cli.context import find_server_sources, load_settings, open_state_folder
 from handrail.cli.exits import FAILED, OK, WAITING, CommandFailed
-from handrail.cli.output import print_json, print_note, print_out, print_slow_notice
+from handrail.cli.output import (
+    choose_out_paint,
+    print_json,
+    print_note,
+    print_out,
+    print_painted,
+    print_slow_notice,
+)
 from handrail.cli.permission import shorten_request_id
 from handrail.protocol.calls import Done, Parked
 from handrail.protocol.errors import HandrailError, UsageError
@@ -31,7 +38,7 @@ from handrail.protocol.tool_spec import MCP_PREFIX
 from handrail.protocol.wire import encode
 from handrail.terminal.changes_text import describe_outdated
 from handrail.terminal.permission_prompt import RequestHooks
-from handrail.terminal.request_text import describe_subject
+from handrail.terminal.request_text import describe_subject, has_later_line, render_kept_line
 
 SCHEMA = "handrail.approvals/1"
 
@@ -157,7 +164,13 @@ def answer_request(
             report(ApproverReply(request, answer), outcome)
         if isinstance(outcome, Parked):
             return _print_rest(options, outcome)
-        code = _print_results(options, waiting, outcome, rail)
+        line = ""
+        if report is None and has_later_line(request, answer):
+            result = next((one for one in outcome.results if one.tool_call_id == request.tool_call_id), None)
+            line = render_kept_line(request, answer, result, width=200, plain=False, paint=choose_out_paint())
+        code = _print_results(options, waiting, outcome, rail, told=bool(line) or report is not None)
+        if line and not options.json:
+            print_painted(f"{line}\n")
         if answer.kind in {"session", "workspace", "edits"} and not options.json:
             classes = ", ".join(f"`{one}`" for one in answer.grants or request.grants) or "this folder"
             covered, scope = (StandingGrant.EDITS, "session") if answer.kind == "edits" else (classes, answer.kind)
@@ -265,7 +278,7 @@ def _refuse_outdated(rail: Handrail, request: PermissionRequest, answer: Answer)
         raise CommandFailed(f"{describe_outdated(paths, 'Nothing was kept')}", FAILED, then=retry)
 
 
-def _print_results(options: SimpleNamespace, waiting: InboxRequest, done: Done, rail: Handrail) -> int:
+def _print_results(options: SimpleNamespace, waiting: InboxRequest, done: Done, rail: Handrail, *, told: bool) -> int:
     if options.json:
         print_json(encode({"schema": SCHEMA, "results": done.results, "waiting": ()}))
     code = OK
@@ -275,7 +288,8 @@ def _print_results(options: SimpleNamespace, waiting: InboxRequest, done: Done, 
                 print_out(_render_denial(waiting, result))
             continue
         if not options.json:
-            print_result(result, options, waiting.mode or "ask", why_off=rail.why_off(result.name))
+            is_told = told and result.tool_call_id == waiting.request.tool_call_id
+            print_result(result, options, waiting.mode or "ask", why_off=rail.why_off(result.name), told=is_told)
         code = code or get_exit_code(result)
     return code
 

@@ -13,7 +13,7 @@ from handrail.cli.output import can_show, print_diff, print_error, print_json, p
 from handrail.cli.parser import Command, add_place_options
 from handrail.cli.usage import parse_number
 from handrail.protocol.changes import ChangeRecord
-from handrail.protocol.errors import ToolError
+from handrail.protocol.errors import ToolError, describe_to_person
 from handrail.protocol.results import ToolResult
 from handrail.protocol.text import truncate
 from handrail.protocol.wire import encode
@@ -159,7 +159,7 @@ def _print_result(
             warn(text)
         print_note(f"to {next_step}")
     else:
-        print_error(result.error.message, _suggest_command(result.error.code))
+        print_error(describe_to_person(result.error), _suggest_command(result.error.code))
     return OK if result.error is None else FAILED
 
 
