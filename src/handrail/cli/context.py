@@ -31,7 +31,8 @@ _MAX_SHOWN_IDS = 4
 def resolve_workspace(options: SimpleNamespace) -> str:
     """The folder of --workspace, or the current folder."""
     if options.workspace:
-        if not getattr(options, "json", True) and not _is_current_folder(options.workspace):
+        is_other = os.path.isdir(options.workspace) and not os.path.samefile(options.workspace, ".")
+        if is_other and not getattr(options, "json", True):
             print_note(f"workspace: {to_one_line(options.workspace)}")
         return options.workspace
     if options.workspace is not None:
@@ -44,13 +45,6 @@ def resolve_workspace(options: SimpleNamespace) -> str:
     if is_whole_home(folder):
         raise CommandFailed(f"{folder} is a whole home folder, so it needs --workspace {folder}. Nothing was done.")
     return folder
-
-
-def _is_current_folder(path: str) -> bool:
-    try:
-        return os.path.samefile(path, ".")
-    except OSError:  # one of them does not exist, which another check reports
-        return True
 
 
 def is_whole_home(folder: str) -> bool:

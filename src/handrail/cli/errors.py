@@ -10,36 +10,33 @@ from handrail.protocol.text import to_one_line
 from handrail.protocol.wire import encode
 
 _UNCHANGED, _NOT_RUN = "Nothing was changed.", "Nothing was run."
+_PLAIN = {
+    "handrail tools --guide": "INVALID_ARGUMENT",
+    "handrail tools": "UNSUPPORTED_VERSION",
+    "handrail ls": "NOT_A_DIRECTORY",
+    "handrail find {path}": "BINARY_FILE",
+    "ls -l {path}": "ACCESS_DENIED",
+    "df -h": "NO_SPACE",
+    "handrail read {path}": "NO_CHANGE OMITTED_TEXT",
+    "handrail approvals": "PERMISSION_REQUIRED",
+    "handrail log --changes": "CONFLICT",
+    "handrail processes": "PROCESS_NOT_FOUND PROCESS_ENDED",
+    "handrail config limits": "TIMEOUT LIMIT_EXCEEDED",
+    "handrail log": "CANCELLED INTERRUPTED",
+    "handrail doctor": "IO_ERROR UNAVAILABLE SANDBOX_UNAVAILABLE INTERNAL",
+}
+"""The command for the codes of errors whose message is for people too."""
 _TEXTS: dict[str, tuple[str, str]] = {
-    "INVALID_ARGUMENT": ("{message}", "handrail tools --guide"),
-    "UNSUPPORTED_VERSION": ("{message}", "handrail tools"),
     "UNKNOWN_TOOL": (f"{{message}}. {_NOT_RUN}", "handrail tools"),
     "NOT_FOUND": (f"{{message}} {_UNCHANGED}", "handrail ls"),
     "NOT_A_FILE": (f"{{message}} {_UNCHANGED}", "handrail ls {path}"),
-    "NOT_A_DIRECTORY": ("{message}", "handrail ls"),
-    "BINARY_FILE": ("{message}", "handrail find {path}"),
-    "ACCESS_DENIED": ("{message}", "ls -l {path}"),
-    "NO_SPACE": ("{message}", "df -h"),
-    "IO_ERROR": ("{message}", "handrail doctor"),
     "NO_MATCH": (f"the text to replace is not in {{path}}. {_UNCHANGED}{{closest}}", "handrail read {path}"),
     "AMBIGUOUS_MATCH": (f"the text to replace is in {{path}} more than once. {_UNCHANGED}", "handrail help edit"),
-    "NO_CHANGE": ("{message}", "handrail read {path}"),
-    "OMITTED_TEXT": ("{message}", "handrail read {path}"),
     "STALE_FILE": (f"{{path}} changed since it was read. {_UNCHANGED}", "handrail read {path}"),
     "OUTSIDE_WORKSPACE": (f"{{path}} is outside the workspace. {_NOT_RUN}", "handrail config paths"),
     "POLICY_DENIED": (f"{{subject}} is denied by rule {{rule}}: {{reason}}. {_NOT_RUN}", "{explain}"),
     "PERMISSION_DENIED": (f"{{subject}} needs approval, which was denied: {{reason}}. {_NOT_RUN}", "{explain}"),
-    "PERMISSION_REQUIRED": ("{message}", "handrail approvals"),
-    "CONFLICT": ("{message}", "handrail log --changes"),
-    "PROCESS_NOT_FOUND": ("{message}", "handrail processes"),
-    "PROCESS_ENDED": ("{message}", "handrail processes"),
-    "TIMEOUT": ("{message}", "handrail config limits"),
-    "LIMIT_EXCEEDED": ("{message}", "handrail config limits"),
-    "CANCELLED": ("{message}", "handrail log"),
-    "INTERRUPTED": ("{message}", "handrail log"),
-    "UNAVAILABLE": ("{message}", "handrail doctor"),
-    "SANDBOX_UNAVAILABLE": ("{message}", "handrail doctor"),
-    "INTERNAL": ("{message}", "handrail doctor"),
+    **{code: ("{message}", command) for command, codes in _PLAIN.items() for code in codes.split()},
 }
 """The text and the command for each error code."""
 
@@ -53,7 +50,10 @@ def print_tool_error(
     details = cast("dict[str, Any]", given if isinstance(given, dict) else {})
     text, command = _TEXTS[error.code]
     if details.get("answer") == "deny":
-        _print_denial(details, str(args.get("command", f"{tool} {args.get('path', '')}".rstrip())))
+        subject = to_one_line(str(args.get("command", f"{tool} {args.get('path', '')}".rstrip())))
+        print_error(
+            f"you {describe_to_person(error).replace('denied', f'denied {subject}', 1).rstrip('.')}. {_NOT_RUN}"
+        )
         return
     if "{reason}" in text and "rule" not in details:
         text = "{message}"
@@ -81,11 +81,6 @@ def print_tool_error(
         command = f"handrail help {tool}"
     shown = command.format_map(values | {"path": shlex.quote(path)})
     print_error(f"{text.format_map(values)} {advice}".rstrip() + f" ({error.code})", shown)
-
-
-def _print_denial(details: dict[str, Any], subject: str) -> None:
-    reason = f": {details['reason']}" if details["reason"] else ""
-    print_error(f"you denied {to_one_line(subject + reason).rstrip('.')}. {_NOT_RUN}")
 
 
 def print_dialect_error(error: ErrorInfo, dialect: str, *, advice: str = "") -> None:

@@ -22,9 +22,7 @@ from handrail.terminal.style import (
 )
 
 _PATIENCE_SECONDS = 1.0
-_CAPITAL = re.compile(
-    r"(A|An|Another|Change|Commands?|Every|It|No|Nothing|Only|Rule|Stopped|That|The|There|This|You)\b"
-)
+_CAPITAL = re.compile(r"(A|An|Another|Change|Command|Every|It|No|Nothing|Only|Rule|Stopped|That|The|There|This|You)\b")
 """The first word of a message for models. Others may be names."""
 _hidden: list[bool] = []
 """Notes are hidden while it has an element."""

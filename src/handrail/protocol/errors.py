@@ -1,6 +1,7 @@
 """Every way a call can fail."""
 
 import errno
+import re
 import sys
 from typing import Literal, get_args
 
@@ -40,24 +41,13 @@ ErrorCode = Literal[
 
 REFUSAL_ADVICE = "Do not try another way; say what you need it for."
 """The end of a refusal, for the model."""
-FOR_MODELS: dict[str, str] = {
-    REFUSAL_ADVICE: "",
-    "Do not repeat this call.": "",
-    "Your arguments are not the cause. Continue without this call.": "",
-    "Continue without it; `handrail doctor` tells the user more.": "",
-    "Continue without it.": "",
-    "`handrail doctor` tells the user more.": "",
-    "Only the user can repair this: handrail doctor": "",
-    "The user has to repair this.": "",
-    "Ask the user if you need it.": "",
-    "Ask the user to remove": "Remove",
-    "The user can raise": "You can raise",
-    "This now needs the user's approval.": "This now needs your approval.",
-    "wants to ask the user something": "wants to ask something",
-    "Call again.": "Try again.",
-    "Make the call again if you still need it.": "",
-}
-"""Parts of messages for models, and their texts for people."""
+_FOR_MODELS = re.compile(
+    r" (?:Do not repeat this call|Your arguments are not the cause|Continue without (?:it|this call)|Ask the user if"
+    r" you need it|(?:Continue without it; )?`handrail doctor` tells the user more|Only the user can repair this:"
+    r" handrail doctor|The user has to repair this|Make the call again if you still need it"
+    rf"|{REFUSAL_ADVICE[:-1]})\b\.?"
+)
+_FOR_PEOPLE = {"Ask the user to r": "R", "The user can": "You can", "the user's": "your", "ask the user": "ask you"}
 
 MEANING: dict[ErrorCode, str] = {
     "INVALID_ARGUMENT": "An argument is missing, unknown, mistyped or out of range; details lists every problem.",
@@ -206,11 +196,11 @@ def describe_to_person(error: ErrorInfo | ToolError) -> str:
     """The message of an error without the parts for models."""
     match error.details:
         case {"answer": "deny", "reason": reason}:
-            return f"denied: {reason}" if reason else "denied"
+            return f"denied: {reason}".removesuffix(": ")
         case _:
-            text = error.message
-    for part, instead in FOR_MODELS.items():
-        text = text.replace(part if instead else f" {part}", instead)
+            text = _FOR_MODELS.sub("", error.message).replace("Call again.", "Try again.")
+    for part, instead in _FOR_PEOPLE.items():
+        text = text.replace(part, instead)
     return text
 
 

@@ -232,11 +232,8 @@ def is_kept(request: PermissionRequest, answer: Answer) -> bool:
 
 def has_later_line(request: PermissionRequest, answer: Answer) -> bool:
     """Whether the line about the answer has the number for undo, so that it appears after the call."""
-    return is_kept(request, answer) or (answer.kind in {"once", "edits"} and _changes_files(request))
-
-
-def _changes_files(request: PermissionRequest) -> bool:
-    return request.command is None and "fs.write" in request.permissions and request.kind is None
+    is_edit = request.command is None and request.kind is None and "fs.write" in request.permissions
+    return is_kept(request, answer) or (is_edit and answer.kind in {"once", "edits"})
 
 
 def render_answer_line(

@@ -47,7 +47,7 @@ from handrail.cli.permission import (
 )
 from handrail.cli.usage import parse_nonempty_text, parse_past_time
 from handrail.protocol.changes import Preview
-from handrail.protocol.errors import HandrailError, ToolError, UsageError, describe_to_person
+from handrail.protocol.errors import HandrailError, ToolError, UsageError
 from handrail.protocol.permissions import (
     Answer,
     AnswerKind,
@@ -252,7 +252,7 @@ def run_retry(options: SimpleNamespace) -> int:
             with print_slow_notice(options, f"{options.command or waiting.request.command}, run in a copy"):
                 request = rail.retry(waiting.request.id, options.command)
         except (ToolError, UsageError) as error:
-            problem = describe_to_person(error) if isinstance(error, ToolError) else str(error)
+            problem = error.message if isinstance(error, ToolError) else str(error)
             raise CommandFailed(
                 f"no new preview: {problem.rstrip('.')}. The request is unchanged.",
                 FAILED,

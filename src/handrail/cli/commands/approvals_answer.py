@@ -164,13 +164,7 @@ def answer_request(
             report(ApproverReply(request, answer), outcome)
         if isinstance(outcome, Parked):
             return _print_rest(options, outcome)
-        line = ""
-        if report is None and has_later_line(request, answer):
-            result = next((one for one in outcome.results if one.tool_call_id == request.tool_call_id), None)
-            line = render_kept_line(request, answer, result, width=200, plain=False, paint=choose_out_paint())
-        code = _print_results(options, waiting, outcome, rail, told=bool(line) or report is not None)
-        if line and not options.json:
-            print_painted(f"{line}\n")
+        code = _print_results(options, waiting, outcome, rail, answer, told=report is not None)
         if answer.kind in {"session", "workspace", "edits"} and not options.json:
             classes = ", ".join(f"`{one}`" for one in answer.grants or request.grants) or "this folder"
             covered, scope = (StandingGrant.EDITS, "session") if answer.kind == "edits" else (classes, answer.kind)
@@ -278,7 +272,9 @@ def _refuse_outdated(rail: Handrail, request: PermissionRequest, answer: Answer)
         raise CommandFailed(f"{describe_outdated(paths, 'Nothing was kept')}", FAILED, then=retry)
 
 
-def _print_results(options: SimpleNamespace, waiting: InboxRequest, done: Done, rail: Handrail, *, told: bool) -> int:
+def _print_results(
+    options: SimpleNamespace, waiting: InboxRequest, done: Done, rail: Handrail, answer: Answer, *, told: bool
+) -> int:
     if options.json:
         print_json(encode({"schema": SCHEMA, "results": done.results, "waiting": ()}))
     code = OK
@@ -288,8 +284,11 @@ def _print_results(options: SimpleNamespace, waiting: InboxRequest, done: Done, 
                 print_out(_render_denial(waiting, result))
             continue
         if not options.json:
-            is_told = told and result.tool_call_id == waiting.request.tool_call_id
-            print_result(result, options, waiting.mode or "ask", why_off=rail.why_off(result.name), told=is_told)
+            request, paint = waiting.request, choose_out_paint()
+            has_line = request.tool_call_id == result.tool_call_id and has_later_line(request, answer)
+            print_result(result, options, waiting.mode or "ask", why_off=rail.why_off(result.name), told=has_line)
+            if has_line and not told and result.error is None:
+                print_painted(f"{render_kept_line(request, answer, result, width=200, plain=False, paint=paint)}\n")
         code = code or get_exit_code(result)
     return code
 

@@ -1,7 +1,6 @@
 """`handrail call`: one tool call from the shell."""
 
 import os
-import sys
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast

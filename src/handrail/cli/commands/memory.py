@@ -10,7 +10,7 @@ from handrail.cli.format import format_time
 from handrail.cli.output import print_json, print_note, print_out, render_table
 from handrail.cli.parser import Command, add_place_options
 from handrail.cli.usage import parse_nonempty_text
-from handrail.protocol.errors import ToolError, describe_to_person
+from handrail.protocol.errors import ToolError
 from handrail.protocol.records import Memory, list_matching_ids
 from handrail.protocol.text import quote_text, to_one_line, truncate
 from handrail.protocol.wire import encode
@@ -48,9 +48,7 @@ def run_remove(options: SimpleNamespace) -> int:
     try:
         open_state_folder().remove_memory(workspace, note.id)
     except ToolError as error:
-        raise CommandFailed(
-            f"{describe_to_person(error)} Nothing was removed.", FAILED, then="handrail memory"
-        ) from None
+        raise CommandFailed(f"{error.message} Nothing was removed.", FAILED, then="handrail memory") from None
     if options.json:
         print_json(encode({"schema": _SCHEMA, "removed": (note,)}))
     else:

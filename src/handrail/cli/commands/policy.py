@@ -302,16 +302,8 @@ def _print_test(found: PolicyTest) -> None:
 def _build_replay_row(one: DecisionChange) -> tuple[str, ...]:
     arrow = "→" if can_show("→") else "->"
     subject = truncate(one.subject, _MAX_SUBJECT_CHARS)
-    return (
-        format_time(one.time),
-        one.session,
-        one.tool,
-        subject,
-        _name_decision(one.then),
-        arrow,
-        _name_decision(one.now),
-        one.rule,
-    )
+    then, now = map(_name_decision, (one.then, one.now))
+    return format_time(one.time), one.session, one.tool, subject, then, arrow, now, one.rule
 
 
 def _print_replay_notes(found: PolicyReplay) -> None:
