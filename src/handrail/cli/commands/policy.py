@@ -334,8 +334,7 @@ def _add_explain_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--stdin",
         action="store_true",
-        help='one JSON object a line, {"command": …} or {"tool": …, "args": …}, also "cwd" and "mode"; one answer a '
-        'line, for a bad one {"error": …}, and then exit 2 at the end',
+        help='read one {"command": …} or {"tool": …, "args": …} a line, and answer each. A bad line makes exit code 2',
     )
     add_mode_option(parser)
     add_workspace_option(parser)
