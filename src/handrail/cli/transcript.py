@@ -224,7 +224,7 @@ def join_text(entry: Entry) -> str:
 def _render_facts(row: CallRow, paint: Paint) -> str:
     names = [to_one_line(path) for path in row.files[:_MAX_FILES]]
     more = [f"{len(row.files) - _MAX_FILES} more"] if len(row.files) > _MAX_FILES else []
-    code, *rest = _clip(row.outcome, _MAX_OUTCOME_CHARS).split(":", 1)
+    code, *rest = _clip(row.outcome, _MAX_OUTCOME_CHARS).rstrip(".").split(":", 1)
     outcome = ":".join([paint(code, "failed") if row.ok is False else code, *rest])
     facts = [outcome, ", ".join([*names, *more])]
     facts += [paint(f"undo {row.undo}" if row.undo is not None else "", "dim")]

@@ -26,7 +26,7 @@ _LIGHT_CODES = _CODES | {"refused": "35", "running": "34", "hunk": "34"}
 """Yellow and cyan are hard to read on a light background."""
 _LIGHT_BACKGROUNDS = frozenset({"7", "15"})
 _SEQUENCE = "\x1b\\[[0-9;]*m"
-_TRAILING = re.compile(f" +((?:{_SEQUENCE})*)$")
+_TRAILING = re.compile(f"(?:{_SEQUENCE}| )+$")
 _RESET = "\x1b[0m"
 
 
@@ -96,7 +96,7 @@ def wrap_line(line: str, columns: int | None, indent: int) -> str:
     """The line in rows of at most `columns`. Rows after the first are indented, by less if the screen is narrow."""
     indent = indent if columns and indent <= columns // 3 else min(indent, 6)
     rows = wrap_painted(line, columns, " " * indent)
-    return "".join(_TRAILING.sub(r"\1", row) + "\n" for row in rows) or "\n"
+    return "".join(_TRAILING.sub(lambda found: found[0].replace(" ", ""), row) + "\n" for row in rows) or "\n"
 
 
 def measure_columns(stream: TextIO | None) -> int | None:

@@ -2,6 +2,7 @@
 
 import os
 import shlex
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 from types import SimpleNamespace
@@ -39,6 +40,7 @@ from handrail.protocol.wire import encode
 from handrail.terminal.changes_text import describe_outdated
 from handrail.terminal.permission_prompt import RequestHooks
 from handrail.terminal.request_text import describe_subject, has_later_line, render_kept_line
+from handrail.terminal.style import measure_columns
 
 SCHEMA = "handrail.approvals/1"
 
@@ -284,11 +286,11 @@ def _print_results(
                 print_out(_render_denial(waiting, result))
             continue
         if not options.json:
-            request, paint = waiting.request, choose_out_paint()
+            request, paint, width = waiting.request, choose_out_paint(), (measure_columns(sys.stdout) or 200) - 1
             has_line = request.tool_call_id == result.tool_call_id and has_later_line(request, answer)
             print_result(result, options, waiting.mode or "ask", why_off=rail.why_off(result.name), told=has_line)
             if has_line and not told and result.error is None:
-                print_painted(f"{render_kept_line(request, answer, result, width=200, plain=False, paint=paint)}\n")
+                print_painted(f"{render_kept_line(request, answer, result, width=width, plain=False, paint=paint)}\n")
         code = code or get_exit_code(result)
     return code
 

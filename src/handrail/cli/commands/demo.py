@@ -227,7 +227,9 @@ class AutoApprover:
         screen.write(screen.framed_lines(render_title(subject), [*lines, "", *keys]))
         screen.write(["y   (the script presses this key for you)"])
         if not is_kept(subject, answer):
-            screen.write([render_answer_line(subject, answer, width=screen.size()[0] - 1, plain=screen.plain)])
+            width = screen.size()[0] - 1
+            line = render_answer_line(subject, answer, width=width, plain=screen.plain, paint=screen.paint)
+            screen.write([line])
         return ApproverReply(subject, answer)
 
 
