@@ -9,7 +9,8 @@ import pytest
 from tests.test_prose import rules
 
 from handrail.cli.errors import _TEXTS, print_tool_error  # pyright: ignore[reportPrivateUsage]
-from handrail.protocol.errors import CODES, ErrorInfo, describe_to_person
+from handrail.protocol.errors import CODES, ErrorInfo
+from handrail.terminal.call_lines import describe_to_person
 
 FOR_MODELS = re.compile(r"Do not (repeat|try)|Continue without|Your arguments|[Tt]he user\b(?! file)|Call again\.")
 SOURCES = Path(__file__).parents[2] / "src/handrail"

@@ -1,6 +1,7 @@
 """The screens of commands on a pseudo-terminal of 60, 80 and 120 columns: dark, light and without colours.
 
-`screens/` has each with the codes of a dark terminal. A light terminal gets other codes at the same places. To write the files anew after an intended change: HANDRAIL_WRITE_SCREENS=1.
+`screens/` has each with the codes of a dark terminal. A light terminal gets other codes at the same places.
+To write the files anew after an intended change: HANDRAIL_WRITE_SCREENS=1.
 """
 
 import fcntl

@@ -80,7 +80,7 @@ def test_the_log_is_of_the_last_session_and_says_which(here, script: Script) -> 
     here("run", "what is here?", "--model", script(DONE), "--session", "second", "-q")
     done = here("log")
     assert "what is here?" in done.out
-    assert "session: second (the last one; handrail log --sessions lists them)\n" in done.err
+    assert "session: second (the last one)\nothers: handrail log --sessions\n" in done.err
     assert here("log", "--json").json["session"] == "second"
     assert here("log", "--events", "--limit", "1", "--session", "cli").err.endswith(
         "handrail log --session cli --events --after 0\n"

@@ -5,9 +5,10 @@ from typing import Any, cast
 
 from handrail.cli.output import print_error
 from handrail.cli.parser import COMMANDS
-from handrail.protocol.errors import ErrorInfo, ToolError, describe_to_person
+from handrail.protocol.errors import ErrorInfo, ToolError
 from handrail.protocol.text import to_one_line
 from handrail.protocol.wire import encode
+from handrail.terminal.call_lines import describe_to_person
 
 _UNCHANGED, _NOT_RUN = "Nothing was changed.", "Nothing was run."
 _PLAIN = {

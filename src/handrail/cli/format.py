@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from handrail.cli.exits import FAILED
 from handrail.cli.output import can_show, print_error, print_json
-from handrail.protocol.errors import ToolError, describe_to_person
+from handrail.protocol.errors import ToolError
 from handrail.protocol.events import (
     BrokenEvent,
     ChangeEvent,
@@ -27,7 +27,7 @@ from handrail.protocol.events import (
 )
 from handrail.protocol.text import to_one_line, truncate
 from handrail.protocol.wire import encode
-from handrail.terminal.call_lines import describe_unasked
+from handrail.terminal.call_lines import describe_to_person, describe_unasked
 
 if TYPE_CHECKING:
     from handrail.api import Handrail

@@ -11,11 +11,11 @@ import msgspec
 from handrail.cli.format import describe_event
 from handrail.protocol import events
 from handrail.protocol.changes import ChangeSet
-from handrail.protocol.errors import ErrorInfo, describe_to_person
+from handrail.protocol.errors import ErrorInfo
 from handrail.protocol.results import ToolResult
 from handrail.protocol.text import escape_control, pad, to_one_line, truncate
 from handrail.protocol.wire import Time, Wire
-from handrail.terminal.call_lines import describe_subject
+from handrail.terminal.call_lines import describe_subject, describe_to_person
 from handrail.terminal.style import Paint, measure_columns, paint_nothing, wrap_line
 
 CallDecision = Literal["allowed", "asked", "not asked", "refused"]

@@ -1,7 +1,6 @@
 """Every way a call can fail."""
 
 import errno
-import re
 import sys
 from typing import Literal, get_args
 
@@ -41,14 +40,6 @@ ErrorCode = Literal[
 
 REFUSAL_ADVICE = "Do not try another way; say what you need it for."
 """The end of a refusal, for the model."""
-_FOR_MODELS = re.compile(
-    r" (?:Do not repeat this call|Your arguments are not the cause|Continue without (?:it|this call)|Ask the user if"
-    r" you need it|(?:Continue without it; )?`handrail doctor` tells the user more|Only the user can repair this:"
-    r" handrail doctor|The user has to repair this|Make the call again if you still need it"
-    rf"|{REFUSAL_ADVICE[:-1]})\b\.?"
-)
-_FOR_PEOPLE = {"Ask the user to r": "R", "The user can": "You can", "the user's": "your", "ask the user": "ask you"}
-
 MEANING: dict[ErrorCode, str] = {
     "INVALID_ARGUMENT": "An argument is missing, unknown, mistyped or out of range; details lists every problem.",
     "UNKNOWN_TOOL": "This session has no tool of that name; details lists its tools.",
@@ -190,18 +181,6 @@ def _find_cause(cause: BaseException | None) -> tuple[str, str]:
     if cause.errno not in {errno.ENOSPC, errno.EDQUOT}:
         return reason, ""
     return reason, f"df -h {path.rpartition('/')[0]}" if isinstance(path, str) else "df -h"
-
-
-def describe_to_person(error: ErrorInfo | ToolError) -> str:
-    """The message of an error without the parts for models."""
-    match error.details:
-        case {"answer": "deny", "reason": reason}:
-            return f"denied: {reason}".removesuffix(": ")
-        case _:
-            text = _FOR_MODELS.sub("", error.message).replace("Call again.", "Try again.")
-    for part, instead in _FOR_PEOPLE.items():
-        text = text.replace(part, instead)
-    return text
 
 
 def list_frames(error: BaseException) -> list[str]:

@@ -24,7 +24,6 @@ from handrail.terminal.request_text import (
     PromptState,
     count_hidden_lines,
     describe_subject,
-    has_later_line,
     is_kept,
     list_choices,
     render_answer_line,
@@ -104,6 +103,12 @@ class TerminalApprover:
 
     def _open_screen(self) -> Screen:
         return Screen(sys.stderr, os.environ, plain=self._plain)
+
+
+def has_later_line(request: PermissionRequest, answer: Answer) -> bool:
+    """Whether the line about the answer has the number for undo, so that it appears after the call."""
+    is_edit = request.command is None and request.kind is None and "fs.write" in request.permissions
+    return is_kept(request, answer) or (is_edit and answer.kind in {"once", "edits"})
 
 
 def is_person_present() -> bool:

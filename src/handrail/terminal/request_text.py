@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from handrail.policy.network.needs import render_host
-from handrail.protocol.errors import describe_to_person
 from handrail.protocol.novelty import Novelty
 from handrail.protocol.permissions import Answer, AnswerKind, PermissionRequest
 from handrail.protocol.results import ToolResult
@@ -22,6 +21,7 @@ from handrail.protocol.text import (
     wrap,
 )
 from handrail.protocol.tool_spec import format_tool_label
+from handrail.terminal.call_lines import describe_to_person
 from handrail.terminal.changes_text import (
     AGAIN,
     MAX_FILE_ROWS,
@@ -228,12 +228,6 @@ def render_choices(
 def is_kept(request: PermissionRequest, answer: Answer) -> bool:
     """Whether the answer commits a preview. Its outcome is known only after the commit."""
     return has_preview_run(request) and answer.approves
-
-
-def has_later_line(request: PermissionRequest, answer: Answer) -> bool:
-    """Whether the line about the answer has the number for undo, so that it appears after the call."""
-    is_edit = request.command is None and request.kind is None and "fs.write" in request.permissions
-    return is_kept(request, answer) or (is_edit and answer.kind in {"once", "edits"})
 
 
 def render_answer_line(

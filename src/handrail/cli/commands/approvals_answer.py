@@ -38,8 +38,8 @@ from handrail.protocol.text import quote_text, to_one_line, truncate
 from handrail.protocol.tool_spec import MCP_PREFIX
 from handrail.protocol.wire import encode
 from handrail.terminal.changes_text import describe_outdated
-from handrail.terminal.permission_prompt import RequestHooks
-from handrail.terminal.request_text import describe_subject, has_later_line, render_kept_line
+from handrail.terminal.permission_prompt import RequestHooks, has_later_line
+from handrail.terminal.request_text import describe_subject, render_kept_line
 from handrail.terminal.style import measure_columns
 
 SCHEMA = "handrail.approvals/1"

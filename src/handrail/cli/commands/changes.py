@@ -13,10 +13,11 @@ from handrail.cli.output import can_show, print_diff, print_error, print_json, p
 from handrail.cli.parser import Command, add_place_options
 from handrail.cli.usage import parse_number
 from handrail.protocol.changes import ChangeRecord
-from handrail.protocol.errors import ToolError, describe_to_person
+from handrail.protocol.errors import ToolError
 from handrail.protocol.results import ToolResult
 from handrail.protocol.text import truncate
 from handrail.protocol.wire import encode
+from handrail.terminal.call_lines import describe_to_person
 
 _KNOWN = frozenset({"NOT_FOUND", "NO_CHANGE", "CONFLICT"})
 

@@ -154,7 +154,7 @@ def _find_session_folder(options: SimpleNamespace) -> str:
         raise CommandFailed(f"{workspace} has no session yet.", FAILED, then="handrail run PROMPT")
     _warn_of_unreadable(found[1:])
     if len(found) > 1 and not options.json:
-        print_note(f"session: {found[0].id} (the last one; handrail log --sessions lists them)")
+        print_note(f"session: {found[0].id} (the last one)\nothers: handrail log --sessions")
     return os.path.join(open_state_folder().home(workspace), found[0].id)
 
 

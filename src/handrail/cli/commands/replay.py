@@ -8,9 +8,10 @@ from handrail.cli.context import load_settings, open_state_folder, resolve_works
 from handrail.cli.exits import FAILED, OK, CommandFailed
 from handrail.cli.output import print_json, print_note, print_out, render_table, warn
 from handrail.cli.parser import Command, add_place_options
-from handrail.protocol.errors import ToolError, describe_to_person
+from handrail.protocol.errors import ToolError
 from handrail.protocol.wire import encode
 from handrail.replay.player import SessionReplay, replay_session
+from handrail.terminal.call_lines import describe_to_person
 
 _VERDICTS = {
     "same": "same",
