@@ -70,7 +70,7 @@ def test_all_that_a_turn_changed_is_shown_by_the_command_that_it_names(here, scr
     here("undo", "--turn", "-q")
     assert (
         here("diff", "--turn", "-q").err
-        == "error: No change is in effect in this workspace.\nnext: handrail log --changes\n"
+        == "error: no change is in effect in this workspace.\nnext: handrail log --changes\n"
     )
     assert here("diff", "1", "--turn").code == 2
 
