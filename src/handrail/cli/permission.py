@@ -104,11 +104,11 @@ def describe_answer_commands(request: PermissionRequest, *, outdated: bool = Fal
         return answers
     if "output" not in request.answers:
         return f"{answers}\nOr to try it, or another command instead: {retry}"
-    output = "" if only else f"its output without its changes: handrail approvals allow {short} --output-only\nOr "
+    output = "" if only else f"its output without its changes: handrail approvals allow {short} --output-only; "
     whole = f"all of it: handrail approvals show {short} --diff --output"
     if outdated:
         return f"To try it again: {retry}, {deny}\nOr {output}{whole}"
-    return f"{answers}\nOr {output}to try it again: {retry}\n{whole[:1].upper()}{whole[1:]}"
+    return f"{answers}\nOr {output}to try it again: {retry}; {whole}"
 
 
 # How the same call would run without approval
