@@ -1996,7 +1996,7 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
         ),
         clause(
             "approvals: list, allow, deny, revoke, watch, with the exit codes of call",
-            "cli/test_cli_approvals.py::test_allow_runs_it_and_prints_the_result_as_call_does",
+            "cli/test_cli_approvals.py::test_allow_runs_it_and_prints_one_line_about_the_result",
             "cli/test_cli_approvals.py::test_the_exit_code_is_that_of_the_call",
             "cli/test_cli_approvals.py::test_an_id_that_is_wrong_short_or_used_is_one_clear_line",
             "cli/test_cli_approvals.py::test_watch_tells_every_change_on_a_line_until_it_is_interrupted",

@@ -311,7 +311,7 @@ class Handrail(TypedTools):
         return self._enter(_load_approvals().permission_request.list_outdated_files, self._session, request)
 
     def is_pending(self, subject: "PermissionRequest | Question | str") -> bool:
-        """Whether a request or a question has no answer yet. A request also has to be as it was shown; by its id, any
+        """Whether a request or a question is still open. A request also has to be as it was shown; by its id, any
         revision of it counts."""
         return self._enter(_load_approvals().is_pending, self._session, subject)
 
