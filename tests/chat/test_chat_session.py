@@ -4,9 +4,11 @@ import os
 import re
 import signal
 import sys
+import termios
 import time
 from pathlib import Path
 
+import pytest
 from tests.chat.conftest import DEEP, Chat
 from tests.chat.window import Window
 from tests.wires.openai_wire import events
@@ -149,6 +151,12 @@ def test_a_message_is_queued_edited_or_given_to_the_running_turn(chat: Chat, wor
     assert window.text.index("use tabs (with") < window.text.index("I heard it.") < window.text.index("› and then")
 
 
+def list_waiting_commands() -> list[bytes]:
+    """The processes that run `WAITS`."""
+    commands = [Path(one, "cmdline") for one in Path("/proc").iterdir() if one.name.isdigit()]
+    return [line for line in (one.read_bytes() for one in commands if one.exists()) if WAITS.encode() in line]
+
+
 def test_escape_stops_a_command_and_leaves_no_process(chat: Chat, workspace: Path) -> None:
     window = chat(SLOW, DONE, words=("--mode", "auto"))
     window.sends("wait")
@@ -157,9 +165,7 @@ def test_escape_stops_a_command_and_leaves_no_process(chat: Chat, workspace: Pat
     window.sees("Stopped ·")
     window.is_ready()
     assert re.search(r"\n⊘ exec .*\n  \w.*\.\n    begun\n", window.text)
-    commands = [Path(one, "cmdline") for one in Path("/proc").iterdir() if one.name.isdigit()]
-    running = [one.read_bytes() for one in commands if one.exists()]
-    assert not [one for one in running if WAITS.encode() in one]
+    assert not list_waiting_commands()
 
 
 def test_escape_stops_a_model_that_streams_and_its_words_stay(chat: Chat, openai_wire) -> None:
@@ -269,8 +275,26 @@ def test_without_a_key_for_the_model_the_session_is_kept(chat: Chat) -> None:
     again.sees("> hello")
 
 
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGHUP, 129), (signal.SIGTERM, 143)])
+def test_a_signal_ends_the_session_with_its_command_and_restores_the_terminal(
+    chat: Chat, number: signal.Signals, code: int
+) -> None:
+    window = chat(SLOW, DONE, words=("--mode", "auto"))
+    window.sends("wait")
+    window.sees("    begun")
+    os.kill(window.program.pid, number)
+    assert window.program.ends() == code
+    assert "To continue this session: handrail chat -c" in window.text
+    modes = termios.tcgetattr(window.program.terminal.device)[3]
+    assert modes & termios.ECHO
+    assert modes & termios.ICANON
+    for switch in ("?1004", "?2004"):  # reports of focus, marks of pastes
+        assert window.raw.rindex(f"\x1b[{switch}l") > window.raw.rindex(f"\x1b[{switch}h")
+    assert not list_waiting_commands()
+
+
 @DEEP
-def test_the_terminal_going_away_ends_the_session_and_its_commands(chat: Chat) -> None:
+def test_a_session_that_a_signal_ended_continues(chat: Chat) -> None:
     window = chat(SLOW, DONE, words=("--mode", "auto"))
     window.sends("wait")
     window.sees("    begun")

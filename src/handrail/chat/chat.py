@@ -46,11 +46,11 @@ class Chat(ComposerWork):
     async def run(self, before_start: Callable[[], None]) -> int:
         """Runs until the person leaves. Returns the exit code. `before_start` gives the terminal back."""
         self._loop = asyncio.get_running_loop()
+        before_start()  # it also gives back the signals that end the process
         for number in (signal.SIGTERM, signal.SIGHUP):
             self._loop.add_signal_handler(number, self._hang_up, number)
         self._loop.add_signal_handler(signal.SIGINT, self.stop)
         try:
-            before_start()
             code = await self.console.run(self._begin)
         finally:
             await self._end()
