@@ -316,24 +316,28 @@ def test_a_prompt_that_waits_does_not_keep_the_session_from_ending(chat: Chat, r
     assert "tool_call.permission-denied" not in kinds
 
 
-def last_line(window: Window) -> int:
-    """The last number that the command printed, as far as the screen shows it."""
-    return max([int(number) for number in re.findall(r"    line (\d+)", "\n".join(window.lines))], default=0)
-
-
-def test_a_resize_during_output_loses_nothing(chat: Chat, workspace: Path) -> None:
-    counts = "i=0; until grep -q enough a.txt; do i=$((i+1)); echo line $i; sleep 0.02; done"
+def test_a_resize_during_output_loses_nothing_and_leaves_no_frame(chat: Chat, workspace: Path) -> None:
+    words = "and more words than a narrow window has columns " * 3
+    counts = f"for i in 1 2 3 4; do echo line $i {words}; until grep -q go$i a.txt; do sleep 0.02; done; done"
     window = chat({"calls": [["exec", {"command": counts}]]}, DONE, words=("--mode", "auto"), columns=200)
     window.sends("count")
-    window.sees("    line 3")
-    window.resizes(60)
-    before = last_line(window)
-    window.waits_for(lambda: last_line(window) > before + 5, "more lines")
-    (workspace / "a.txt").write_text("enough\n")
+    window.sees("    line 1")
+    window.press("typed meanwhile " * 5)
+    window.sees("typed meanwhile " * 4)
+    for number, columns in ((1, 60), (2, 120), (3, 45)):
+        window.sees(f"    line {number}")
+        window.resizes(columns)
+        (workspace / "a.txt").write_text("".join(f"go{one}\n" for one in range(1, number + 1)))
+        window.sees(f"    line {number + 1}")
+        window.waits_for(lambda: [line.count("● exec") for line in window.text.splitlines()].count(1) == 1, "one frame")
+    (workspace / "a.txt").write_text("go1\ngo2\ngo3\ngo4\n")
     window.sees("All is done.")
     window.is_ready()
-    assert all(len(line) <= 60 for line in window.lines)
-    assert sum("All is done." in line for line in window.text.splitlines()) == 1
+    shown = window.text
+    assert "● exec" not in shown
+    assert "    line " not in shown
+    assert "› count" in shown
+    assert sum("All is done." in line for line in shown.splitlines()) == 1
 
 
 def test_a_paste_of_10000_lines_is_one_line_of_the_composer_and_whole_for_the_model(chat: Chat, run_log) -> None:
