@@ -18,8 +18,6 @@ from tests.chat.payloads import INVISIBLE, PAYLOADS, SEQUENCES
 from tests.chat.window import Window
 
 from handrail.chat.composer import VisibleText
-from handrail.chat.markdown import MarkdownStream
-from handrail.chat.view import SessionView
 from handrail.chat.viewer import build_card_pages
 from handrail.models.base import CallPiece
 from handrail.protocol import events
@@ -27,6 +25,8 @@ from handrail.protocol.calls import ToolCall
 from handrail.protocol.results import Artifacts, Meta, ToolResult
 from handrail.protocol.text import escape_control
 from handrail.terminal.glyphs import Glyphs, SpoofGuard
+from handrail.terminal.markdown import MarkdownStream
+from handrail.terminal.session_view import SessionView
 from handrail.terminal.style import paint_text
 
 SGR = re.compile(r"\x1b\[[0-9;]*m")

@@ -112,7 +112,7 @@ class Window:
         self.sees_no("working ·")
 
     def resizes(self, columns: int) -> None:
-        """Makes the window so wide, once the program has drawn its rows: a terminal that wraps half a frame loses it."""
+        """Makes the window so wide, once its program rests: a terminal that wraps half a frame loses it."""
         while self.program.terminal.look(0.1):
             pass
         self._feed()

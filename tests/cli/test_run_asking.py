@@ -179,7 +179,8 @@ def test_a_command_shows_its_time_and_last_lines_while_it_runs(start: Start, mod
     program.terminal.press(b"\x03")
     assert program.ends() == 130
     after = program.terminal.shown.rpartition("\x1b[J")[2]
-    assert "line 7" not in after
+    assert "● exec" not in after
+    assert after.count("    line 7\n") == (mode == "auto")  # the last lines of a command that failed stay
     assert "Stopped · " in after
 
 

@@ -48,7 +48,6 @@ FOCUS_IN, FOCUS_OUT = Keys.F23, Keys.F24
 """Keys that stand for reports of the terminal."""
 _REPORT_FOCUS, _IGNORE_FOCUS = "\x1b[?1004h", "\x1b[?1004l"
 _NEW_LINE = (Keys.Escape, Keys.ControlM)
-_HELD_UP = "Approval needed. Stop typing for a second to see it."
 
 
 def build_style(paint: Paint) -> Style:
@@ -112,6 +111,8 @@ class Console:
         self._flush_at: asyncio.TimerHandle | None = None
         self._lent = 0
         self._lock = asyncio.Lock()
+        self._holder: asyncio.Task[object] | None = None
+        """The task that the terminal is lent to."""
         self.note = ""
         """A line below the composer, until the next key."""
         self.earlier_note = ""
@@ -183,8 +184,13 @@ class Console:
 
     @asynccontextmanager
     async def lend(self) -> AsyncGenerator[None]:
-        """Gives the terminal to other code, in its usual mode, with the composer erased."""
+        """Gives the terminal to other code, in its usual mode, with the composer erased. The task that has it may ask
+        again."""
+        if self._holder is asyncio.current_task():
+            yield
+            return
         async with self._lock:
+            self._holder = asyncio.current_task()
             self.flush()
             self._lent += 1
             try:
@@ -194,18 +200,31 @@ class Console:
                     sys.stderr.flush()
                     self._control(_REPORT_FOCUS)
             finally:
+                self._holder = None
                 self._lent -= 1
                 self.flush()
 
     @asynccontextmanager
-    async def lend_when_quiet(self) -> AsyncGenerator[KeyTiming]:
+    async def hold_screen(self) -> AsyncGenerator[None]:
+        """Keeps the composer away between pages, so that a key is for the page that comes next."""
+        async with self.lend():
+            yield
+            self._control("\r\x1b[K")
+
+    @asynccontextmanager
+    async def lend_when_quiet(self, held_up: str) -> AsyncGenerator[KeyTiming]:
         """The same for a prompt: first waits until no key was pressed for a while. Keys until then are the composer's.
 
-        The timing tells the prompt how long it was quiet.
+        The timing tells the prompt how long it was quiet. `held_up` is shown while keys hold the prompt up.
         """
+
+        def hold_up() -> None:
+            self.note = held_up
+            self.refresh()
+
         timing = KeyTiming()
         while True:
-            await self.clock.wait(self._hold_up)
+            await self.clock.wait(hold_up)
             self.note = ""
             async with self.lend():
                 if not select.select([sys.stdin], [], [], 0)[0]:  # otherwise a key came just now
@@ -213,10 +232,6 @@ class Console:
                     self.clock.note_key()
                     return
             await asyncio.sleep(timing.settle)  # the composer reads the key
-
-    def _hold_up(self) -> None:
-        self.note = _HELD_UP
-        self.refresh()
 
     @contextmanager
     def hold(self) -> Generator[None]:

@@ -10,6 +10,7 @@ from typing import TextIO
 
 from handrail.cli.exits import INFRASTRUCTURE, CommandFailed
 from handrail.protocol.text import escape_control, to_one_line, truncate
+from handrail.terminal.slash_hints import is_in_session, to_slash_commands
 from handrail.terminal.style import (
     Paint,
     choose_paint,
@@ -83,12 +84,16 @@ def print_json_pieces(pieces: Iterable[bytes]) -> None:
 def print_note(text: str) -> None:
     """Writes a line of advice to stderr, unless -q hides it."""
     if not _hidden:
-        _write(sys.stderr, f"{text}\n")
+        warn(text)
 
 
 def warn(text: str) -> None:
     """Writes a warning or an error to stderr, also with -q."""
-    _write(sys.stderr, f"{text}\n")
+    if not is_in_session(os.environ):
+        _write(sys.stderr, f"{text}\n")
+        return
+    shown = escape_control(to_slash_commands(text)).split("\n")
+    _write_encodable(sys.stderr, "".join(wrap_line(line, measure_columns(sys.stderr), 2) for line in shown))
 
 
 def print_error(text: str, then: str = "") -> None:
@@ -96,7 +101,8 @@ def print_error(text: str, then: str = "") -> None:
     paint = choose_paint(sys.stderr, os.environ)
     for head, shown in ((paint("error:", "failed"), text), (paint("next:", "running"), then)):
         if shown:
-            warn_painted(f"{head} {escape_control(shown) if _is_terminal(sys.stderr) else shown}")
+            line = to_slash_commands(shown) if is_in_session(os.environ) else shown
+            warn_painted(f"{head} {escape_control(line) if _is_terminal(sys.stderr) else line}")
 
 
 @contextmanager
