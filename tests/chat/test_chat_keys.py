@@ -8,6 +8,8 @@ from pathlib import Path
 
 from tests.chat.conftest import DEEP, Chat
 
+from handrail.terminal.slash_hints import to_slash_commands
+
 EDIT = {"text": "I change it.", "calls": [["edit", {"path": "a.txt", "oldText": "one", "newText": "two"}]]}
 DONE = {"text": "All is done."}
 
@@ -152,16 +154,20 @@ def test_slash_commands_answer(chat: Chat) -> None:
     for typed, shown in (
         ("/help", "suspend"),
         ("/udno", "Did you mean /undo?"),
+        ("/udno 1", "Did you mean /undo?"),
         ("/mode full", "Full mode needs the flag --mode full or the user file. The mode was not changed."),
         ("/mode plan", "mode plan"),
         ("/model", "model scripted:"),
-        ("/ps", "nothing is running here"),
+        ("/ps", "nothing is running here\n"),
         ("/approvals", "nothing is granted"),
         ("/policy explain rm -rf build", "fs.delete"),
         ("/compact", "The conversation is too short to be summarized. Nothing was changed."),
         ("/continue", "Nothing waits: the last turn has ended."),
         ("/diff", "No change is in effect"),
-        ("/undo 99", "There is no change 99"),
+        ("/undo 99", "There is no change 99. `/log changes` lists them."),
+        ("/log changes", "change"),
+        ("/skills", "skill"),
+        ("/doctor", "sandbox"),
         ("/fork", "This is a copy of session task"),
         ("/resume task", "session task"),
         ("/quit", "The session is kept"),
@@ -182,6 +188,42 @@ def test_a_picture_goes_to_the_model_by_its_path(chat: Chat, workspace: Path, ru
     window.sees("All is done.")
     prompt = next(event for event in run_log("task") if event["kind"] == "user")
     assert prompt["text"] == "look at [picture 1: shot.png] please"
+
+
+def test_the_commands_of_a_session_break_between_words(chat: Chat) -> None:
+    window = chat(DONE, columns=60)
+    for typed, last in (("?", "leave the session"), ("/policy", "reading")):
+        window.press(typed + "\r" * (typed != "?"))
+        window.sees(last)
+        window.is_ready()
+    shown = window.text
+    rows = [line for line in shown.splitlines() if "more: send now" in line or "once" in line]
+    assert "once more" in " ".join(" ".join(rows).split())
+    assert re.search(r"(^|\s)reading\b", shown, re.M)
+
+
+def test_completing_a_file_is_no_call(chat: Chat, workspace: Path, run_log) -> None:
+    (workspace / "notes.md").write_text("x\n")
+    window = chat(DONE, words=("--session", "task"))
+    window.press("see @not")
+    window.sees("  notes.md\n ask ·")
+    window.press("\t\r\r")
+    window.sees("All is done.")
+    assert {event["kind"] for event in run_log("task")} <= {"user", "text", "end", "usage", "session.start"}
+
+
+def test_hints_have_slash_commands() -> None:
+    for text, expected in (
+        ("to stop one: handrail processes stop ID", "to stop one: /ps stop ID"),
+        ("nothing is running here; every workspace: --all", "nothing is running here"),
+        ("`handrail log --changes` lists them", "`/log changes` lists them"),
+        ("see: handrail diff 12", "see: /diff 12"),
+        ("to reply: handrail approvals reply c1 NUMBER", "to reply: /continue"),
+        ("handrail approvals revoke 3f ends it", "/approvals revoke 3f ends it"),
+        ("handrail processes write p-1 yes", "handrail processes write p-1 yes"),
+        ("handrail log --sessions", "/resume"),
+    ):
+        assert to_slash_commands(text) == expected
 
 
 def test_a_plain_session_only_grows_and_takes_numbers(chat: Chat, workspace: Path) -> None:
