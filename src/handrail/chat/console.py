@@ -47,6 +47,7 @@ _MAX_IDLE_ROWS, _MAX_BUSY_ROWS = 10, 3
 FOCUS_IN, FOCUS_OUT = Keys.F23, Keys.F24
 """Keys that stand for reports of the terminal."""
 _REPORT_FOCUS, _IGNORE_FOCUS = "\x1b[?1004h", "\x1b[?1004l"
+_NOTIFY_OFF = frozenset(("0", "off", "no", "false"))
 _NEW_LINE = (Keys.Escape, Keys.ControlM)
 
 
@@ -257,6 +258,8 @@ class Console:
 
     def notify(self, title: str, text: str) -> None:
         """Sends a notification of the terminal, or rings its bell. Both texts were escaped before."""
+        if os.environ.get("HANDRAIL_NOTIFY", "").lower() in _NOTIFY_OFF:
+            return
         safe = f"{title}: {text}".replace(";", ",")[:200]
         known = {"iTerm.app", "WezTerm", "ghostty", "kitty"} & {
             os.environ.get("TERM_PROGRAM", ""),

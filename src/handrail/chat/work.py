@@ -32,6 +32,8 @@ LONG_SECONDS = 30.0
 """A turn that took longer is worth a notification if the person looks elsewhere."""
 _MAX_END_ROWS = 12
 """Rows of the last answer, when a session is resumed."""
+_SESSION_CHARS = 14
+"""Of the id of a session: its beginning names it."""
 _MAX_SHOWN_OUTPUT = 20_000
 """Characters of the output of a person's command that the model gets."""
 
@@ -235,6 +237,8 @@ class SessionWork(ABC):
             await self._run_shell(session, entry)
             return
         prompt = attach_pictures(entry.text, session.rail.rail.workspace, self.pictures)
+        for note in prompt.notes:
+            self.say(note)
         heard = [fence_text("shell", text) for text in self._heard]
         self._heard.clear()
         self.pictures.clear()
@@ -305,7 +309,7 @@ class SessionWork(ABC):
         mode = self.session.mode if self.session is not None else setup.loaded.settings.mode
         sandbox = _describe_sandbox(tier, setup.loaded.settings)
         rows = [to_one_line(shown)]
-        for fact in (mode, to_one_line(setup.model.name), sandbox, f"session {setup.session}"):
+        for fact in (mode, to_one_line(setup.model.name), sandbox, f"session {setup.session[:_SESSION_CHARS]}"):
             longer = f"{rows[-1]}{self.glyphs.between}{fact}"
             rows[-1:] = [longer] if measure_width(longer) <= self.width else [rows[-1], f"  {fact}"]
         return [self.glyphs.paint(row, "dim") for row in rows]

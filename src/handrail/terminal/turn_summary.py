@@ -131,7 +131,9 @@ def _render_files(tally: Tally, glyphs: Glyphs, here: str | None) -> list[str]:
         return [f"  {files}"]
     if here is None:
         numbers = ", ".join(map(str, tally.numbers))
-        return [f"  {files}{glyphs.between}undo {numbers}      /diff turn · /undo turn · /rewind"]
+        done, then = f"  {files}{glyphs.between}undo {numbers}", "/diff turn · /undo turn · /rewind"
+        row = f"{done}      {then}"
+        return [row] if measure_width(row) < glyphs.width else [done, f"  {then}"]
     return _fit([files, f"handrail diff --turn{here}", f"handrail undo --turn{here}"], glyphs)
 
 
