@@ -57,7 +57,7 @@ def test_a_session_looks_as_it_did(chat: Chat, workspace: Path, columns: int) ->
     shows(window, "prompt", columns)
     window.answers(b"y", "You allowed")
     window.sees("Esc or Ctrl-D leaves")
-    window.sees("↑ ↓ choose.")
+    window.sees("↑ ↓ choose.\n›")
     shows(window, "question", columns)
     window.answers(b"2", "› 2")
     window.press(b"\r")
