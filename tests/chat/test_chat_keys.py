@@ -1,5 +1,7 @@
 """The keys and the slash commands of a session."""
 
+import base64
+import json
 import os
 import re
 import subprocess
@@ -7,7 +9,10 @@ import sys
 from pathlib import Path
 
 from tests.chat.conftest import DEEP, Chat
+from tests.wires.openai_wire import events
+from tests.wires.server import Answer
 
+from handrail.protocol.results import MAX_IMAGE_BYTES
 from handrail.terminal.slash_hints import to_slash_commands
 
 EDIT = {"text": "I change it.", "calls": [["edit", {"path": "a.txt", "oldText": "one", "newText": "two"}]]}
@@ -22,6 +27,10 @@ def test_every_key_does_what_the_help_says(chat: Chat, workspace: Path, tmp_path
     window = chat(EDIT, DONE, words=("--mode", "auto"), EDITOR=str(editor), VISUAL="")
     window.press("one\x1b\rtwo")
     window.sees("› one\n  two")
+    window.press("\x1b[27;2;13~three")  # Shift+Enter
+    window.sees("  two\n  three")
+    window.press("\x7f" * 6)
+    window.sees_no("three")
     window.press("\x0athree")
     window.sees("  two\n  three")
     window.press("\x03")
@@ -180,14 +189,24 @@ def test_slash_commands_answer(chat: Chat) -> None:
     assert "The session is kept" in window.text
 
 
-@DEEP
-def test_a_picture_goes_to_the_model_by_its_path(chat: Chat, workspace: Path, run_log) -> None:
-    (workspace / "shot.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(64))
-    window = chat(DONE, words=("--session", "task"))
-    window.sends("look at shot.png please")
-    window.sees("All is done.")
+def test_a_picture_goes_to_the_model_by_its_path_and_a_false_one_stays_a_name(
+    chat: Chat, workspace: Path, run_log, openai_wire
+) -> None:
+    picture = b"\x89PNG\r\n\x1a\n" + bytes(range(64))
+    (workspace / "shot.png").write_bytes(picture)
+    (workspace / "false.png").write_text("no picture")
+    (workspace / "large.png").write_bytes(picture + bytes(MAX_IMAGE_BYTES))
+    openai_wire.sends(Answer(pieces=tuple(events("I see it."))))
+    window = chat(words=("--session", "task", "--model", openai_wire.model), **openai_wire.environment)
+    window.sends("look at shot.png false.png and large.png please")
+    window.sees("I see it.")
+    window.is_ready()
+    shown = " ".join(window.text.split())
+    assert "false.png is not a PNG, JPEG, GIF or WebP, so it is not attached." in shown
+    assert "large.png is not attached." in shown
     prompt = next(event for event in run_log("task") if event["kind"] == "user")
-    assert prompt["text"] == "look at [picture 1: shot.png] please"
+    assert prompt["text"] == "look at [picture 1: shot.png] false.png and large.png please"
+    assert base64.b64encode(picture).decode() in json.dumps(openai_wire.received[0].body)
 
 
 def test_the_commands_of_a_session_break_between_words(chat: Chat) -> None:
@@ -252,6 +271,12 @@ def test_a_terminal_without_control_sequences_gets_the_plain_form(chat: Chat) ->
     window.press(b"\x04")
     assert window.program.ends() == 0
     assert "\x1b" not in window.raw
+
+
+def test_without_a_model_it_says_how_to_choose_one(chat: Chat) -> None:
+    window = chat(has_model=False, ready=False)
+    assert window.program.ends() == 2
+    assert "next: handrail chat --model " in window.text
 
 
 def test_it_needs_a_terminal(workspace: Path, environment: dict[str, str]) -> None:
