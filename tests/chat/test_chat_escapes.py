@@ -198,9 +198,7 @@ PICKED = random.Random(27).sample(sorted(PAYLOADS), SHARE)
 """The payloads of today."""
 
 
-@pytest.mark.parametrize(
-    "place", [pytest.param(place, marks=() if place in {"name", "tool output"} else DEEP) for place in PLACES]
-)
+@pytest.mark.parametrize("place", [pytest.param(place, marks=() if place == "name" else DEEP) for place in PLACES])
 def test_each_place_of_a_real_terminal_shows_payloads_as_escapes(chat: Chat, workspace: Path, place: str) -> None:
     payloads = [PAYLOADS[name] for name in PICKED if name != "null"]  # a journal keeps none
     if place in {"command", "name"}:  # what a file or an argument cannot have

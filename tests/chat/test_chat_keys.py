@@ -189,6 +189,7 @@ def test_slash_commands_answer(chat: Chat) -> None:
     assert "The session is kept" in window.text
 
 
+@DEEP
 def test_a_picture_goes_to_the_model_by_its_path_and_a_false_one_stays_a_name(
     chat: Chat, workspace: Path, run_log, openai_wire
 ) -> None:
@@ -292,10 +293,12 @@ def test_it_needs_a_terminal(workspace: Path, environment: dict[str, str]) -> No
 def test_nothing_else_imports_the_composers_library(workspace: Path, environment: dict[str, str]) -> None:
     program = (
         "import sys\nfrom handrail.cli.main import run\n"
-        "run(['call', 'read', '{\"path\": \"a.txt\"}'])\nrun(['chat', '--help'])\nrun(['run', '--help'])\n"
+        "run(['call', 'read', '{\"path\": \"a.txt\"}'])\nrun(['chat', '--help'])\n"
+        "assert run(['run', 'go on', '--model', 'scripted:script.json']) == 0\n"
         "sys.exit('prompt_toolkit' in sys.modules)"
     )
     (workspace / "a.txt").write_text("one\n")
+    (workspace / "script.json").write_text(json.dumps([EDIT, DONE]))
     done = subprocess.run(
         [sys.executable, "-c", program], cwd=workspace, env=environment, check=False, capture_output=True
     )

@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.chat.conftest import Chat
+from tests.chat.conftest import DEEP, Chat
 from tests.chat.window import Window
 
 SCREENS = Path(__file__).parent / "screens"
@@ -29,7 +29,7 @@ def shows(window: Window, name: str, columns: int) -> None:
     assert all(len(row) < columns + 1 for row in screen.split("\n"))
 
 
-@pytest.mark.parametrize("columns", [60, 100])
+@pytest.mark.parametrize("columns", [pytest.param(60, marks=DEEP), 100])
 def test_a_session_looks_as_it_did(chat: Chat, workspace: Path, columns: int) -> None:
     words = "I look at **every** total in the folder, one after the other, and then I change the one that is wrong."
     window = chat(

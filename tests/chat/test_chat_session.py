@@ -181,6 +181,7 @@ def test_escape_stops_a_model_that_streams_and_its_words_stay(chat: Chat, openai
     assert "\n  I write it.\n  And more\n" in window.text
 
 
+@DEEP
 def test_cancelling_works_while_a_prompt_or_a_question_waits(chat: Chat, workspace: Path) -> None:
     window = chat(EDIT, question(), DONE)
     window.sends("begin")
@@ -263,6 +264,7 @@ def test_typing_holds_a_prompt_back_and_stays_in_the_composer(chat: Chat, worksp
     window.sees("\n› " + "y" * typed + "\n")
 
 
+@DEEP
 def test_without_a_key_for_the_model_the_session_is_kept(chat: Chat) -> None:
     window = chat(words=("--model", "anthropic:claude-x"))
     window.sends("hello")
@@ -385,7 +387,7 @@ def test_suspending_gives_the_terminal_back_and_comes_again(chat: Chat, workspac
     window.sees("All is done.")
 
 
-def test_a_denied_call_is_told_once_and_a_stopped_one_is_not_denied(chat: Chat, workspace: Path) -> None:
+def test_a_denied_call_is_told_once(chat: Chat, workspace: Path) -> None:
     window = chat(EDIT, EDIT, DONE, words=("--session", "task"))
     window.sends("begin")
     window.sees("Permission · edit")
@@ -398,14 +400,18 @@ def test_a_denied_call_is_told_once_and_a_stopped_one_is_not_denied(chat: Chat, 
     window.answers(b"\x03", "The request still waits")
     window.is_ready()
     assert window.text.count("⊘") == 1
-    window.sends("/continue")
+    assert (workspace / "a.txt").read_text() == "one\n"
+
+
+@DEEP
+def test_a_resumed_session_shows_where_it_ended(chat: Chat) -> None:
+    window = chat(EDIT, DONE)
+    window.sends("begin")
     window.sees("Permission · edit")
     window.answers(b"l", "Left for later")
     window.is_ready()
-    window.press("\x03")
-    window.press("\x03")
+    window.press(b"\x04")
     assert window.program.ends() == 0
     again = chat(DONE, words=("-c",))
     again.sees("The last turn is unfinished.")
     again.sees("\n› begin\n  I change it.\n")
-    assert (workspace / "a.txt").read_text() == "one\n"

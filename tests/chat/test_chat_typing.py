@@ -109,6 +109,8 @@ def test_a_key_shortly_before_a_prompt_counts_before_it(chat: Chat, workspace: P
         assert was_early
         assert key == "\x1b"
         assert (workspace / "a.txt").read_text() == "one\n"
+        assert " 0 denied" in window.text  # nobody denied it
+        assert "The user denied" not in window.text
     window.close()
 
 
