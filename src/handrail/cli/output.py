@@ -10,7 +10,6 @@ from typing import TextIO
 
 from handrail.cli.exits import INFRASTRUCTURE, CommandFailed
 from handrail.protocol.text import escape_control, to_one_line, truncate
-from handrail.terminal.slash_hints import is_in_session, to_slash_commands
 from handrail.terminal.style import (
     Paint,
     choose_paint,
@@ -22,6 +21,8 @@ from handrail.terminal.style import (
 )
 
 _PATIENCE_SECONDS = 1.0
+_IN_SESSION = "HANDRAIL_IN_SESSION"
+"""The variable that a session sets for a command whose output it shows."""
 _hidden: list[bool] = []
 """Notes are hidden while it has an element."""
 
@@ -89,10 +90,10 @@ def print_note(text: str) -> None:
 
 def warn(text: str) -> None:
     """Writes a warning or an error to stderr, also with -q."""
-    if not is_in_session(os.environ):
+    if not os.environ.get(_IN_SESSION):
         _write(sys.stderr, f"{text}\n")
         return
-    shown = escape_control(to_slash_commands(text)).split("\n")
+    shown = escape_control(_name_slash_commands(text)).split("\n")
     _write_encodable(sys.stderr, "".join(wrap_line(line, measure_columns(sys.stderr), 2) for line in shown))
 
 
@@ -101,8 +102,16 @@ def print_error(text: str, then: str = "") -> None:
     paint = choose_paint(sys.stderr, os.environ)
     for head, shown in ((paint("error:", "failed"), text), (paint("next:", "running"), then)):
         if shown:
-            line = to_slash_commands(shown) if is_in_session(os.environ) else shown
+            line = _name_slash_commands(shown)
             warn_painted(f"{head} {escape_control(line) if _is_terminal(sys.stderr) else line}")
+
+
+def _name_slash_commands(text: str) -> str:
+    if not os.environ.get(_IN_SESSION):
+        return text
+    from handrail.terminal.slash_hints import to_slash_commands  # noqa: PLC0415  a shell has none
+
+    return to_slash_commands(text)
 
 
 @contextmanager

@@ -1,7 +1,6 @@
 """The commands of a shell as slash commands, for hints that a person reads in a session."""
 
 import re
-from collections.abc import Mapping
 
 IN_SESSION = "HANDRAIL_IN_SESSION"
 """The variable of a command whose output a session shows."""
@@ -22,7 +21,3 @@ def to_slash_commands(text: str) -> str:
         for pattern, form in _FORMS:
             text = pattern.sub(form, text)
     return text
-
-
-def is_in_session(environ: Mapping[str, str]) -> bool:
-    return bool(environ.get(IN_SESSION))
