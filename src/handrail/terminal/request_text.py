@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from handrail.policy.network.needs import render_host
+from handrail.protocol.calls import quote_purpose
 from handrail.protocol.novelty import Novelty
 from handrail.protocol.permissions import Answer, AnswerKind, PermissionRequest
 from handrail.protocol.results import ToolResult
@@ -348,6 +349,8 @@ def _list_circumstances(request: PermissionRequest) -> Iterator[str]:
         yield "! You edited this command. The result tells the model so."
     if request.command is not None and request.cwd not in {None, "."}:
         yield f"Runs in the folder {escape_exact_line(request.cwd or '')}"
+    if request.purpose and request.command is not None:
+        yield f"The model says: {quote_purpose(request.purpose)}"
     if request.unusual is not None:
         yield f"! {_describe_novelty(request.unusual)}"
 
@@ -397,7 +400,7 @@ def _render_diff(request: PermissionRequest, width: int | None, most: int | None
         yield from wrap(f"! {to_one_line(request.server_name)} changed this tool since it was approved:", width)
     else:
         effect = "Your files are untouched. If you approve, handrail makes this change. Undo can revert it"
-        yield from wrap(f"{describe_preview_age(request)} {effect}{'' if most == 0 else ':'}".lstrip(), width, "  ")
+        yield from wrap(f"{describe_preview_age(request)} {effect}{'.' if most == 0 else ':'}".lstrip(), width, "  ")
     if most != 0:
         yield from render_diff_lines(preview, width, most, paint)
 
