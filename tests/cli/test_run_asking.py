@@ -46,7 +46,7 @@ def test_a_yes_keeps_and_the_model_goes_on(start: Start, workspace: Path) -> Non
     program = start(EDIT, DONE)
     program.terminal.sees("│ +two")
     assert (workspace / "a.txt").read_text() == "one\n"
-    program.press_until(b"y", "✓ You allowed Edit a.txt once\n")
+    program.press_until(b"y", "✓ You allowed Edit a.txt · undo 1\n")
     assert program.ends() == 0
     assert "All is \\u001b[31mdone.\n" in program.terminal.shown
     assert "1 call, 1 kept, 0 denied" in program.terminal.shown
@@ -81,7 +81,7 @@ def test_plain_edits_are_allowed_for_the_session_and_a_later_one_does_not_ask(st
     again = {"text": "", "calls": [["exec", {"command": "echo three > a.txt"}]]}
     program = start(EDIT, again, DONE)
     program.terminal.sees("│ Change a.txt?")
-    program.press_until(b"a", "✓ You allowed Edit a.txt, and plain edits in this session\n")
+    program.press_until(b"a", "✓ You allowed Edit a.txt · undo 1 · plain edits in this session\n")
     assert program.ends() == 0
     assert "    not asked: plain edits are allowed in this session\n" in program.terminal.shown
     assert "2 calls, 1 kept, 0 denied" in program.terminal.shown
