@@ -10,11 +10,10 @@ from bisect import bisect_left, bisect_right
 from inspect import cleandoc
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from handrail.code.languages import LANGUAGES, load_grammar, load_query
 from handrail.code.treesitter import parse_with_timeout
 from handrail.protocol.errors import ToolError
+from handrail.protocol.wire import Wire
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -42,7 +41,7 @@ _BEFORE_COMMENT = re.compile(r"^[ \t]*(?:/\*[*!]?|///?!?|#+|\*(?!/)|<!--)?[ \t]?
 _AFTER_COMMENT = re.compile(r"\s*(?:\*/|-->)\s*$")
 
 
-class Symbol(msgspec.Struct, frozen=True):
+class Symbol(Wire, frozen=True, omit_defaults=False):
     """A definition in a file."""
 
     name: str
@@ -68,6 +67,11 @@ class Definition:
         self.start, self.end = node.start_byte, node.end_byte
         self.parent: Definition | None = None
 
+    @property
+    def level(self) -> int:
+        """The number of definitions around it."""
+        return 0 if self.parent is None else self.parent.level + 1
+
 
 class SourceFile:
     """A parsed text with its definitions, in their order."""
@@ -87,13 +91,15 @@ class SourceFile:
         """The nodes of captures that are no definitions."""
         found: dict[int, tuple[int, Definition]] = {}
         for pattern, captures in QueryCursor(load_query(language, analysis=analysis)).matches(tree.root_node):
+            if len(captures) > 1 and not self._passes(captures):
+                continue
             names, scopes = captures.pop("name", None), captures.pop("scope", [None])
             for kind, nodes in captures.items():
                 if kind not in _KINDS or not names:
                     self.captures.setdefault(kind, []).extend(nodes)
                     continue
                 key = names[0].start_byte  # the earliest pattern decides about a name
-                if (key not in found or pattern < found[key][0]) and self._passes(captures):
+                if key not in found or pattern < found[key][0]:
                     found[key] = (pattern, Definition(kind, nodes[0], names[0], scopes[0]))
         ordered = sorted((one for _, one in found.values()), key=lambda one: (one.start, -one.end))
         self.definitions = _nest(ordered)

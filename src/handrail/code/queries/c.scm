@@ -21,7 +21,7 @@
 (comment) @comment
 
 ;;; analysis
-(parameter_list (_) @parameter)
+(parameter_list (parameter_declaration) @parameter)
 (init_declarator value: (_) @value)
 (preproc_include path: (_) @import)
 (if_statement) @branch

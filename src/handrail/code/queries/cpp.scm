@@ -18,6 +18,7 @@
 (template_parameter_list) @attribute
 
 ;;; analysis
+(parameter_list (optional_parameter_declaration) @parameter)
 (base_class_clause (type_identifier) @base)
 (base_class_clause (qualified_identifier) @base)
 (base_class_clause (template_type) @base)

@@ -18,8 +18,8 @@
 (variable_declarator value: (_) @value)
 (class_heritage (identifier) @base)
 (class_heritage (member_expression) @base)
-(import_statement source: (_) @module)
-(import_statement (import_clause) @import)
+(import_statement source: (_) @import)
+(export_statement source: (_) @import)
 (if_statement) @branch
 (for_statement) @branch
 (for_in_statement) @branch

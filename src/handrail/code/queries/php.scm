@@ -17,7 +17,7 @@
 (assignment_expression right: (_) @value)
 (base_clause (_) @base)
 (class_interface_clause (_) @base)
-(namespace_use_clause (_) @import)
+(namespace_use_clause) @import
 (if_statement) @branch
 (else_if_clause) @branch
 (for_statement) @branch

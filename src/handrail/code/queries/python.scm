@@ -17,9 +17,8 @@
 (assignment right: (_) @value)
 
 (import_statement name: (_) @import)
-(import_from_statement module_name: (_) @module)
-(import_from_statement name: (_) @import)
-(import_from_statement (wildcard_import) @import)
+(import_from_statement module_name: (_) @module name: (_) @member)
+(import_from_statement module_name: (_) @module (wildcard_import) @member)
 (future_import_statement name: (_) @import)
 
 (if_statement) @branch

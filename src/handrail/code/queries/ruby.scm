@@ -12,6 +12,9 @@
 (method_parameters (_) @parameter)
 (assignment right: (_) @value)
 (superclass (_) @base)
+(call
+  method: (identifier) @only.require.require_relative
+  arguments: (argument_list (string (string_content) @import)))
 (if) @branch
 (elsif) @branch
 (unless) @branch

@@ -33,8 +33,8 @@
 (extends_clause value: (_) @base)
 (implements_clause (_) @base)
 (extends_type_clause (_) @base)
-(import_statement source: (_) @module)
-(import_statement (import_clause) @import)
+(import_statement source: (_) @import)
+(export_statement source: (_) @import)
 (if_statement) @branch
 (for_statement) @branch
 (for_in_statement) @branch
