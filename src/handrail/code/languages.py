@@ -88,7 +88,8 @@ def load_grammar(name: str) -> "Grammar":
 
     language = LANGUAGES[name]
     try:
-        return Grammar(getattr(import_module(language.package), language.entry)())
+        capsule: object = getattr(import_module(language.package), language.entry)()
+        return Grammar(capsule)
     except (ImportError, AttributeError, ValueError):
         raise MissingGrammarError(language) from None
 

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 
@@ -11,8 +11,9 @@ from handrail.protocol.wire import Wire
 Severity = Literal["error", "warning", "info"]
 
 _LINE = re.compile(r"^(?P<file>[^\n:]+):(?P<line>\d+):(?:(?P<column>\d+):)? (?P<rest>.+)$", re.MULTILINE)
-_FLAKE8_RULE = re.compile(r"([A-Z]+\d+) (.+)")
 _GOLANGCI_RULE = re.compile(r"(.+) \(([\w-]+)\)")
+_SEVERITIES: dict[str, Severity] = {"error": "error", "fatal": "error", "warning": "warning"}
+_ESLINT_ERROR = 2
 _MAX_FIX_CHARS = 200
 
 
@@ -40,57 +41,81 @@ def read_report(linter: str, text: str) -> list[LintFinding]:
     """The findings in what a linter printed on stdout."""
     try:
         return [msgspec.structs.replace(one, source=linter) for one in _READERS[linter](text)]
-    except (msgspec.DecodeError, AttributeError, KeyError, TypeError, ValueError, IndexError) as error:
+    except msgspec.DecodeError as error:
         raise UnreadableReportError from error
 
 
-def _decode(text: str) -> Any:
-    return msgspec.json.decode(text)
+class _RuffPlace(msgspec.Struct):
+    row: int
+    column: int
+
+
+class _RuffFix(msgspec.Struct):
+    message: str | None = None
+
+
+class _RuffFinding(msgspec.Struct):
+    filename: str
+    location: _RuffPlace
+    message: str
+    code: str | None = None
+    fix: _RuffFix | None = None
 
 
 def _read_ruff(text: str) -> Iterator[LintFinding]:
-    for one in _decode(text):
-        fix, rule = one.get("fix") or {}, one.get("code")
-        is_syntax = rule in {None, "invalid-syntax"} or rule.startswith("E9")
-        yield _build(
-            one["filename"],
-            one["location"]["row"],
-            one["location"]["column"],
-            rule,
-            "error" if is_syntax else "warning",
-            one["message"],
-            fix.get("message"),
-        )
+    for one in msgspec.json.decode(text, type=list[_RuffFinding]):
+        is_syntax = one.code is None or one.code == "invalid-syntax" or one.code.startswith("E9")
+        severity = "error" if is_syntax else "warning"
+        fix = one.fix and one.fix.message
+        yield _build(one.filename, one.location.row, one.location.column, one.code, severity, one.message, fix)
+
+
+class _PylintFinding(msgspec.Struct, rename="kebab"):
+    path: str
+    line: int
+    column: int
+    type: str
+    message_id: str
+    message: str
 
 
 def _read_pylint(text: str) -> Iterator[LintFinding]:
-    severities: dict[str, Severity] = {"error": "error", "fatal": "error", "warning": "warning"}
-    for one in _decode(text):
-        severity, rule = severities.get(one["type"], "info"), one["message-id"]
-        yield _build(one["path"], one["line"], one["column"] + 1, rule, severity, one["message"])
+    for one in msgspec.json.decode(text, type=list[_PylintFinding]):
+        severity = _SEVERITIES.get(one.type, "info")
+        yield _build(one.path, one.line, one.column + 1, one.message_id, severity, one.message)
 
 
 def _read_flake8(text: str) -> Iterator[LintFinding]:
     for match in _LINE.finditer(text):
-        rule, message = _FLAKE8_RULE.fullmatch(match["rest"]).groups()  # pyright: ignore[reportOptionalMemberAccess]  an error then
-        severity: Severity = "error" if rule.startswith(("E9", "F")) else "warning"
+        rule, _, message = match["rest"].partition(" ")
+        severity = "error" if rule.startswith(("E9", "F")) else "warning"
         yield _build(match["file"], int(match["line"]), int(match["column"] or 1), rule, severity, message)
 
 
+class _EslintFix(msgspec.Struct):
+    text: str
+
+
+class _EslintMessage(msgspec.Struct, rename="camel"):
+    message: str
+    severity: int
+    line: int | None = None
+    column: int | None = None
+    rule_id: str | None = None
+    fix: _EslintFix | None = None
+
+
+class _EslintFile(msgspec.Struct, rename="camel"):
+    file_path: str
+    messages: list[_EslintMessage]
+
+
 def _read_eslint(text: str) -> Iterator[LintFinding]:
-    for file in _decode(text):
-        for one in file["messages"]:
-            fix = one.get("fix")
-            severity: Severity = "error" if one["severity"] == 2 else "warning"
-            yield _build(
-                file["filePath"],
-                one.get("line") or 1,
-                one.get("column"),
-                one.get("ruleId"),
-                severity,
-                one["message"],
-                f"replace with {fix['text']!r}" if fix else None,
-            )
+    for file in msgspec.json.decode(text, type=list[_EslintFile]):
+        for one in file.messages:
+            severity = "error" if one.severity == _ESLINT_ERROR else "warning"
+            fix = f"replace with {one.fix.text!r}" if one.fix else None
+            yield _build(file.file_path, one.line or 1, one.column, one.rule_id, severity, one.message, fix)
 
 
 def _read_golangci(text: str) -> Iterator[LintFinding]:
@@ -101,34 +126,65 @@ def _read_golangci(text: str) -> Iterator[LintFinding]:
             yield _build(match["file"], int(match["line"]), column, found[2], severity, found[1])
 
 
+class _RustCode(msgspec.Struct):
+    code: str
+
+
+class _RustSpan(msgspec.Struct):
+    file_name: str
+    line_start: int
+    column_start: int
+    is_primary: bool
+    suggested_replacement: str | None = None
+
+
+class _RustMessage(msgspec.Struct):
+    message: str
+    level: str = ""
+    code: _RustCode | None = None
+    spans: list[_RustSpan] = []
+    children: list["_RustMessage"] = []
+
+
+class _CargoRow(msgspec.Struct):
+    message: _RustMessage | None = None
+
+
 def _read_clippy(text: str) -> Iterator[LintFinding]:
-    severities: dict[str, Severity] = {"error": "error", "warning": "warning"}
     for row in text.splitlines():
-        one = _decode(row).get("message") if row.startswith("{") else None
-        spans = [span for span in one.get("spans", ()) if span["is_primary"]] if isinstance(one, dict) else []  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
-        if one is None or not spans:
+        one = msgspec.json.decode(row, type=_CargoRow).message if row.startswith("{") else None
+        span = next((span for span in one.spans if span.is_primary), None) if one is not None else None
+        if one is None or span is None:
             continue
-        suggestions = [span["suggested_replacement"] for child in one["children"] for span in child["spans"]]
+        suggestions = (inner.suggested_replacement for child in one.children for inner in child.spans)
         fix = next((f"replace with {text!r}" for text in suggestions if text is not None), None)
-        severity = severities.get(one["level"], "info")
-        span, rule = spans[0], (one.get("code") or {}).get("code")
-        yield _build(span["file_name"], span["line_start"], span["column_start"], rule, severity, one["message"], fix)
+        severity, rule = _SEVERITIES.get(one.level, "info"), one.code and one.code.code
+        yield _build(span.file_name, span.line_start, span.column_start, rule, severity, one.message, fix)
+
+
+class _ShellReplacement(msgspec.Struct):
+    replacement: str
+
+
+class _ShellFix(msgspec.Struct):
+    replacements: list[_ShellReplacement] = []
+
+
+class _ShellFinding(msgspec.Struct):
+    file: str
+    line: int
+    column: int
+    level: str
+    code: int
+    message: str
+    fix: _ShellFix | None = None
 
 
 def _read_shellcheck(text: str) -> Iterator[LintFinding]:
-    severities: dict[str, Severity] = {"error": "error", "warning": "warning"}
-    for one in _decode(text):
-        replacements = (one.get("fix") or {}).get("replacements") or [{}]
-        fix = replacements[0].get("replacement")
-        yield _build(
-            one["file"],
-            one["line"],
-            one["column"],
-            f"SC{one['code']}",
-            severities.get(one["level"], "info"),
-            one["message"],
-            f"insert {fix!r}" if fix else None,
-        )
+    for one in msgspec.json.decode(text, type=list[_ShellFinding]):
+        texts = [replacement.replacement for replacement in one.fix.replacements] if one.fix else []
+        fix, severity = (f"insert {texts[0]!r}" if texts else None), _SEVERITIES.get(one.level, "info")
+        yield _build(one.file, one.line, one.column, f"SC{one.code}", severity, one.message, fix)
 
 
 def _build(

@@ -1,13 +1,11 @@
-"""Formatters and linters as tables, and which of them a project uses."""
+"""Formatters, linters: their commands as tables, with the files that show which of them a project uses."""
 
 import posixpath
+import re
 import shlex
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 import msgspec
-
-_JAVASCRIPT = ("javascript", "typescript", "tsx")
-_PRETTIER = (*_JAVASCRIPT, "json", "yaml", "html", "css", "markdown")
 
 
 class CodeProgram(msgspec.Struct, frozen=True, kw_only=True):
@@ -15,13 +13,13 @@ class CodeProgram(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     languages: tuple[str, ...]
+    install: str
     command: str
     """A linter checks {paths}. A formatter reads the file {path} from stdin and prints it formatted."""
     in_place: str = ""
     """The command of a formatter that rewrites the file {path}."""
     signs: tuple[str, ...] = ()
     """Files that show that a project uses it. Behind `#` a text that must be in the file."""
-    install: str
     executable: str = ""
     """The file to look for, if it has another name than the first word of the command."""
 
@@ -30,141 +28,88 @@ class CodeProgram(msgspec.Struct, frozen=True, kw_only=True):
         return self.executable or self.command.split()[0]
 
 
-def _list_pyproject_signs(name: str, *files: str) -> tuple[str, ...]:
-    return (f"pyproject.toml#[tool.{name}", *files)
+_FORMATTERS = """
+ruff: python: pip install ruff
+  < ruff format --no-cache --stdin-filename {path} - < {path}
+  w ruff format --no-cache --quiet {path}
+  # pyproject.toml#[tool.ruff.format] ruff.toml#[format] .ruff.toml#[format]
+black: python: pip install black
+  < black --quiet --stdin-filename {path} - < {path}
+  w black --quiet {path}
+  # pyproject.toml#[tool.black]
+yapf: python: pip install yapf
+  < yapf < {path}
+  w yapf --in-place {path}
+  # pyproject.toml#[tool.yapf] setup.cfg#[yapf] .style.yapf
+autopep8: python: pip install autopep8
+  < autopep8 - < {path}
+  w autopep8 --in-place {path}
+  # pyproject.toml#[tool.autopep8] setup.cfg#[pycodestyle] tox.ini#[pycodestyle]
+prettier: javascript typescript tsx json yaml html css markdown: npm install --save-dev prettier
+  < prettier --stdin-filepath {path} < {path}
+  w prettier --write --log-level warn {path}
+  # .prettierrc .prettierrc.json .prettierrc.yml .prettierrc.yaml .prettierrc.json5 .prettierrc.js .prettierrc.cjs
+  # .prettierrc.mjs .prettierrc.ts .prettierrc.toml prettier.config.js prettier.config.mjs prettier.config.cjs
+  # prettier.config.ts package.json#"prettier"
+gofmt: go: install Go
+  < gofmt < {path}
+  w gofmt -w {path}
+rustfmt: rust: rustup component add rustfmt
+  < rustfmt --quiet < {path}
+  w rustfmt --quiet {path}
+clang-format: c cpp java csharp: pip install clang-format
+  < clang-format --assume-filename={path} < {path}
+  w clang-format -i {path}
+  # .clang-format _clang-format
+shfmt: bash: install shfmt with your package manager
+  < shfmt --filename {path} < {path}
+  w shfmt --write {path}
+"""
+_LINTERS = """
+ruff: python: pip install ruff
+  < ruff check --no-cache --output-format json {paths}
+  # pyproject.toml#[tool.ruff ruff.toml .ruff.toml
+pylint: python: pip install pylint
+  < pylint --output-format json {paths}
+  # pyproject.toml#[tool.pylint setup.cfg#[pylint pylintrc .pylintrc
+flake8: python: pip install flake8
+  < flake8 --format default {paths}
+  # .flake8 setup.cfg#[flake8] tox.ini#[flake8]
+eslint: javascript typescript tsx: npm install --save-dev eslint
+  < eslint --format json {paths}
+  # eslint.config.js eslint.config.mjs eslint.config.cjs eslint.config.ts .eslintrc .eslintrc.js .eslintrc.cjs
+  # .eslintrc.json .eslintrc.yml .eslintrc.yaml package.json#"eslint"
+golangci-lint: go: install golangci-lint
+  < golangci-lint run {paths}
+  # go.mod
+clippy: rust: rustup component add clippy
+  < cargo clippy --quiet --message-format json
+  x cargo-clippy
+  # Cargo.toml
+shellcheck: bash: install shellcheck with your package manager
+  < shellcheck --format json {paths}
+"""
+_FIELDS = {"<": "command", "w": "in_place", "x": "executable"}
 
 
-_PRETTIER_FILES = tuple(
-    f".prettierrc{suffix}" for suffix in ("", ".json", ".yml", ".yaml", ".json5", ".js", ".cjs", ".mjs", ".ts", ".toml")
-) + ("prettier.config.js", "prettier.config.mjs", "prettier.config.cjs", 'package.json#"prettier"')
-_ESLINT_FILES = tuple(f"eslint.config.{suffix}" for suffix in ("js", "mjs", "cjs", "ts")) + (
-    *(f".eslintrc{suffix}" for suffix in ("", ".js", ".cjs", ".json", ".yml", ".yaml")),
-    'package.json#"eslint"',
-)
-_CLANG_FILES = (".clang-format", "_clang-format")
+def _parse_programs(table: str) -> Iterator[CodeProgram]:
+    """A program begins with its name, its languages and its installation. Each line below has a mark for its field."""
+    for block in re.split(r"\n(?=\S)", table.strip()):
+        head, *lines = block.split("\n")
+        name, languages, install = head.split(": ", 2)
+        rows = [line.split(maxsplit=1) for line in lines]
+        fields = {_FIELDS[mark]: text for mark, text in rows if mark in _FIELDS}
+        signs = tuple(sign for mark, text in rows if mark == "#" for sign in text.split())
+        yield CodeProgram(name=name, languages=tuple(languages.split()), install=install, signs=signs, **fields)
 
-FORMATTERS: tuple[CodeProgram, ...] = (
-    CodeProgram(
-        name="ruff",
-        languages=("python",),
-        command="ruff format --no-cache --stdin-filename {path} - < {path}",
-        in_place="ruff format --no-cache --quiet {path}",
-        signs=_list_pyproject_signs("ruff.format"),
-        install="pip install ruff",
-    ),
-    CodeProgram(
-        name="black",
-        languages=("python",),
-        command="black --quiet --stdin-filename {path} - < {path}",
-        in_place="black --quiet {path}",
-        signs=_list_pyproject_signs("black]"),
-        install="pip install black",
-    ),
-    CodeProgram(
-        name="yapf",
-        languages=("python",),
-        command="yapf < {path}",
-        in_place="yapf --in-place {path}",
-        signs=_list_pyproject_signs("yapf", ".style.yapf", "setup.cfg#[yapf]"),
-        install="pip install yapf",
-    ),
-    CodeProgram(
-        name="autopep8",
-        languages=("python",),
-        command="autopep8 - < {path}",
-        in_place="autopep8 --in-place {path}",
-        signs=_list_pyproject_signs("autopep8", "setup.cfg#[pycodestyle]", "tox.ini#[pycodestyle]"),
-        install="pip install autopep8",
-    ),
-    CodeProgram(
-        name="prettier",
-        languages=_PRETTIER,
-        command="prettier --stdin-filepath {path} < {path}",
-        in_place="prettier --write --log-level warn {path}",
-        signs=_PRETTIER_FILES,
-        install="npm install --save-dev prettier",
-    ),
-    CodeProgram(
-        name="gofmt", languages=("go",), command="gofmt < {path}", in_place="gofmt -w {path}", install="install Go"
-    ),
-    CodeProgram(
-        name="rustfmt",
-        languages=("rust",),
-        command="rustfmt --emit stdout --quiet < {path}",
-        in_place="rustfmt --quiet {path}",
-        install="rustup component add rustfmt",
-    ),
-    CodeProgram(
-        name="clang-format",
-        languages=("c", "cpp", "java", "csharp"),
-        command="clang-format --assume-filename={path} < {path}",
-        in_place="clang-format -i {path}",
-        signs=_CLANG_FILES,
-        install="pip install clang-format",
-    ),
-    CodeProgram(
-        name="shfmt",
-        languages=("bash",),
-        command="shfmt --filename {path} < {path}",
-        in_place="shfmt --write {path}",
-        install="install shfmt with your package manager",
-    ),
-)
-LINTERS: tuple[CodeProgram, ...] = (
-    CodeProgram(
-        name="ruff",
-        languages=("python",),
-        command="ruff check --no-cache --output-format json --force-exclude {paths}",
-        signs=(*_list_pyproject_signs("ruff"), "ruff.toml", ".ruff.toml"),
-        install="pip install ruff",
-    ),
-    CodeProgram(
-        name="pylint",
-        languages=("python",),
-        command="pylint --output-format json {paths}",
-        signs=(*_list_pyproject_signs("pylint"), "pylintrc", ".pylintrc", "setup.cfg#[pylint"),
-        install="pip install pylint",
-    ),
-    CodeProgram(
-        name="flake8",
-        languages=("python",),
-        command="flake8 --format default {paths}",
-        signs=(".flake8", "setup.cfg#[flake8]", "tox.ini#[flake8]"),
-        install="pip install flake8",
-    ),
-    CodeProgram(
-        name="eslint",
-        languages=_JAVASCRIPT,
-        command="eslint --format json {paths}",
-        signs=_ESLINT_FILES,
-        install="npm install --save-dev eslint",
-    ),
-    CodeProgram(
-        name="golangci-lint",
-        languages=("go",),
-        command="golangci-lint run {paths}",
-        install="install golangci-lint (golangci-lint.run)",
-    ),
-    CodeProgram(
-        name="clippy",
-        languages=("rust",),
-        command="cargo clippy --quiet --message-format json",
-        install="rustup component add clippy",
-        executable="cargo-clippy",
-    ),
-    CodeProgram(
-        name="shellcheck",
-        languages=("bash",),
-        command="shellcheck --format json {paths}",
-        install="install shellcheck with your package manager",
-    ),
-)
 
+FORMATTERS = tuple(_parse_programs(_FORMATTERS))
+LINTERS = tuple(_parse_programs(_LINTERS))
 _LOCAL_FOLDERS = (".venv/bin", "venv/bin", "node_modules/.bin")
 """Where a project has its own programs."""
 
 
-class Project(msgspec.Struct, frozen=True):
+class ProjectFiles(msgspec.Struct, frozen=True):
     """What is asked about the project of a file."""
 
     read: Callable[[str], bytes | None]
@@ -201,7 +146,7 @@ def _list_folders(path: str) -> list[str]:
     return [*folders, ""]
 
 
-def choose_program(programs: Iterable[CodeProgram], path: str, project: Project) -> CodeProgram:
+def choose_program(programs: Iterable[CodeProgram], path: str, project: ProjectFiles) -> CodeProgram:
     """The first program that the project uses, else the first installed, else the first."""
     candidates = list(programs)
     used = (program for program in candidates if project.is_used(program, path))

@@ -28,9 +28,12 @@ _TYPES = frozenset(("class", "enum", "impl", "interface", "record", "struct", "t
 """A function directly in one of these is a method."""
 _VALUES = frozenset(("constant", "field", "key", "property", "variable"))
 """Their signature has a part of their value."""
+_MARKUP = frozenset(("media", "rule", "table"))
+"""Their signature may begin like an annotation."""
 MAX_BYTES = 8 << 20
 """A larger text is not parsed."""
-_MAX_PARSE_SECONDS = 2.0
+_MAX_PARSE_SECONDS = 1.0
+_MAX_ERROR_STEPS = 30_000**2
 _MAX_SIGNATURE_CHARS = 200
 _MAX_VALUE_CHARS = 80
 _MAX_DOC_CHARS = 2_000
@@ -80,7 +83,7 @@ class SourceFile:
         """MissingGrammarError, or LIMIT_EXCEEDED if the text takes too long to parse."""
         grammar = load_grammar(language)
         tree = parse_with_timeout(grammar, text, _MAX_PARSE_SECONDS) if len(text) <= MAX_BYTES else None
-        if tree is None:
+        if tree is None or _is_too_broken(tree.root_node):
             title = LANGUAGES[language].title
             raise ToolError("LIMIT_EXCEEDED", f"The file takes too long to parse as {title}. Use grep to search it.")
         from tree_sitter import QueryCursor  # noqa: PLC0415  only for files of a known language
@@ -124,6 +127,17 @@ class SourceFile:
 
     def get_text(self, node: "Node") -> str:
         return self.text[node.start_byte : node.end_byte].decode(errors="replace")
+
+
+def _is_too_broken(root: "Node") -> bool:
+    """Whether a query would take long: its time grows with the square of the children of an error."""
+    budget, nodes = _MAX_ERROR_STEPS, [root] if root.has_error else []
+    while nodes and budget > 0:
+        node = nodes.pop()
+        if node.is_error:
+            budget -= node.child_count**2
+        nodes += [child for child in node.children if child.has_error]
+    return budget <= 0
 
 
 def _nest(definitions: list[Definition]) -> list[Definition]:
@@ -203,7 +217,7 @@ def _build_signature(source: SourceFile, one: Definition, comments: list[tuple[i
         parts.append(source.text[start : comments[number][0]])
         start = comments[number][1]
     text = b" ".join((*parts, source.text[start:end])).decode(errors="replace")
-    if one.kind != "table" and (found := _BEFORE_SIGNATURE.match(text)):
+    if one.kind not in _MARKUP and (found := _BEFORE_SIGNATURE.match(text)):
         text = text[found.end() :]
     most = _MAX_SIGNATURE_CHARS
     if one.kind in _VALUES:

@@ -2,6 +2,7 @@
 (function_signature_item name: (_) @name) @function
 (struct_item name: (_) @name) @struct
 (enum_item name: (_) @name) @enum
+(enum_variant name: (_) @name) @constant
 (union_item name: (_) @name) @union
 (trait_item name: (_) @name) @trait
 (impl_item type: (type_identifier) @name) @impl

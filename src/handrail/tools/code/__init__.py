@@ -1,1 +1,1 @@
-"""Tools that know the syntax of files, and the programs that format and check them."""
+"""Tools for files of code."""

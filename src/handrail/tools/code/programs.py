@@ -1,4 +1,4 @@
-"""The tools code_format and code_lint, which run the formatters and linters of the project.
+"""The tools code_format, code_lint: they run the programs with which a project formats its files, or checks them.
 
 A call is a command, which policy judges like the same command of exec: it has a preview, runs in the sandbox, and its
 changes can be undone. Configuration of the project may run code in it.
@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from handrail.code.languages import LANGUAGES, find_language
 from handrail.code.lint_reports import LintFinding, UnreadableReportError, read_report
-from handrail.code.programs import FORMATTERS, LINTERS, CodeProgram, Project, build_command, choose_program
+from handrail.code.programs import FORMATTERS, LINTERS, CodeProgram, ProjectFiles, build_command, choose_program
 from handrail.protocol.changes import Preview
 from handrail.protocol.errors import ToolError
 from handrail.protocol.text import escape_unprintable, truncate
@@ -90,8 +90,8 @@ CODE_FORMAT = ToolSpec(
     name="code_format",
     title="Format",
     description=(
-        "Format a file with the formatter that its project uses, and return the diff. With write the file is rewritten, "
-        "and the change can be undone."
+        "Format a file with the formatter that its project uses, and return the diff. With write the file is "
+        "rewritten, and the change can be undone."
     ),
     arguments=CodeFormatArguments,
     data=CodeFormatData,
@@ -149,6 +149,10 @@ def build_code_lint_tool(
         return Touches(build_command=lambda workspace: _build_lint_command(environment, workspace, arguments))
 
     def run(context: CommandContext, arguments: CodeLintArguments) -> Output:
+        for path in arguments.paths:
+            if build_command_fact(context.workspace, path, "read").kind == "missing":
+                raise context.workspace.build_not_found_error(path, "file or folder")
+
         def render(output: Output, result: "CommandResult") -> Output:
             return _render_lint(context, arguments, output, result)
 
@@ -206,7 +210,6 @@ def _build_format_command(
     environment: CommandEnvironment, workspace: Workspace, arguments: CodeFormatArguments
 ) -> CommandUse:
     path = arguments.path
-    _read_file(workspace, path)
     candidates = _list_candidates(FORMATTERS, find_language(path), arguments.formatter, "formatter")
     if not candidates:
         raise _build_no_program_error("formatter", path, arguments.formatter)
@@ -223,7 +226,7 @@ def _build_lint_command(
     groups: dict[CodeProgram, list[str]] = {}
     for path in dict.fromkeys(arguments.paths):
         fact = build_command_fact(workspace, path, "read")
-        if fact.kind == "missing":
+        if fact.kind == "missing" and find_language(path) is None:  # an earlier call of the batch may write the file
             raise workspace.build_not_found_error(path, "file or folder")
         for program in _choose_linters(project, path, arguments.linter, is_folder=fact.kind == "directory"):
             groups.setdefault(program, []).append(path)
@@ -234,7 +237,7 @@ def _build_lint_command(
     return CommandUse(f"; echo; echo '{_NEXT}'; ".join(commands), ".")
 
 
-def _choose_linters(project: Project, path: str, wanted: str, *, is_folder: bool) -> list[CodeProgram]:
+def _choose_linters(project: ProjectFiles, path: str, wanted: str, *, is_folder: bool) -> list[CodeProgram]:
     """The linter of a file. Of a folder: each that its project uses, one for a language."""
     if not is_folder or wanted != "auto":
         language = None if is_folder else find_language(path)
@@ -273,7 +276,7 @@ def _build_no_program_error(noun: str, path: str, wanted: str) -> ToolError:
     return ToolError("UNAVAILABLE", f"handrail knows no {noun} for {clip_path(path)}{title}. Run one with exec.")
 
 
-def _build_project(environment: CommandEnvironment, workspace: Workspace) -> Project:
+def _build_project(environment: CommandEnvironment, workspace: Workspace) -> ProjectFiles:
     def read(path: str) -> bytes | None:
         try:
             with workspace.open_file(path) as opened:
@@ -284,10 +287,10 @@ def _build_project(environment: CommandEnvironment, workspace: Workspace) -> Pro
     def is_on_path(name: str) -> bool:
         return shutil.which(name, path=environment.variables(workspace.roots)["PATH"]) is not None
 
-    return Project(read, is_on_path)
+    return ProjectFiles(read, is_on_path)
 
 
-def _find_executable(project: Project, program: CodeProgram, path: str) -> str:
+def _find_executable(project: ProjectFiles, program: CodeProgram, path: str) -> str:
     executable = project.find_executable(program, path)
     if executable is None:
         raise _build_missing_error(program)
@@ -397,7 +400,7 @@ def _read_findings(
 
 
 def _is_below(path: str, folder: str) -> bool:
-    return folder == "." or path == folder or path.startswith(f"{folder}/")
+    return folder in {".", path} or path.startswith(f"{folder}/")
 
 
 def _render_finding(one: LintFinding) -> str:

@@ -1,4 +1,4 @@
-"""The tools code_outline, code_analyze and code_symbols, which show the structure of one file."""
+"""The tools code_outline, code_analyze, code_symbols: they show the structure of one file."""
 
 from typing import Annotated, Literal
 
