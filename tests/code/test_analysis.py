@@ -9,8 +9,8 @@ import sysconfig
 from pathlib import Path
 
 import pytest
-
 from golden_files import FOLDER
+
 from handrail.code.analysis import Analysis, analyze_source
 from handrail.code.languages import find_language
 
@@ -33,7 +33,7 @@ def test_a_python_file_is_analyzed_as_a_person_would() -> None:
         (".stock.Item", None, 8),
         (".stock.count", "count_items", 8),
     ]
-    assert [(one.name, one.value) for one in found.global_variables][0] == ("LIMIT", "3")
+    assert next((one.name, one.value) for one in found.global_variables) == ("LIMIT", "3")
     assert [(one.name, one.bases, one.methods) for one in found.classes] == [
         ("Shop", ("Base", "metaclass=Meta"), ("__init__", "total")),
         ("Till", (), ("ring",)),

