@@ -3,9 +3,9 @@
 Each grammar is a package of its own. All but that of bash are in the extra `code`, and each is imported on first use.
 """
 
+import os
 from functools import cache
 from importlib import import_module
-from importlib.resources import files
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -103,7 +103,8 @@ def load_query(name: str, *, analysis: bool = False) -> "Query":
 
 
 def _read_patterns(name: str, *, analysis: bool) -> str:
-    text = files("handrail.code").joinpath("queries", f"{name}.scm").read_text("utf-8")
+    with open(os.path.join(os.path.dirname(__file__), "queries", f"{name}.scm"), encoding="utf-8") as file:
+        text = file.read()
     first, _, rest = text.partition("\n")
     inherited = ""
     if first.startswith(_INHERITS):

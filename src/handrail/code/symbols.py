@@ -1,6 +1,6 @@
 """Lists the definitions of a file with tree-sitter: functions, classes, headings, keys.
 
-The patterns of a language are in `queries`. A capture that is a word of KINDS is a definition, with its @name inside
+The patterns of a language are in `queries`. A capture named by a kind is a definition, with its @name inside
 and perhaps its @scope, the type that it belongs to. @doc is documentation inside of it. A @comment that ends above it
 is its documentation too. Broken code gives the definitions that the parser still sees.
 """
@@ -18,12 +18,13 @@ from handrail.protocol.wire import Wire
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-KINDS = (
-    *("class", "constant", "constructor", "element", "enum", "field", "function", "heading", "impl", "interface"),
-    *("key", "macro", "media", "method", "module", "namespace", "property", "record", "rule", "struct", "table"),
-    *("trait", "type", "union", "variable"),
-)
-_KINDS = frozenset(KINDS)
+_GROUPS = {
+    "function": "constructor function macro method",
+    "class": "class enum impl interface module namespace record struct trait type union",
+    "variable": "constant field property variable",
+    "other": "element heading key media rule table",
+}
+_GROUP_OF = {kind: group for group, kinds in _GROUPS.items() for kind in kinds.split()}
 _TYPES = frozenset(("class", "enum", "impl", "interface", "record", "struct", "trait", "union"))
 """A function directly in one of these is a method."""
 _VALUES = frozenset(("constant", "field", "key", "property", "variable"))
@@ -49,7 +50,7 @@ class Symbol(Wire, frozen=True, omit_defaults=False):
 
     name: str
     kind: str
-    """A word of KINDS."""
+    """A kind of `_GROUPS`."""
     line: int
     """The line of its name, from 1."""
     end_line: int
@@ -98,7 +99,7 @@ class SourceFile:
                 continue
             names, scopes = captures.pop("name", None), captures.pop("scope", [None])
             for kind, nodes in captures.items():
-                if kind not in _KINDS or not names:
+                if kind not in _GROUP_OF or not names:
                     self.captures.setdefault(kind, []).extend(nodes)
                     continue
                 key = names[0].start_byte  # the earliest pattern decides about a name
@@ -153,6 +154,11 @@ def _nest(definitions: list[Definition]) -> list[Definition]:
 def _have_same_span(one: Definition, other: Definition) -> bool:
     """Whether one declaration has several names, which are no parents of each other."""
     return one.start == other.start and one.end == other.end
+
+
+def group_kind(kind: str) -> str:
+    """`function`, `class`, `variable` or `other`, for any kind of definition."""
+    return _GROUP_OF[kind]
 
 
 def list_symbols(text: bytes, language: str) -> list[Symbol]:

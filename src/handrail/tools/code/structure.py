@@ -6,7 +6,7 @@ from msgspec import Meta
 
 from handrail.code.analysis import Analysis, analyze_source
 from handrail.code.languages import LANGUAGES, find_language
-from handrail.code.symbols import MAX_BYTES, SourceFile, Symbol, build_symbols, list_symbols
+from handrail.code.symbols import MAX_BYTES, SourceFile, Symbol, build_symbols, group_kind, list_symbols
 from handrail.protocol.errors import ToolError
 from handrail.protocol.text import escape_unprintable, to_one_line, truncate
 from handrail.protocol.tool_spec import Arguments, ToolSpec
@@ -19,12 +19,6 @@ from handrail.workspace.text import decode_text
 
 Kind = Literal["all", "function", "class", "variable", "other"]
 
-_GROUPS: dict[str, Kind] = {
-    **dict.fromkeys(("constructor", "function", "macro", "method"), "function"),
-    **dict.fromkeys(("class", "enum", "impl", "interface", "module", "namespace", "record"), "class"),
-    **dict.fromkeys(("struct", "trait", "type", "union"), "class"),
-    **dict.fromkeys(("constant", "field", "property", "variable"), "variable"),
-}
 _MAX_SYMBOLS = 2_000
 _MAX_DOC_CHARS = 80
 _BROKEN = "Parts of the file could not be parsed. Definitions in them may be missing."
@@ -264,7 +258,7 @@ def _list_symbols(context: Context, arguments: CodeSymbolsArguments) -> Output:
 
 
 def _is_wanted(symbol: Symbol, kind: Kind) -> bool:
-    return kind in ("all", _GROUPS.get(symbol.kind, "other"))
+    return kind in ("all", group_kind(symbol.kind))
 
 
 def _filter_by_name(symbols: list[Symbol], pattern: str) -> list[Symbol]:
