@@ -126,7 +126,7 @@ def analyze_source(text: bytes, language: str) -> Analysis:
         functions=functions,
         classes=classes,
         global_variables=variables,
-        lines=len(source.line_starts) - (source.line_starts[-1] == len(text)),
+        lines=len(source.line_starts) - 1,
         complexity=sum(complexity[one] for one in outer),
         max_complexity=max(complexity.values(), default=0),
         has_errors=source.has_errors,

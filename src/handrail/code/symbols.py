@@ -8,6 +8,7 @@ is its documentation too. Broken code gives the definitions that the parser stil
 import re
 from bisect import bisect_left, bisect_right
 from inspect import cleandoc
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from handrail.code.languages import LANGUAGES, load_grammar, load_query
@@ -90,7 +91,8 @@ class SourceFile:
         from tree_sitter import QueryCursor  # noqa: PLC0415  only for files of a known language
 
         self.text, self.has_errors = text, tree.root_node.has_error
-        self.line_starts = [0, *(match.end() for match in re.finditer(rb"\r\n?|\n", text))]
+        self.line_starts = [0, *accumulate(map(len, text.splitlines(keepends=True)))]
+        """The last one is the end of the text."""
         self.captures: dict[str, list[Node]] = {}
         """The nodes of captures that are no definitions."""
         found: dict[int, tuple[int, Definition]] = {}

@@ -154,7 +154,7 @@ def _outline(context: Context, arguments: CodeFileArguments) -> Output:
     text, language = read_source(context, arguments.path)
     source = SourceFile(text, language)
     symbols = build_symbols(source)
-    lines = text.count(b"\n") + (not text.endswith(b"\n") and bool(text))
+    lines = len(source.line_starts) - 1
     path = clip_path(arguments.path)
     title = f"# {path} ({LANGUAGES[language].title}, {format_count(lines, 'line')})\n"
     body, left_out = _render_outline(source, symbols, context.limits.characters - len(title))
