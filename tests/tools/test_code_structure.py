@@ -1,6 +1,8 @@
 """code_outline, code_analyze and code_symbols: off until enabled, and what they answer."""
 
+import subprocess
 import sys
+import textwrap
 from collections.abc import Callable
 from pathlib import Path
 
@@ -112,3 +114,20 @@ def test_a_code_tool_reads_nothing_that_read_may_not(coder: Handrail, workspace:
     assert coder.call(name, {"path": "link.py"}).error.code == "OUTSIDE_WORKSPACE"
     assert coder.call(name, {"path": ".env"}).error.code == "POLICY_DENIED"
     assert coder.call(name, {"path": "none.py"}).error.code == "NOT_FOUND"
+
+
+def test_a_session_that_uses_no_code_tool_imports_nothing_of_them(workspace: Path, environment: dict[str, str]) -> None:
+    (workspace / "a.py").write_text(SOURCE)
+    code = """
+        import sys
+        from handrail import Handrail
+        from handrail.settings import Settings
+        settings = Settings.from_values({"tools.enable": ("code_outline", "code_lint")})
+        with Handrail(".", settings=settings) as rail:
+            assert rail.read("a.py").ok
+        names = ("tree_sitter", "handrail.code", "handrail.tools.code")
+        print([name for name in sys.modules if name.startswith(names)])
+    """
+    command = [sys.executable, "-c", textwrap.dedent(code)]
+    done = subprocess.run(command, cwd=workspace, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"

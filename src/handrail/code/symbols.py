@@ -7,8 +7,8 @@ is its documentation too. Broken code gives the definitions that the parser stil
 
 import re
 from bisect import bisect_left, bisect_right
-from inspect import cleandoc
 from itertools import accumulate
+from textwrap import dedent
 from typing import TYPE_CHECKING
 
 from handrail.code.languages import LANGUAGES, load_grammar, load_query
@@ -243,7 +243,8 @@ def _find_docs(source: SourceFile) -> dict[Definition, str]:
     for node in source.captures.get("doc", ()):
         definition = source.find_definition(node.start_byte)
         if definition is not None and definition not in docs:
-            docs[definition] = cleandoc(source.get_text(node))[:_MAX_DOC_CHARS]
+            first, _, rest = source.get_text(node).expandtabs().strip("\n").partition("\n")
+            docs[definition] = f"{first.strip()}\n{dedent(rest)}".strip()[:_MAX_DOC_CHARS]
     return docs
 
 
