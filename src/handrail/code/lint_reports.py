@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from handrail.protocol.wire import Wire
+from handrail.protocol.wire import UNREADABLE, Wire, decode_json
 
 Severity = Literal["error", "warning", "info"]
 
@@ -41,7 +41,7 @@ def read_report(linter: str, text: str) -> list[LintFinding]:
     """The findings in what a linter printed on stdout."""
     try:
         return [msgspec.structs.replace(one, source=linter) for one in _READERS[linter](text)]
-    except msgspec.DecodeError as error:
+    except UNREADABLE as error:
         raise UnreadableReportError from error
 
 
@@ -63,7 +63,7 @@ class _RuffFinding(msgspec.Struct):
 
 
 def _read_ruff(text: str) -> Iterator[LintFinding]:
-    for one in msgspec.json.decode(text, type=list[_RuffFinding]):
+    for one in decode_json(text, list[_RuffFinding]):
         is_syntax = one.code is None or one.code == "invalid-syntax" or one.code.startswith("E9")
         severity = "error" if is_syntax else "warning"
         fix = one.fix and one.fix.message
@@ -80,7 +80,7 @@ class _PylintFinding(msgspec.Struct, rename="kebab"):
 
 
 def _read_pylint(text: str) -> Iterator[LintFinding]:
-    for one in msgspec.json.decode(text, type=list[_PylintFinding]):
+    for one in decode_json(text, list[_PylintFinding]):
         severity = _SEVERITIES.get(one.type, "info")
         yield _build(one.path, one.line, one.column + 1, one.message_id, severity, one.message)
 
@@ -111,7 +111,7 @@ class _EslintFile(msgspec.Struct, rename="camel"):
 
 
 def _read_eslint(text: str) -> Iterator[LintFinding]:
-    for file in msgspec.json.decode(text, type=list[_EslintFile]):
+    for file in decode_json(text, list[_EslintFile]):
         for one in file.messages:
             severity = "error" if one.severity == _ESLINT_ERROR else "warning"
             fix = f"replace with {one.fix.text!r}" if one.fix else None
@@ -152,7 +152,7 @@ class _CargoRow(msgspec.Struct):
 
 def _read_clippy(text: str) -> Iterator[LintFinding]:
     for row in text.splitlines():
-        one = msgspec.json.decode(row, type=_CargoRow).message if row.startswith("{") else None
+        one = decode_json(row, _CargoRow).message if row.startswith("{") else None
         span = next((span for span in one.spans if span.is_primary), None) if one is not None else None
         if one is None or span is None:
             continue
@@ -181,7 +181,7 @@ class _ShellFinding(msgspec.Struct):
 
 
 def _read_shellcheck(text: str) -> Iterator[LintFinding]:
-    for one in msgspec.json.decode(text, type=list[_ShellFinding]):
+    for one in decode_json(text, list[_ShellFinding]):
         texts = [replacement.replacement for replacement in one.fix.replacements] if one.fix else []
         fix, severity = (f"insert {texts[0]!r}" if texts else None), _SEVERITIES.get(one.level, "info")
         yield _build(one.file, one.line, one.column, f"SC{one.code}", severity, one.message, fix)
