@@ -176,7 +176,7 @@ def test_export_writes_every_event_to_the_file_of_its_day(here, workspace: Path)
     [file] = (workspace / ".tasklogs" / "cli").iterdir()
     events = here("log", "--events", "--json").json["events"]
     assert [json.loads(line) for line in file.read_text().splitlines()] == events
-    assert file.name == f"events-{events[0]['time'][:10].replace('-', '')}.jsonl"
+    assert file.name == f"handrail-{events[0]['time'][:10].replace('-', '')}.jsonl"
     assert done.out == f".tasklogs/cli/{file.name}  4 events\n"
 
 
@@ -220,7 +220,7 @@ def test_export_in_a_dialect_is_what_that_system_would_be_told(here, workspace: 
 
 
 @pytest.mark.usefixtures("played")
-@pytest.mark.parametrize("linked", [".tasklogs", ".tasklogs/cli", ".tasklogs/cli/events-{day}.jsonl"])
+@pytest.mark.parametrize("linked", [".tasklogs", ".tasklogs/cli", ".tasklogs/cli/handrail-{day}.jsonl"])
 def test_export_follows_no_link_that_a_project_brings(here, workspace: Path, tmp_path: Path, linked: str) -> None:
     from datetime import UTC, datetime
 

@@ -79,7 +79,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "completion": ("completion", "Print a script that completes commands in a shell."),
     "trust": (
         "trust",
-        "Trust this project's handrail.toml and .mcp.json in their current version.",
+        "Trust this project's settings, servers and tool files in their current version.",
     ),
 }
 """The module in `handrail.cli.commands` of each command, with its line of help. The dictionary `COMMANDS` of the module

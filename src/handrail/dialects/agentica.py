@@ -4,8 +4,9 @@ import re
 from typing import Any
 
 from handrail.code.symbols import group_kind
-from handrail.dialects.dialect import Answered, Canonical, Code, Dialect, DialectAnswer, Shown, Surface
+from handrail.dialects.dialect import Answered, Canonical, Code, Dialect, DialectAnswer, Shown
 from handrail.dialects.render import add_notes, get_details, list_notes, number_lines, to_json
+from handrail.dialects.session_view import Surface
 from handrail.dialects.table import parse_tools
 
 _MAX_PLACES = 3
@@ -74,10 +75,10 @@ hover_info = lsp_hover +Place: Describe a symbol.
   whole: data
 get_diagnostics = lsp_diagnostics +File: List errors and warnings of a file.
   whole: data
-lsp_symbol = lsp_symbols: Find symbols.
+lsp_symbol = lsp_symbols @request: Find symbols.
   query str="" -> query
   whole: data
-lsp_format = lsp_format +File: Format a file by its language server.
+lsp_format = lsp_format @request +File: Format a file by its language server.
 """
 
 
@@ -221,6 +222,8 @@ def _describe_error(one: Answered) -> str:  # noqa: PLR0911  one a kind
             return f"File not found: {path}"
         case _, "NOT_A_FILE":
             return f"Not a file: {path}"
+        case "read_file", _:  # its offset counts from 0
+            return re.sub(r"^offset (\d+)", lambda found: f"offset {int(found[1]) - 1}", one.message)
         case _:
             return one.message
 

@@ -126,6 +126,9 @@ class ToolError(Exception):
 class HandrailError(Exception):
     """Anything handrail raises at its caller."""
 
+    def __init__(self, *args: object) -> None:  # `inspect.signature` finds none in C
+        super().__init__(*args)
+
 
 class UsageError(HandrailError):
     """The library was called wrongly."""

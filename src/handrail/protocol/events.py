@@ -93,6 +93,10 @@ class ToolCallStart(ToolEvent, frozen=True, kw_only=True, tag="tool_call.start")
     provider_call_id: str | None = None
     message_id: str | None = None
     requested_permissions: tuple[Permission, ...] | None = None
+    purpose: str | None = None
+    """The model's reason for the call."""
+    confirm: bool = False
+    """Whether a person is asked even if policy allows the call."""
 
 
 class ToolCallRunning(ToolEvent, frozen=True, kw_only=True, tag="tool_call.running"):

@@ -106,6 +106,8 @@ class PermissionRequest(Wire, frozen=True):
     """The name in the call, if it is not `toolName`: `mcp__github__create_issue`."""
     fingerprint: str | None = None
     """A digest of another server's description of its tool. The approval counts for no other."""
+    purpose: str | None = None
+    """The model's reason for the call, in its own words."""
     unusual: Novelty | None = None
     """How it differs from earlier calls in the workspace. Null: in nothing, or there were too few."""
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from handrail.policy.network.needs import render_host
+from handrail.protocol.calls import quote_purpose
 from handrail.protocol.novelty import Novelty
 from handrail.protocol.permissions import Answer, AnswerKind, PermissionRequest
 from handrail.protocol.results import ToolResult
@@ -348,6 +349,8 @@ def _list_circumstances(request: PermissionRequest) -> Iterator[str]:
         yield "! You edited this command. The result tells the model so."
     if request.command is not None and request.cwd not in {None, "."}:
         yield f"Runs in the folder {escape_exact_line(request.cwd or '')}"
+    if request.purpose and request.command is not None:
+        yield f"The model says: {quote_purpose(request.purpose)}"
     if request.unusual is not None:
         yield f"! {_describe_novelty(request.unusual)}"
 

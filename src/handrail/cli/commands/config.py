@@ -31,7 +31,7 @@ def run(options: SimpleNamespace) -> int:
         return OK
     folder = resolve_project_folder(options)
     try:
-        loaded = add_unknown_tool_notes(load(os.environ, {}, folder))
+        loaded = add_unknown_tool_notes(load(os.environ, {}, folder), folder)
     except SettingsError as error:
         raise CommandFailed("\n".join(_list_faults(folder) or [str(error)]), then=error.then) from None
     if options.key is not None:

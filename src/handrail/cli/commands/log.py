@@ -215,7 +215,7 @@ def run_export(options: SimpleNamespace) -> int:
     out = OutFolder(options.out)
     broken: list[BrokenEvent] = []
     written: dict[str, int] = {}
-    render = _find_renderer(options.dialect)
+    render = _find_renderer(options.dialect, os.path.realpath(resolve_workspace(options)))
     folder = resolve_session_folder(options, options.task)
     session = os.path.basename(folder)
 
@@ -244,7 +244,7 @@ def run_export(options: SimpleNamespace) -> int:
     return OK
 
 
-def _find_renderer(dialect: str | None) -> Callable[[Event], Iterator[bytes]]:
+def _find_renderer(dialect: str | None, workspace: str) -> Callable[[Event], Iterator[bytes]]:
     """Renders an event as one line, or as the lines of another system."""
     if dialect is None:
         return lambda event: iter((encode(event) + b"\n",))
@@ -252,7 +252,7 @@ def _find_renderer(dialect: str | None) -> Callable[[Event], Iterator[bytes]]:
 
     if dialect not in ADAPTERS:
         raise CommandFailed(f"there is no dialect {render_value(dialect)} for events. Use {', '.join(ADAPTERS)}")
-    adapter = ADAPTERS[dialect]()
+    adapter = ADAPTERS[dialect](workspace)
     return lambda event: (encode(one) + b"\n" for one in adapter.render(event))
 
 
