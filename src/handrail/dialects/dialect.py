@@ -22,20 +22,8 @@ DIALECTS = {
 """The module of each dialect."""
 _OPTIONAL = frozenset(
     (
-        "apply_patch",
-        "multi_edit",
-        "delete",
-        "display",
-        "question",
-        "todo",
-        "memory",
-        "skill_list",
-        "skill_control",
-        "code_outline",
-        "code_analyze",
-        "code_symbols",
-        "code_format",
-        "code_lint",
+        *("apply_patch", "multi_edit", "delete", "display", "question", "todo", "memory"),
+        *("skill_list", "skill_control", "code_outline", "code_analyze", "code_symbols", "code_format", "code_lint"),
     )
 )
 """Canonical tools that exist and are off by default."""

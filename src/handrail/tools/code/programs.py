@@ -9,7 +9,8 @@ import posixpath
 import shlex
 import shutil
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Annotated
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Meta
 from msgspec.structs import replace
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
     from handrail.changes.recorder import Recorder
     from handrail.process.result import CapturedOutput, CommandResult
     from handrail.tools.exec.run import CommandRun
+
+    Render = Callable[[Output, CommandResult], Output]
 
 _MAX_FILE_BYTES = 4 << 20
 _MAX_CONFIG_BYTES = 1 << 18
@@ -125,78 +128,55 @@ CODE_LINT = ToolSpec(
 def build_code_format_tool(
     environment: CommandEnvironment, background: Background, recorder: "Callable[[], Recorder]"
 ) -> Tool:
-    def touches(arguments: CodeFormatArguments) -> Touches:
-        return Touches(build_command=lambda workspace: _build_format_command(environment, workspace, arguments))
-
-    def run(context: CommandContext, arguments: CodeFormatArguments) -> Output:
-        before = _read_file(context.workspace, arguments.path)
-
-        def render(output: Output, result: "CommandResult") -> Output:
-            return _render_format(context, arguments, before, output, result)
-
-        return _execute(_build_run(context, environment, background, recorder, render))
-
-    def preview(context: CommandContext, _: CodeFormatArguments) -> Preview:
-        return _preview(_build_run(context, environment, background, recorder))
-
-    return Tool(CODE_FORMAT, run, touches, preview, context=CommandContext)
+    return _build_tool(CODE_FORMAT, _build_format_command, _start_format, environment, background, recorder)
 
 
 def build_code_lint_tool(
     environment: CommandEnvironment, background: Background, recorder: "Callable[[], Recorder]"
 ) -> Tool:
-    def touches(arguments: CodeLintArguments) -> Touches:
-        return Touches(build_command=lambda workspace: _build_lint_command(environment, workspace, arguments))
-
-    def run(context: CommandContext, arguments: CodeLintArguments) -> Output:
-        for path in arguments.paths:
-            if build_command_fact(context.workspace, path, "read").kind == "missing":
-                raise context.workspace.build_not_found_error(path, "file or folder")
-
-        def render(output: Output, result: "CommandResult") -> Output:
-            return _render_lint(context, arguments, output, result)
-
-        return _execute(_build_run(context, environment, background, recorder, render))
-
-    def preview(context: CommandContext, _: CodeLintArguments) -> Preview:
-        return _preview(_build_run(context, environment, background, recorder))
-
-    return Tool(CODE_LINT, run, touches, preview, context=CommandContext)
+    return _build_tool(CODE_LINT, _build_lint_command, _start_lint, environment, background, recorder)
 
 
-# The command of a call
-
-
-def _build_run(
-    context: CommandContext,
+def _build_tool(
+    spec: ToolSpec,
+    build_command: Callable[[CommandEnvironment, Workspace, Any], CommandUse],
+    start: "Callable[[CommandContext, Any], Render]",
     environment: CommandEnvironment,
     background: Background,
     recorder: "Callable[[], Recorder]",
-    render: "Callable[[Output, CommandResult], Output] | None" = None,
-) -> "CommandRun":
-    from handrail.tools.exec.run import CommandRun  # noqa: PLC0415  engine room
-    from handrail.tools.exec.spec import ExecArguments  # noqa: PLC0415  engine room
+) -> Tool:
+    """`start` looks at the files before the command runs, and returns the function that renders its result."""
 
-    return CommandRun(
-        context=replace(context, limits=replace(context.limits, splits_streams=True)),
-        arguments=ExecArguments(command=_get_command(context)),
-        environment=environment,
-        background=background,
-        recorder=recorder(),
-        render=render,
-    )
+    def touches(arguments: Any) -> Touches:
+        return Touches(build_command=lambda workspace: build_command(environment, workspace, arguments))
+
+    def build_run(context: CommandContext, render: "Render | None" = None) -> "CommandRun":
+        from handrail.tools.exec.run import CommandRun  # noqa: PLC0415  engine room
+        from handrail.tools.exec.spec import ExecArguments  # noqa: PLC0415  engine room
+
+        return CommandRun(
+            context=replace(context, limits=replace(context.limits, splits_streams=True)),
+            arguments=ExecArguments(command=_get_command(context)),
+            environment=environment,
+            background=background,
+            recorder=recorder(),
+            render=render,
+        )
+
+    def run(context: CommandContext, arguments: Any) -> Output:
+        from handrail.tools.exec.exec_tool import execute  # noqa: PLC0415  engine room
+
+        return execute(build_run(context, start(context, arguments)))
+
+    def preview(context: CommandContext, _: Any) -> Preview:
+        from handrail.tools.exec.overlay import preview_command  # noqa: PLC0415  engine room
+
+        return preview_command(build_run(context))
+
+    return Tool(spec, run, touches, preview, context=CommandContext)
 
 
-def _execute(run: "CommandRun") -> Output:
-    from handrail.tools.exec.exec_tool import execute  # noqa: PLC0415  engine room
-
-    return execute(run)
-
-
-def _preview(run: "CommandRun") -> Preview:
-    from handrail.tools.exec.overlay import preview_command  # noqa: PLC0415  engine room
-
-    return preview_command(run)
+# The command of a call
 
 
 def _get_command(context: CommandContext) -> str:
@@ -318,6 +298,17 @@ def _read_file(workspace: Workspace, path: str) -> bytes:
 
 
 # The results
+
+
+def _start_format(context: CommandContext, arguments: CodeFormatArguments) -> "Render":
+    return partial(_render_format, context, arguments, _read_file(context.workspace, arguments.path))
+
+
+def _start_lint(context: CommandContext, arguments: CodeLintArguments) -> "Render":
+    for path in arguments.paths:
+        if build_command_fact(context.workspace, path, "read").kind == "missing":
+            raise context.workspace.build_not_found_error(path, "file or folder")
+    return partial(_render_lint, context, arguments)
 
 
 def _render_format(
