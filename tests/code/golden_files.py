@@ -1,4 +1,4 @@
-"""The golden files of the code tools: a source in each language, and its definitions and structure by hand."""
+"""The golden files of the code tools: a source in each language, and the list of its definitions, checked line by line against it."""
 
 from pathlib import Path
 

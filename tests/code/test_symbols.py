@@ -1,4 +1,4 @@
-"""The definitions of files: against lists by hand, against the parser of Python, in broken and hostile files."""
+"""The definitions of files: against lists that were checked line by line, against the parser of Python, in broken and hostile files."""
 
 import ast
 import contextlib
@@ -25,7 +25,7 @@ NAMES = {"function", "method", "class"}
 
 
 @pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.name)
-def test_the_definitions_of_a_file_are_those_that_were_listed_by_hand(source: Path) -> None:
+def test_the_definitions_of_a_file_are_those_of_its_checked_list(source: Path) -> None:
     language = find_language(source.name.removesuffix(".txt"))
     assert language is not None
     assert render(list_symbols(source.read_bytes(), language)) == read_expected(source)
