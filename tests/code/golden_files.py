@@ -1,4 +1,4 @@
-"""The golden files of the code tools: a source in each language, and the list of its definitions, checked line by line against it."""
+"""The golden files of the code tools: a source in each language, and its definitions, checked line by line."""
 
 from pathlib import Path
 

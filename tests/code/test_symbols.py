@@ -1,4 +1,4 @@
-"""The definitions of files: against lists that were checked line by line, against the parser of Python, in broken and hostile files."""
+"""The definitions of files: against checked lists, against the parser of Python, in broken and hostile files."""
 
 import ast
 import contextlib
