@@ -311,7 +311,7 @@ class Handrail(TypedTools):
         return self._enter(_load_approvals().permission_request.list_outdated_files, self._session, request)
 
     def is_pending(self, subject: "PermissionRequest | Question | str") -> bool:
-        """Whether a request or a question has no answer yet. A request also has to be as it was shown; by its id, any
+        """Whether a request or a question is still open. A request also has to be as it was shown; by its id, any
         revision of it counts."""
         return self._enter(_load_approvals().is_pending, self._session, subject)
 
@@ -600,6 +600,15 @@ class Handrail(TypedTools):
     def todo(self) -> "tuple[TodoItem, ...]":
         """The last todo list of the model."""
         return self._enter(read_last_todo, self._session.journal)
+
+    def list_files(self, most: int = 10_000) -> tuple[str, ...]:
+        """The files of the workspace that `find` lists, without a call: nothing is logged."""
+        from handrail.tools.find import list_files  # noqa: PLC0415  few programs ask
+        from handrail.tools.search import SessionSearch  # noqa: PLC0415
+
+        search = self._settings.search
+        searching = SessionSearch(search.ignore, search.engine)
+        return self._enter(list_files, searching, self._session.workspace, most)
 
     def memories(self) -> "tuple[Memory, ...]":
         """The models' notes about this workspace, the last changed at the end. A person's word counts more."""

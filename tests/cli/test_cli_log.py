@@ -135,7 +135,7 @@ def test_log_tells_which_event_is_broken_and_goes_on(here, state: Path) -> None:
     done = here("log", "--events", "-q")
     assert done.code == 0
     assert len(done.out.splitlines()) == 5
-    assert done.err.startswith("event 2 cannot be read: ")
+    assert done.err.startswith("warning: event 2 cannot be read: ")
     found = here("log", "--events", "--json").json
     assert [one["seq"] for one in found["broken"]] == [2]
     assert [one["seq"] for one in found["events"]] == [1, 3, 4]
@@ -196,7 +196,7 @@ def test_export_leaves_out_what_is_broken_and_says_so(here, state: Path, workspa
     break_event(state, 3)
     done = here("log", "export", "cli", "-q")
     assert done.code == 0
-    assert done.err.startswith("event 3 cannot be read and was left out: ")
+    assert done.err.startswith("warning: event 3 cannot be read and was left out: ")
     [file] = workspace.rglob("*.jsonl")
     assert [json.loads(line)["seq"] for line in file.read_text().splitlines()] == [1, 2, 4]
 

@@ -140,7 +140,7 @@ def test_a_broken_file_is_exit_2_and_nothing_is_trusted(here, project, state: Pa
     project(text)
     done = here("trust", "--yes")
     assert (done.code, done.out) == (2, "")
-    assert "The project file " in done.err
+    assert "the project file " in done.err
     assert not state.exists()
 
 

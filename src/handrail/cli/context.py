@@ -32,6 +32,9 @@ _MAX_SHOWN_IDS = 4
 def resolve_workspace(options: SimpleNamespace) -> str:
     """The folder of --workspace, or the current folder."""
     if options.workspace:
+        is_other = os.path.isdir(options.workspace) and not os.path.samefile(options.workspace, ".")
+        if is_other and not getattr(options, "json", True):
+            print_note(f"workspace: {to_one_line(options.workspace)}")
         return options.workspace
     if options.workspace is not None:
         raise CommandFailed("--workspace is empty. Nothing was done.")

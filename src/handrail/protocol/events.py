@@ -86,7 +86,7 @@ class ToolCallStart(ToolEvent, frozen=True, kw_only=True, tag="tool_call.start")
     """The call with all its arguments."""
 
     args: Json
-    """As they came in. Values that are no JSON are replaced by similar ones."""
+    """As the caller gave them. Similar JSON replaces other values."""
     trace_id: str
     version: str | None = None
     """The requested version. Null: the current one."""

@@ -180,7 +180,7 @@ class Answer(Wire, frozen=True):
     """The revision of the request. Absent: the first one. A denial counts for all revisions."""
     by: Literal["preview", "grant", "expiry"] | None = None
     """`preview`: the preview changed nothing, or only caches. `grant`: the grant for plain edits covers the preview.
-    `expiry`: nobody waited for the answer any more. Absent: a person answered."""
+    `expiry`: the request expired. Absent: a person answered."""
     grants: tuple[str, ...] = ()
     """What `session` and `workspace` grant, of the request's `grants`. Absent: all of them."""
 

@@ -202,7 +202,7 @@ def _note_edited_command(_: Session, pending: PendingCall) -> None:
     request, output = pending.request, pending.output
     if request is None or not request.edited or output is None:
         return
-    note = f"The user changed the command to: {request.command}"
+    note = f"A person changed the command to: {request.command}"
     pending.output = replace(output, content=f"{note}\n{output.content}", summary=f"{output.summary} (changed command)")
 
 

@@ -74,7 +74,7 @@ def _print_setting(options: SimpleNamespace, loaded: LoadedSettings) -> int:
     values = loaded.settings.flatten()
     keys = [key for key in values if options.key in {key, key.partition(".")[0]}]
     if not keys:
-        raise CommandFailed(f"{' '.join(describe_refused({options.key: None}))}.", then="handrail config")
+        raise CommandFailed(" ".join(describe_refused({options.key: None})), then="handrail config")
     facts = list[dict[str, Any]]()
     for key in keys:
         field, line = list_settings()[key], loaded.lines.get(key)

@@ -154,13 +154,13 @@ def _find_session_folder(options: SimpleNamespace) -> str:
         raise CommandFailed(f"{workspace} has no session yet.", FAILED, then="handrail run PROMPT")
     _warn_of_unreadable(found[1:])
     if len(found) > 1 and not options.json:
-        print_note(f"session: {found[0].id} (the last one; handrail log --sessions lists them)")
+        print_note(f"session: {found[0].id} (the last one)\nothers: handrail log --sessions")
     return os.path.join(open_state_folder().home(workspace), found[0].id)
 
 
 def _warn_of_broken(found: Iterable[_Listed]) -> None:
     for event in (one for one in found if isinstance(one, BrokenEvent)):
-        warn(f"event {event.seq} cannot be read: {event.problem}")
+        warn(f"warning: event {event.seq} cannot be read: {event.problem}")
 
 
 def _print_window_note(options: SimpleNamespace, shown: Sequence[_Listed], total: int, last: int) -> None:
@@ -234,7 +234,7 @@ def run_export(options: SimpleNamespace) -> int:
             else:
                 out.add(name, render_lines(name, events))
     for event in broken:
-        warn(f"event {event.seq} cannot be read and was left out: {event.problem}")
+        warn(f"warning: event {event.seq} cannot be read and was left out: {event.problem}")
     paths = {os.path.join(options.out, name): count for name, count in written.items()}
     if options.json:
         files = [{"file": path, "events": count} for path, count in paths.items()]
