@@ -22,11 +22,8 @@ from handrail.settings import Settings
 
 ROWS = [(name, tool) for name in DIALECTS for tool in load_dialect(name).tools]
 NOT_BUILT = {
-    "clude": {"codebase_search", "read_lints"},
-    "agentica": {
-        *("analyze_code", "get_code_outline", "format_code", "lint_code", "find_symbols", "goto_definition"),
-        *("find_references", "hover_info", "get_diagnostics", "lsp_symbol", "lsp_format"),
-    },
+    "clude": {"codebase_search"},
+    "agentica": {"goto_definition", "find_references", "hover_info", "get_diagnostics", "lsp_symbol", "lsp_format"},
     "claude-code": {"LSP", "EnterPlanMode", "ExitPlanMode"},
     "codex": {"request_permissions"},
     "opencode": {"lsp", "plan_exit"},
