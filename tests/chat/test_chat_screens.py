@@ -61,6 +61,6 @@ def test_a_session_looks_as_it_did(chat: Chat, workspace: Path, columns: int) ->
     shows(window, "question", columns)
     window.answers(b"2", "› 2")
     window.press(b"\r")
-    window.sees("Not undoable: nothing")
+    window.sees("1 file changed +1 −1")
     window.is_ready()
     shows(window, "end", columns)

@@ -54,7 +54,7 @@ def test_a_turn_streams_shows_its_calls_and_ends_with_what_changed(chat: Chat, w
         "» ✓ Half way",
         "»   why: so you know",
         "»   see: a.txt:1",
-        "✓ You allowed Edit a.txt once",
+        "✓ You allowed Edit a.txt · undo 1",
         "     1 - one",
         "     1 + two",
         "  All is done.",
