@@ -1,6 +1,7 @@
 """The language servers that handrail knows, with those that are installed here."""
 
 import os
+import shlex
 import shutil
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -53,7 +54,10 @@ _CATALOG = (
         words=("typescript-language-server", "--stdio"),
         languages=_SCRIPT,
         markers=("package.json", "tsconfig.json", "jsconfig.json"),
-        options={"disableAutomaticTypingAcquisition": True},
+        options={
+            "disableAutomaticTypingAcquisition": True,
+            "preferences": {"providePrefixAndSuffixTextForRename": False},  # otherwise imports keep the old name
+        },
     ),
     ServerProgram(name="gopls", words=("gopls",), languages={"go": "go"}, markers=("go.work", "go.mod")),
     ServerProgram(
@@ -65,7 +69,7 @@ _CATALOG = (
     ),
     ServerProgram(
         name="clangd",
-        words=("clangd", "--background-index=false"),
+        words=("clangd",),
         languages=_C,
         markers=("compile_commands.json", "compile_flags.txt", ".clangd"),
     ),
@@ -114,7 +118,7 @@ def get_ending(path: str) -> str:
 def _parse_entry(entry: str) -> ServerProgram:
     """Reads NAME, NAME=COMMAND or *.ENDING,*.ENDING=COMMAND."""
     name, _, command = entry.partition("=")
-    name, words = name.strip(), tuple(command.split())
+    name, words = name.strip(), tuple(shlex.split(command))
     known = next((one for one in _CATALOG if one.name == name), None)
     if known is not None:
         return known if not words else msgspec.structs.replace(known, words=words)

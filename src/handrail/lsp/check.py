@@ -9,10 +9,10 @@ import msgspec
 from handrail.lsp.messages import LspDiagnostic
 from handrail.lsp.server import LanguageServer
 from handrail.lsp.servers import LanguageServers
-from handrail.lsp.source_text import SourceText
+from handrail.lsp.source_text import SourceText, clean_text
 from handrail.protocol.errors import ToolError
 from handrail.protocol.results import Diagnostic, NewDiagnostics
-from handrail.protocol.text import clip_text, escape_control
+from handrail.protocol.text import clip_text
 
 _SECONDS = 30.0
 """How long a check goes on after its call has returned."""
@@ -160,7 +160,7 @@ def build_diagnostics(
             line=one.range.start.line,
             character=text.to_character(one.range.start),
             severity=_SEVERITIES.get(one.severity or 1, "error"),  # pyright: ignore[reportArgumentType]
-            message=clip_text(escape_control(one.message), _MAX_MESSAGE_CHARS),
+            message=clean_text(one.message, _MAX_MESSAGE_CHARS),
             source=clip_text(one.source or server, 80),
             code=clip_text(str(one.code), 80) if isinstance(one.code, str | int) else "",
         )

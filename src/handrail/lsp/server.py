@@ -29,7 +29,7 @@ Cancelled = Callable[[], bool]
 _START_SECONDS = 30.0
 _REQUEST_SECONDS = 20.0
 _INDEX_SECONDS = 20.0
-"""How long a question about the whole project waits until the server has read it."""
+"""How long a question waits until the server has read the project."""
 _PAUSES = (0.0, 2.0, 8.0)
 """Seconds before each restart of a server that ended soon after its start."""
 _STABLE_SECONDS = 300.0
@@ -38,6 +38,8 @@ _MAX_TIMEOUTS = 3
 _REPEAT_SECONDS = 0.1
 _SETTLE_SECONDS = 0.2
 """A server that sends diagnostics on its own has said everything after so long a silence."""
+_SILENCE_SECONDS = 1.0
+"""The same for a server that says nothing at all about a change."""
 _WAIT_SECONDS = 0.02
 _MAX_OPEN = 100
 """Documents that are open at the server. The one that was used least recently is closed."""
@@ -89,6 +91,7 @@ class _RunningServer:
         self.lock = threading.Lock()
         """Keeps messages about documents in their order."""
         self.published: OrderedDict[str, tuple[PublishedDiagnostics, float]] = OrderedDict()
+        self.last_published = 0.0
         self.capabilities: dict[str, Any] = {}
         self.timeouts = 0
         self._progress: set[str] = set()
@@ -145,6 +148,22 @@ class _RunningServer:
             self.published.pop(uri, None)
             self.connection.notify("textDocument/didClose", {"textDocument": {"uri": uri}})
 
+    def find_published(self, path: str) -> tuple[LspDiagnostic, ...] | None:
+        """What the server said about the present text of a document. None: nothing yet.
+
+        A server that does not name versions may also leave out a document whose diagnostics stay the same.
+        """
+        document = self.documents.get(path)
+        published, came = self.published.get(to_uri(path), (None, 0.0))
+        if document is None or published is None:
+            return None
+        if published.version is not None:
+            is_new = published.version >= document.version
+        else:
+            is_silent = time.monotonic() - document.sent >= _SILENCE_SECONDS
+            is_new = is_silent or max(came, self.last_published) >= document.sent
+        return published.diagnostics if is_new else None
+
     # In the thread of the connection
 
     def _note(self, method: str, params: Raw) -> None:
@@ -152,7 +171,8 @@ class _RunningServer:
             with suppress(msgspec.MsgspecError):
                 published = msgspec.json.decode(params, type=PublishedDiagnostics)
                 some = msgspec.structs.replace(published, diagnostics=published.diagnostics[:_MAX_DIAGNOSTICS])
-                self.published[published.uri] = some, time.monotonic()
+                self.last_published = time.monotonic()
+                self.published[published.uri] = some, self.last_published
                 if len(self.published) > _MAX_PUBLISHED:
                     self.published.popitem(last=False)
         elif method == "$/progress":
@@ -223,20 +243,20 @@ class LanguageServer:
         kind: type[Answer],
         *,
         texts: Mapping[str, str] | None = None,
-        whole: bool = False,
         cancelled: Cancelled | None = None,
     ) -> Answer | None:
         """Asks the server, which knows these texts by then. None: it has no answer. ToolError: it failed.
 
-        `whole`: the answer is about the whole project, so the server has to have read it.
+        A server that was still reading the project is asked again when it has read it.
         """
         running = self._obtain(cancelled)
         with self._watch(running):
             for path, text in (texts or {}).items():
                 running.synchronize(path, text)
-            if whole:
-                self._await_index(running, cancelled)
             answer = self._ask(running, method, params, _REQUEST_SECONDS, cancelled)
+            if running.is_indexing:
+                self._await_index(running, cancelled)
+                answer = self._ask(running, method, params, _REQUEST_SECONDS, cancelled)
         return decode_answer(answer, kind)
 
     def diagnose(
@@ -247,8 +267,9 @@ class LanguageServer:
         with self._watch(running):
             for path, text in texts.items():
                 running.synchronize(path, text)
-            read = self._pull if running.capabilities.get("diagnosticProvider") else self._await_published
-            return {path: read(running, path, deadline, cancelled) for path in texts}
+            if running.capabilities.get("diagnosticProvider"):
+                return {path: self._pull(running, path, deadline, cancelled) for path in texts}
+            return self._await_published(running, texts, deadline, cancelled)
 
     def note_changes(self, created: Iterable[str], changed: Iterable[str], deleted: Iterable[str]) -> None:
         """Tells a running server about files that changed on disk."""
@@ -383,15 +404,15 @@ class LanguageServer:
         return report.items[:_MAX_DIAGNOSTICS] if report is not None else ()
 
     def _await_published(
-        self, running: _RunningServer, path: str, deadline: float, cancelled: Cancelled | None
-    ) -> tuple[LspDiagnostic, ...]:
-        uri = to_uri(path)
+        self, running: _RunningServer, paths: Iterable[str], deadline: float, cancelled: Cancelled | None
+    ) -> dict[str, tuple[LspDiagnostic, ...]]:
+        """Waits until the server has spoken about every document, and then says nothing for a moment."""
         while running.connection.ended is None:
-            now, document = time.monotonic(), running.documents.get(path)
-            published, came = running.published.get(uri, (None, 0.0))
-            is_new = published is not None and document is not None and _is_about(published, came, document)
-            if published is not None and is_new and (now - came >= _SETTLE_SECONDS or now >= deadline):
-                return published.diagnostics
+            now = time.monotonic()
+            found = {path: running.find_published(path) for path in paths}
+            is_complete = None not in found.values()
+            if is_complete and (now - running.last_published >= _SETTLE_SECONDS or now >= deadline):
+                return {path: some for path, some in found.items() if some is not None}
             if cancelled is not None and cancelled():
                 raise ToolError("CANCELLED", "The call was cancelled. Nothing was changed.")
             if now >= deadline:
@@ -406,12 +427,6 @@ def decode_answer(answer: Raw, kind: type[Answer]) -> Answer | None:
         return msgspec.json.decode(answer, type=kind | None)
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
         raise ToolError("UNAVAILABLE", "The language server sent an answer that does not follow its protocol.") from None
-
-
-def _is_about(published: PublishedDiagnostics, came: float, document: _Document) -> bool:
-    if published.version is not None:
-        return published.version >= document.version
-    return came >= document.sent
 
 
 def _decode_object(params: Raw) -> dict[str, Any]:

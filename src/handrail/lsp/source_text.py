@@ -8,6 +8,7 @@ from urllib.parse import quote, unquote, urlsplit
 
 from handrail.lsp.messages import LspPosition, LspRange, LspTextEdit
 from handrail.protocol.errors import ToolError
+from handrail.protocol.text import escape_control, truncate
 from handrail.workspace.text import decode_page, detect_encoding, encode_text, find_byte_order_mark
 
 _LINE_END = re.compile(r"\r\n|\n|\r")
@@ -96,6 +97,12 @@ def encode_source(text: str, old: bytes) -> bytes | None:
         return encode_text(text, encoding, "none") if is_exact else None
     except UnicodeEncodeError:
         return None
+
+
+def clean_text(text: str, most: int) -> str:
+    """A text of a server with its lines, without control characters."""
+    lines = text[: 2 * most].replace("\xa0", " ").strip().splitlines()
+    return truncate("\n".join(map(escape_control, lines)), most)
 
 
 def to_uri(path: str) -> str:

@@ -9,6 +9,7 @@ from msgspec import Meta
 
 from handrail.lsp.messages import LspHover, LspLocation
 from handrail.lsp.servers import CodeLocation, LanguageServers, SourceFile
+from handrail.lsp.source_text import clean_text
 from handrail.protocol.text import clip_text, escape_control
 from handrail.protocol.tool_spec import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
@@ -129,7 +130,6 @@ def _find_locations(
         params,
         LspLocation | tuple[LspLocation, ...],  # pyright: ignore[reportArgumentType]
         texts={file.path: file.text.text},
-        whole=noun == "reference",
         cancelled=context.cancelled,
     )
     places = (answer,) if isinstance(answer, LspLocation) else answer or ()
@@ -174,7 +174,7 @@ def _hover(servers: LanguageServers, context: Context, arguments: PositionArgume
     params = file.locate(arguments.line, arguments.character)
     texts = {file.path: file.text.text}
     hover = file.server.request("textDocument/hover", params, LspHover, texts=texts, cancelled=context.cancelled)
-    text = clip_text(escape_control(_render_contents(hover.contents if hover else None)), _MAX_HOVER_CHARS)
+    text = clean_text(_render_contents(hover.contents if hover else None), _MAX_HOVER_CHARS)
     summary = (text.strip().partition("\n")[0] or "no description")[:_MAX_LINE_CHARS]
     return Output(summary=summary, content=f"{text or 'No description.'}\n", data=LspHoverData(text=text))
 

@@ -33,7 +33,8 @@ class LspSymbolsArguments(Arguments, frozen=True):
         str | None, Meta(description="The file whose symbols to list. With query: a file of the language to search in.")
     ] = None
     query: Annotated[
-        str | None, Meta(max_length=200, description="A part of a name, to search the whole project for.")
+        Annotated[str, Meta(max_length=200)] | None,
+        Meta(description="A part of a name, to search the whole project for."),
     ] = None
 
     def __post_init__(self) -> None:
@@ -124,7 +125,6 @@ def _search(servers: LanguageServers, context: Context, query: str, path: str | 
             {"query": query},
             tuple[LspSymbol, ...],
             texts=texts,
-            whole=True,
             cancelled=context.cancelled,
         )
         for one in (answer or ())[:_MAX_SYMBOLS]:
