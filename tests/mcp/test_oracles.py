@@ -8,7 +8,7 @@ import oracles
 import pytest
 
 every_lock = pytest.mark.parametrize(
-    "declared", [Path(__file__).parent / "node", oracles.HOSTS], ids=lambda one: one.name
+    "declared", [Path(__file__).parent / "node", oracles.HOSTS, oracles.LANGUAGE_SERVERS], ids=lambda one: f"{one.parent.name}-{one.name}"
 )
 
 

@@ -70,8 +70,8 @@ class SourceText:
         ending = "\r\n" if "\r\n" in self.text else "\n"
         pieces: list[str] = []
         last = 0
-        placed = sorted((self.find_offset(one.range.start), self.find_offset(one.range.end), one) for one in edits)
-        for start, end, edit in placed:
+        placed = [(self.find_offset(one.range.start), self.find_offset(one.range.end), one) for one in edits]
+        for start, end, edit in sorted(placed, key=lambda one: one[:2]):
             if start < last or end < start:
                 raise ToolError("CONFLICT", "The language server sent edits that overlap. Nothing was changed.")
             pieces += (self.text[last:start], _LINE_END.sub(ending, edit.new_text))
