@@ -105,9 +105,11 @@ class ChangeCheck:
         others = {path: text for path, text in server.list_open_texts().items() if path not in paths}
         others = dict(list(others.items())[-_MAX_OTHERS:])
         before = self.diagnose(server, others | {one.path: one.before for one in changes if one.before is not None})
-        for change in changes:
-            if change.after is None:
-                server.forget(change.path)
+        created = [change.path for change in changes if change.before is None]
+        deleted = [change.path for change in changes if change.after is None]
+        for path in deleted:
+            server.forget(path)
+        server.note_changes(created, (), deleted)
         after = self.diagnose(server, others | {one.path: one.after for one in changes if one.after is not None})
         old, new = Counter(map(_to_key, before)), list[Diagnostic]()
         for one in after:

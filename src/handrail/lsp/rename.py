@@ -37,7 +37,7 @@ def plan_rename(servers: LanguageServers, path: str, line: int, character: int, 
     file = servers.open_file(path)
     params = {**file.locate(line, character), "newName": name}
     texts = {file.path: file.text.text}
-    edit = file.server.request("textDocument/rename", params, LspWorkspaceEdit, texts=texts)
+    edit = file.server.request("textDocument/rename", params, LspWorkspaceEdit, texts=texts, whole=True)
     if file.server.is_indexing:
         raise ToolError("UNAVAILABLE", f"{file.server.name} still reads the project. Nothing was changed. Try again.")
     old_name = file.text.find_word(file.text.to_lsp(line, character))

@@ -30,6 +30,7 @@ _START_SECONDS = 30.0
 _REQUEST_SECONDS = 20.0
 _INDEX_SECONDS = 20.0
 """How long a question waits until the server has read the project."""
+_YOUNG_SECONDS, _YOUNG_PAUSE_SECONDS = 3.0, 0.25
 _PAUSES = (0.0, 2.0, 8.0)
 """Seconds before each restart of a server that ended soon after its start."""
 _STABLE_SECONDS = 300.0
@@ -86,7 +87,7 @@ class _RunningServer:
     def __init__(self, program: LanguageProgram, spec: ServerProgram, root: str) -> None:
         self._spec, self._root = spec, root
         self.program = program
-        self.began = time.monotonic()
+        self.began = self.ready = time.monotonic()
         self.documents: OrderedDict[str, _Document] = OrderedDict()
         self.lock = threading.Lock()
         """Keeps messages about documents in their order."""
@@ -100,6 +101,10 @@ class _RunningServer:
     @property
     def is_indexing(self) -> bool:
         return bool(self._progress)
+
+    @property
+    def is_young(self) -> bool:
+        return time.monotonic() - self.ready < _YOUNG_SECONDS
 
     def initialize(self, seconds: float, cancelled: Cancelled | None) -> None:
         folder = {"uri": to_uri(self._root), "name": self._root.rpartition("/")[2]}
@@ -115,6 +120,7 @@ class _RunningServer:
         answer = decode_answer(self.connection.request("initialize", params, seconds, cancelled), dict[str, Any])
         capabilities = answer.get("capabilities") if answer else None
         self.capabilities = capabilities if isinstance(capabilities, dict) else {}
+        self.ready = time.monotonic()
         self.connection.notify("initialized", {})
         self.connection.notify("workspace/didChangeConfiguration", {"settings": self._spec.configuration})
 
@@ -243,11 +249,14 @@ class LanguageServer:
         kind: type[Answer],
         *,
         texts: Mapping[str, str] | None = None,
+        whole: bool = False,
         cancelled: Cancelled | None = None,
     ) -> Answer | None:
         """Asks the server, which knows these texts by then. None: it has no answer. ToolError: it failed.
 
-        A server that was still reading the project is asked again when it has read it.
+        A server that was still reading the project is asked again when it has read it. `whole`: the answer is about
+        all files. Not every server says that it still reads them, so one that has just started is asked until it
+        repeats its answer.
         """
         running = self._obtain(cancelled)
         with self._watch(running):
@@ -256,6 +265,11 @@ class LanguageServer:
             answer = self._ask(running, method, params, _REQUEST_SECONDS, cancelled)
             if running.is_indexing:
                 self._await_index(running, cancelled)
+                answer = self._ask(running, method, params, _REQUEST_SECONDS, cancelled)
+            before = b""
+            while whole and running.is_young and (bytes(answer) != before or before == b"null"):
+                time.sleep(_YOUNG_PAUSE_SECONDS)
+                before = bytes(answer)
                 answer = self._ask(running, method, params, _REQUEST_SECONDS, cancelled)
         return decode_answer(answer, kind)
 

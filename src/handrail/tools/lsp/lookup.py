@@ -130,6 +130,7 @@ def _find_locations(
         params,
         LspLocation | tuple[LspLocation, ...],  # pyright: ignore[reportArgumentType]
         texts={file.path: file.text.text},
+        whole=noun == "reference",
         cancelled=context.cancelled,
     )
     places = (answer,) if isinstance(answer, LspLocation) else answer or ()

@@ -125,6 +125,7 @@ def _search(servers: LanguageServers, context: Context, query: str, path: str | 
             {"query": query},
             tuple[LspSymbol, ...],
             texts=texts,
+            whole=True,
             cancelled=context.cancelled,
         )
         for one in (answer or ())[:_MAX_SYMBOLS]:
