@@ -17,4 +17,5 @@ BENCHMARKS = (
     "chat",
     "loop",
     "mcp",
+    "lsp",
 )

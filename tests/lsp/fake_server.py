@@ -5,6 +5,7 @@ import json
 import os
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 MODE = sys.argv[1]
@@ -29,7 +30,9 @@ def send(message: dict[str, Any]) -> None:
 
 
 def publish(uri: str, text: str, **more: Any) -> None:
-    bad = [{"range": PLACE, "severity": 1, "message": "it is bad\x1b[31m", "source": "fake"}] if "bad" in text else []
+    severity = 2 if MODE == "warns" else 1
+    problem = {"range": PLACE, "severity": severity, "message": "it is bad\x1b[31m", "source": "fake"}
+    bad = [problem] if "bad" in text else []
     send({"method": "textDocument/publishDiagnostics", "params": {"uri": uri, "diagnostics": bad, **more}})
 
 
@@ -45,11 +48,11 @@ def look_around() -> str:
 
     found = []
     try:
-        open("written.txt", "w").close()
+        Path("written.txt").touch()
     except OSError as error:
         found.append(f"write: {error.strerror}")
     try:
-        found.append(f"secret: {open('.env').read().strip() or 'empty'}")
+        found.append(f"secret: {Path('.env').read_text().strip() or 'empty'}")
     except OSError as error:
         found.append(f"secret: {error.strerror}")
     with socket.socket() as one:
@@ -59,7 +62,7 @@ def look_around() -> str:
     return "; ".join(found)
 
 
-def answer(method: str, uri: str) -> Any:
+def answer(method: str, uri: str) -> Any:  # noqa: PLR0911  one a fault
     match MODE, method:
         case "look", "textDocument/hover":
             return {"contents": {"kind": "plaintext", "value": look_around()}}
@@ -86,7 +89,7 @@ def answer(method: str, uri: str) -> Any:
             return None
 
 
-def main() -> None:
+def main() -> None:  # noqa: C901, PLR0912  one branch a fault
     if MODE == "silent":
         while read() is not None:
             pass

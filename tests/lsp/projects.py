@@ -7,12 +7,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from tests.conftest import DEEP
+
 from handrail import Handrail
 from handrail.protocol.results import ToolResult
 from handrail.settings import Settings
 
 TOOLS = ("definition", "references", "hover", "diagnostics", "symbols", "rename", "format")
 ENABLED = (*(f"lsp_{name}" for name in TOOLS), "apply_patch", "multi_edit", "delete")
+PYTHON_SERVERS = ("ty", "basedpyright") if DEEP else ("ty",)
+"""Every day both servers are only compared: the second one takes seconds to start."""
 FAKE = Path(__file__).parent / "fake_server.py"
 Make = Callable[..., Handrail]
 

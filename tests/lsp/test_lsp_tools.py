@@ -3,18 +3,20 @@
 from pathlib import Path
 
 import pytest
-from projects import ENABLED, Make, choose, code_of, fake, find_program, place_of, succeed
+from projects import ENABLED, PYTHON_SERVERS, Make, choose, code_of, fake, find_program, place_of, succeed
 
 from handrail import Handrail
+from handrail.lsp import server as language_server
 from handrail.protocol.errors import UsageError
 
 SOURCES = {
     "pyproject.toml": "[project]\nname = 'sample'\nversion = '1'\n",
-    "animals.py": 'class Dog:\n    def bark(self, times: int) -> str:\n        """Says it."""\n        return "wuff" * times\n',
+    "animals.py": "class Dog:\n    def bark(self, times: int) -> str:\n"
+    '        """Says it."""\n        return "wuff" * times\n',
     "main.py": 'from animals import Dog\n\nmark = "🐕🐕"; rex = Dog(); print(mark, rex.bark(2))\n',
 }
 MAIN = SOURCES["main.py"]
-servers = pytest.mark.parametrize("server", ["ty", "basedpyright"])
+servers = pytest.mark.parametrize("server", PYTHON_SERVERS)
 
 
 def open_rail(rail: Make, workspace: Path, server: str, **settings: object) -> Handrail:
@@ -44,7 +46,10 @@ def test_questions_about_a_position_behind_wide_characters(rail: Make, workspace
 @servers
 def test_symbols_of_a_file_and_of_the_project(rail: Make, workspace: Path, server: str) -> None:
     opened = open_rail(rail, workspace, server)
-    listed = {(one.kind, one.container, one.name) for one in succeed(opened.call("lsp_symbols", {"path": "animals.py"})).symbols}
+    listed = {
+        (one.kind, one.container, one.name)
+        for one in succeed(opened.call("lsp_symbols", {"path": "animals.py"})).symbols
+    }
     assert {("class", "", "Dog"), ("method", "Dog", "bark")} <= listed
     found = succeed(opened.call("lsp_symbols", {"query": "bark"})).symbols
     assert [(one.file, one.line) for one in found if one.name == "bark"] == [("animals.py", 1)]
@@ -100,7 +105,8 @@ def test_a_rename_keeps_the_bytes_around_it(rail: Make, workspace: Path) -> None
     assert (workspace / "mixed.py").read_bytes() == data.replace(b"small", b"tiny")
 
 
-def test_nothing_to_rename_is_said(rail: Make, workspace: Path) -> None:
+def test_nothing_to_rename_is_said(rail: Make, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(language_server, "_YOUNG_SECONDS", 0.3)
     opened = open_rail(rail, workspace, "ty")
     result = opened.call("lsp_rename", {"path": "main.py", "line": 1, "character": 0, "newName": "woof"})
     assert code_of(result) in {"NO_MATCH", "UNAVAILABLE"}

@@ -6,7 +6,7 @@ from pathlib import Path
 from threading import Event as Signal
 
 import pytest
-from projects import Make, choose, fake, succeed
+from projects import PYTHON_SERVERS, Make, choose, fake, succeed
 
 from handrail import Handrail
 from handrail.protocol.events import Event
@@ -18,6 +18,7 @@ FILES = {
     "a.py": "def double(n: int) -> int:\n    return n * 2\n",
     "b.py": "from a import double\n\nold: int = 'wrong'\nprint(double(2))\n",
 }
+PATCH = "*** Begin Patch\n*** Update File: b.py\n-print(double(2))\n+print(double('2'))\n*** End Patch\n"
 LONG = {"lsp__wait": "30s"}
 
 
@@ -27,7 +28,7 @@ def open_rail(rail: Make, workspace: Path, server: str = "ty", **settings: objec
     return rail(settings=choose(server, **(LONG | settings)))
 
 
-@pytest.mark.parametrize("server", ["ty", "basedpyright"])
+@pytest.mark.parametrize("server", PYTHON_SERVERS)
 @pytest.mark.parametrize(
     ("tool", "arguments"),
     [
@@ -37,7 +38,7 @@ def open_rail(rail: Make, workspace: Path, server: str = "ty", **settings: objec
         ("write", {"path": "new.py", "content": "x: int = 'new'\n"}),
         (
             "apply_patch",
-            {"patch": "*** Begin Patch\n*** Update File: b.py\n-print(double(2))\n+print(double('2'))\n*** End Patch\n"},
+            {"patch": PATCH},
         ),
     ],
     ids=["edit", "multi_edit", "write", "create", "apply_patch"],
@@ -80,13 +81,14 @@ def test_a_deletion_is_checked_too(rail: Make, workspace: Path) -> None:
 
 
 def test_warnings_count_only_if_the_settings_say_so(rail: Make, workspace: Path) -> None:
-    edit = {"path": "b.py", "oldText": "print(double(2))", "newText": "double(2)"}
-    errors = open_rail(rail, workspace, "basedpyright").call("edit", edit)
+    program = fake(workspace, "warns")
+    (workspace / "a.fake").write_text("good\n")
+    edit = {"path": "a.fake", "oldText": "good", "newText": "bad"}
+    errors = rail(settings=choose(program, **LONG)).call("edit", edit)
     assert errors.meta.diagnostics is not None
     assert errors.meta.diagnostics.added == ()
-    for name, text in FILES.items():
-        (workspace / name).write_text(text)
-    warnings = rail(session="two", settings=choose("basedpyright", lsp__diagnostics="warnings", **LONG)).call("edit", edit)
+    (workspace / "a.fake").write_text("good\n")
+    warnings = rail(session="two", settings=choose(program, lsp__diagnostics="warnings", **LONG)).call("edit", edit)
     assert warnings.meta.diagnostics is not None
     assert {one.severity for one in warnings.meta.diagnostics.added} == {"warning"}
 

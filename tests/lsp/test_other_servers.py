@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-import oracles
 import pytest
 from projects import Make, choose, find_program, place_of, succeed
 
+import oracles
 from handrail import Handrail
 
 CALL = 'const mark = "😀😀"; console.log(mark, greet("you"));\n'

@@ -4,9 +4,9 @@ from typing import Any
 
 from handrail.dialects.dialect import Answered, Canonical, Code, Dialect, DialectAnswer, Shown, Surface
 from handrail.dialects.render import (
+    FACTS,
     drop_none,
     group_matches,
-    group_problems,
     list_answers,
     list_extras,
     list_patched_files,
@@ -139,7 +139,7 @@ def _show_patch(one: Answered) -> Shown:
         for file in one.data.files
     ]
     output = list_patched_files(one)
-    return Shown({"diff": one.data.diff, "files": files, "diagnostics": group_problems(one)}, output, output)
+    return Shown({"diff": one.data.diff, "files": files, "diagnostics": FACTS["problems"](one)}, output, output)
 
 
 def _show_command(one: Answered) -> Shown:

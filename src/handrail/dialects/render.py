@@ -13,6 +13,17 @@ from handrail.protocol.errors import ErrorInfo
 from handrail.protocol.results import ToolResult
 
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+
+
+def _group_problems(one: Answered) -> dict[str, list[Any]]:
+    """The new problems of a change by the absolute path of their file."""
+    found = one.result.meta.diagnostics
+    by_file: dict[str, list[Any]] = {}
+    for problem in found.added if found is not None else ():
+        by_file.setdefault(one.surface.to_absolute(problem.file), []).append(to_builtins(problem))
+    return by_file
+
+
 FACTS: dict[str, Callable[[Answered], Any]] = {
     "name": lambda one: one.path.rpartition("/")[2],
     "existed": lambda one: not one.data.created,
@@ -31,7 +42,7 @@ FACTS: dict[str, Callable[[Answered], Any]] = {
     "json": lambda one: to_json(one.data),
     "old_todos": lambda one: one.surface.memory["old_todos"],
     "answers": lambda one: getattr(one.data, one.data.__struct_fields__[0]),
-    "problems": lambda one: group_problems(one),
+    "problems": _group_problems,
     "note_id": lambda one: one.data.notes[0].id,
 }
 """What tables say about a call besides attributes of `Answered`."""
@@ -39,15 +50,6 @@ FACTS: dict[str, Callable[[Answered], Any]] = {
 
 def to_json(value: Any, indent: int | None = None) -> str:
     return json.dumps(to_builtins(value), indent=indent, ensure_ascii=False)
-
-
-def group_problems(one: Answered) -> dict[str, list[Any]]:
-    """The new problems of a change by the absolute path of their file."""
-    found = one.result.meta.diagnostics
-    by_file: dict[str, list[Any]] = {}
-    for problem in found.added if found is not None else ():
-        by_file.setdefault(one.surface.to_absolute(problem.file), []).append(to_builtins(problem))
-    return by_file
 
 
 def list_answers(one: Answered) -> list[list[str]]:

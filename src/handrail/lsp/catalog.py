@@ -15,13 +15,14 @@ _PYTHON = {"py": "python", "pyi": "python"}
 _SCRIPT = {
     **dict.fromkeys(("js", "mjs", "cjs"), "javascript"),
     **dict.fromkeys(("ts", "mts", "cts"), "typescript"),
-    **{"jsx": "javascriptreact", "tsx": "typescriptreact"},
+    "jsx": "javascriptreact",
+    "tsx": "typescriptreact",
 }
 _C = {**dict.fromkeys(("c", "h"), "c"), **dict.fromkeys(("cc", "cpp", "cxx", "hh", "hpp", "hxx"), "cpp")}
 _PYTHON_MARKERS = ("pyproject.toml", "ty.toml", "pyrightconfig.json", "setup.py", "setup.cfg", "requirements.txt")
 
 
-class ServerProgram(msgspec.Struct, frozen=True, kw_only=True):
+class LanguageServerSpec(msgspec.Struct, frozen=True, kw_only=True):
     """A language server: how it is started, and for which files."""
 
     name: str
@@ -38,18 +39,18 @@ class ServerProgram(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _CATALOG = (
-    ServerProgram(name="ty", words=("ty", "server"), languages=_PYTHON, markers=_PYTHON_MARKERS),
-    ServerProgram(
+    LanguageServerSpec(name="ty", words=("ty", "server"), languages=_PYTHON, markers=_PYTHON_MARKERS),
+    LanguageServerSpec(
         name="basedpyright",
         words=("basedpyright-langserver", "--stdio"),
         languages=_PYTHON,
         markers=_PYTHON_MARKERS,
     ),
-    ServerProgram(
+    LanguageServerSpec(
         name="pyright", words=("pyright-langserver", "--stdio"), languages=_PYTHON, markers=_PYTHON_MARKERS
     ),
-    ServerProgram(name="pylsp", words=("pylsp",), languages={"py": "python"}, markers=_PYTHON_MARKERS),
-    ServerProgram(
+    LanguageServerSpec(name="pylsp", words=("pylsp",), languages={"py": "python"}, markers=_PYTHON_MARKERS),
+    LanguageServerSpec(
         name="typescript-language-server",
         words=("typescript-language-server", "--stdio"),
         languages=_SCRIPT,
@@ -59,27 +60,27 @@ _CATALOG = (
             "preferences": {"providePrefixAndSuffixTextForRename": False},  # otherwise imports keep the old name
         },
     ),
-    ServerProgram(name="gopls", words=("gopls",), languages={"go": "go"}, markers=("go.work", "go.mod")),
-    ServerProgram(
+    LanguageServerSpec(name="gopls", words=("gopls",), languages={"go": "go"}, markers=("go.work", "go.mod")),
+    LanguageServerSpec(
         name="rust-analyzer",
         words=("rust-analyzer",),
         languages={"rs": "rust"},
         markers=("Cargo.toml", "rust-project.json"),
         options={"cargo": {"targetDir": "/tmp/rust-analyzer"}},  # noqa: S108  in the sandbox, private to the server
     ),
-    ServerProgram(
+    LanguageServerSpec(
         name="clangd",
         words=("clangd",),
         languages=_C,
         markers=("compile_commands.json", "compile_flags.txt", ".clangd"),
     ),
-    ServerProgram(
+    LanguageServerSpec(
         name="jdtls",
         words=("jdtls", "-data", "/tmp/jdtls"),  # noqa: S108  in the sandbox, private to the server
         languages={"java": "java"},
         markers=("pom.xml", "build.gradle", "build.gradle.kts"),
     ),
-    ServerProgram(
+    LanguageServerSpec(
         name="bash-language-server",
         words=("bash-language-server", "start"),
         languages=dict.fromkeys(("sh", "bash"), "shellscript"),
@@ -89,14 +90,14 @@ _CATALOG = (
 SERVER_NAMES = tuple(one.name for one in _CATALOG)
 
 
-def list_programs(chosen: Iterable[str]) -> tuple[ServerProgram, ...]:
+def list_programs(chosen: Iterable[str]) -> tuple[LanguageServerSpec, ...]:
     """The servers of `[lsp] servers`, or all that are known. UsageError: an entry names none."""
     return tuple(map(_parse_entry, chosen)) or _CATALOG
 
 
 def find_program(
-    programs: Iterable[ServerProgram], path: str, environ: Mapping[str, str], root: str, *, is_chosen: bool
-) -> ServerProgram | None:
+    programs: Iterable[LanguageServerSpec], path: str, environ: Mapping[str, str], root: str, *, is_chosen: bool
+) -> LanguageServerSpec | None:
     """The first installed server for a file. A program in the workspace counts only if the settings choose it."""
     ending = get_ending(path)
     for one in programs:
@@ -105,7 +106,7 @@ def find_program(
     return None
 
 
-def list_names_for(programs: Iterable[ServerProgram], path: str) -> tuple[str, ...]:
+def list_names_for(programs: Iterable[LanguageServerSpec], path: str) -> tuple[str, ...]:
     """The servers that could serve a file, installed or not."""
     ending = get_ending(path)
     return tuple(one.name for one in programs if ending in one.languages)
@@ -115,7 +116,7 @@ def get_ending(path: str) -> str:
     return path.rpartition("/")[2].rpartition(".")[2].lower()
 
 
-def _parse_entry(entry: str) -> ServerProgram:
+def _parse_entry(entry: str) -> LanguageServerSpec:
     """Reads NAME, NAME=COMMAND or *.ENDING,*.ENDING=COMMAND."""
     name, _, command = entry.partition("=")
     name, words = name.strip(), tuple(shlex.split(command))
@@ -127,7 +128,7 @@ def _parse_entry(entry: str) -> ServerProgram:
         raise UsageError(
             f"[lsp] servers: {entry!r} is neither {', '.join(SERVER_NAMES)} nor such as '*.lua=lua-language-server'"
         )
-    return ServerProgram(name=os.path.basename(words[0]), words=words, languages={one: one for one in endings})
+    return LanguageServerSpec(name=os.path.basename(words[0]), words=words, languages={one: one for one in endings})
 
 
 def _locate(program: str, environ: Mapping[str, str], root: str, is_chosen: bool) -> str | None:

@@ -1,4 +1,4 @@
-"""The connection to a language server: one thread reads and writes, callers wait with a time limit."""
+"""The connection to a language server, served by one thread."""
 
 import os
 import select
@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from msgspec import Raw
 
-from handrail.lsp.messages import (
+from handrail.lsp.frames import (
     METHOD_NOT_FOUND,
     FrameReader,
     LspMessage,
@@ -134,9 +134,7 @@ class LspConnection:
             self._is_open = False
         self._program.end()
 
-    def _wait(
-        self, reply: _Reply, deadline: float, seconds: float, cancelled: Callable[[], bool] | None
-    ) -> None:
+    def _wait(self, reply: _Reply, deadline: float, seconds: float, cancelled: Callable[[], bool] | None) -> None:
         while not reply.ready.wait(_WAIT_SECONDS if cancelled else max(0.0, deadline - time.monotonic())):
             if cancelled is not None and cancelled():
                 raise ToolError("CANCELLED", "The call was cancelled. Nothing was changed.")

@@ -41,7 +41,7 @@ def plan_rename(servers: LanguageServers, path: str, line: int, character: int, 
     if file.server.is_indexing:
         raise ToolError("UNAVAILABLE", f"{file.server.name} still reads the project. Nothing was changed. Try again.")
     old_name = file.text.find_word(file.text.to_lsp(line, character))
-    edits = _collect_edits(servers, edit) if edit is not None else {}
+    edits = _collect_edits(servers, edit or LspWorkspaceEdit())
     if not edits or not old_name:
         raise ToolError("NO_MATCH", f"There is nothing to rename at {line}:{character}. Both count from 0.")
     return SymbolRename(old_name, edits)
@@ -74,5 +74,3 @@ def _collect_edits(servers: LanguageServers, edit: LspWorkspaceEdit) -> FileEdit
     if len(edits) > _MAX_FILES or sum(map(len, edits.values())) > _MAX_EDITS:
         raise ToolError("LIMIT_EXCEEDED", f"The rename would change {len(edits)} files. Nothing was changed.")
     return {path: some for path, some in sorted(edits.items()) if some}
-
-

@@ -10,14 +10,15 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import Raw
 
-from handrail.lsp.catalog import ServerProgram, get_ending
+from handrail.lsp.catalog import LanguageServerSpec, get_ending
 from handrail.lsp.connection import ConnectionEndedError, LanguageProgram, LspConnection, LspRequestError
+from handrail.lsp.frames import CONTENT_MODIFIED, SERVER_CANCELLED
 from handrail.lsp.messages import (
-    CONTENT_MODIFIED,
-    SERVER_CANCELLED,
+    ConfigurationRequest,
     DiagnosticReport,
     LspDiagnostic,
     PublishedDiagnostics,
+    WorkProgress,
 )
 from handrail.lsp.source_text import to_uri
 from handrail.protocol.errors import ToolError
@@ -26,6 +27,7 @@ from handrail.protocol.version import VERSION
 
 Answer = TypeVar("Answer")
 Cancelled = Callable[[], bool]
+StartProgram = Callable[[tuple[str, ...]], LanguageProgram]
 _START_SECONDS = 30.0
 _REQUEST_SECONDS = 20.0
 _INDEX_SECONDS = 20.0
@@ -48,6 +50,7 @@ _MAX_PUBLISHED = 5_000
 _MAX_DIAGNOSTICS = 1_000
 _MAX_TOKENS = 1_000
 _LAST_STDERR_CHARS = 300
+_NOT_DECODED = (msgspec.MsgspecError, RecursionError, UnicodeDecodeError)
 _CREATED, _CHANGED, _DELETED = 1, 2, 3
 
 _CAPABILITIES: dict[str, Any] = {
@@ -84,7 +87,7 @@ class _Document:
 class _RunningServer:
     """A connection that was initialized, with what the server knows."""
 
-    def __init__(self, program: LanguageProgram, spec: ServerProgram, root: str) -> None:
+    def __init__(self, program: LanguageProgram, spec: LanguageServerSpec, root: str) -> None:
         self._spec, self._root = spec, root
         self.program = program
         self.began = self.ready = time.monotonic()
@@ -173,29 +176,29 @@ class _RunningServer:
     # In the thread of the connection
 
     def _note(self, method: str, params: Raw) -> None:
-        if method == "textDocument/publishDiagnostics":
-            with suppress(msgspec.MsgspecError):
+        with suppress(*_NOT_DECODED):
+            if method == "textDocument/publishDiagnostics":
                 published = msgspec.json.decode(params, type=PublishedDiagnostics)
                 some = msgspec.structs.replace(published, diagnostics=published.diagnostics[:_MAX_DIAGNOSTICS])
                 self.last_published = time.monotonic()
                 self.published[published.uri] = some, self.last_published
                 if len(self.published) > _MAX_PUBLISHED:
                     self.published.popitem(last=False)
-        elif method == "$/progress":
-            progress = _decode_object(params)
-            value = progress.get("value")
-            kind, token = value.get("kind") if isinstance(value, dict) else None, str(progress.get("token"))[:200]
-            if kind == "begin" and len(self._progress) < _MAX_TOKENS:
-                self._progress.add(token)
-            elif kind == "end":
-                self._progress.discard(token)
+            elif method == "$/progress":
+                progress = msgspec.json.decode(params, type=WorkProgress)
+                token, kind = str(progress.token)[:200], progress.value.kind
+                if kind == "begin" and len(self._progress) < _MAX_TOKENS:
+                    self._progress.add(token)
+                elif kind == "end":
+                    self._progress.discard(token)
 
     def _serve(self, method: str, params: Raw) -> Any:
         match method:
             case "workspace/configuration":
-                items: Any = _decode_object(params).get("items")
-                sections = items[:100] if isinstance(items, list) else []
-                return [self._find_configuration(one) for one in sections]
+                request = ConfigurationRequest()
+                with suppress(*_NOT_DECODED):
+                    request = msgspec.json.decode(params, type=ConfigurationRequest)
+                return [self._spec.configuration.get(one.section or "") for one in request.items[:100]]
             case "workspace/workspaceFolders":
                 return [{"uri": to_uri(self._root), "name": self._root.rpartition("/")[2]}]
             case "workspace/applyEdit":
@@ -207,14 +210,11 @@ class _RunningServer:
             case _:
                 raise LookupError(method)
 
-    def _find_configuration(self, item: Any) -> Any:
-        return self._spec.configuration.get(item.get("section")) if isinstance(item, dict) else None
-
 
 class LanguageServer:
     """A server of a project. Any thread may use it. Every wait has an end."""
 
-    def __init__(self, spec: ServerProgram, root: str, start: Callable[[tuple[str, ...]], LanguageProgram]) -> None:
+    def __init__(self, spec: LanguageServerSpec, root: str, start: StartProgram) -> None:
         """`root`: the real path of the project. ToolError from `start`: the program cannot be started."""
         self.spec, self.root = spec, root
         self._start = start
@@ -390,7 +390,12 @@ class LanguageServer:
     # Requests
 
     def _ask(
-        self, running: _RunningServer, method: str, params: Mapping[str, Any], seconds: float, cancelled: Cancelled | None
+        self,
+        running: _RunningServer,
+        method: str,
+        params: Mapping[str, Any],
+        seconds: float,
+        cancelled: Cancelled | None,
     ) -> Raw:
         """Repeats a request that the server dropped because a document changed."""
         deadline = time.monotonic() + seconds
@@ -439,12 +444,7 @@ def decode_answer(answer: Raw, kind: type[Answer]) -> Answer | None:
     """UNAVAILABLE if the answer has another shape."""
     try:
         return msgspec.json.decode(answer, type=kind | None)
-    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
-        raise ToolError("UNAVAILABLE", "The language server sent an answer that does not follow its protocol.") from None
-
-
-def _decode_object(params: Raw) -> dict[str, Any]:
-    try:
-        return msgspec.json.decode(params, type=dict[str, Any])
-    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
-        return {}
+    except _NOT_DECODED:
+        raise ToolError(
+            "UNAVAILABLE", "The language server sent an answer that does not follow its protocol."
+        ) from None

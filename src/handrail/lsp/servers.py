@@ -3,21 +3,18 @@
 import os
 import stat
 import threading
-from collections.abc import Callable, Mapping
-from typing import TypeVar
+from collections.abc import Mapping
 
 import msgspec
 
-from handrail.lsp.catalog import ServerProgram, find_program, get_ending, list_names_for, list_programs
-from handrail.lsp.connection import LanguageProgram
+from handrail.lsp.catalog import LanguageServerSpec, find_program, get_ending, list_names_for, list_programs
 from handrail.lsp.messages import LspLocation, LspPosition, LspRange
-from handrail.lsp.server import Cancelled, LanguageServer
+from handrail.lsp.server import LanguageServer, StartProgram
 from handrail.lsp.source_text import SourceText, decode_source, parse_uri, to_uri
 from handrail.protocol.errors import ToolError
 from handrail.workspace.roots import clip_path, is_inside
 from handrail.workspace.workspace import Workspace
 
-Answer = TypeVar("Answer")
 MAX_FILE_BYTES = 4 << 20
 _MAX_SERVERS = 8
 _MAX_WATCHED = 50_000
@@ -26,7 +23,6 @@ _SKIPPED = frozenset(
     {".git", ".hg", ".venv", "venv", "node_modules", "__pycache__", "target", "dist", "build", ".mypy_cache", ".tox"}
 )
 _FileTimes = dict[str, tuple[int, int]]
-StartProgram = Callable[[tuple[str, ...]], LanguageProgram]
 
 
 class SourceFile(msgspec.Struct, frozen=True):
@@ -66,7 +62,7 @@ class LanguageServers:
         self._start = start
         self._lock = threading.Lock()
         self._servers: dict[tuple[str, str], LanguageServer] = {}
-        self._found: dict[str, ServerProgram | None] = {}
+        self._found: dict[str, LanguageServerSpec | None] = {}
         self._times: dict[str, _FileTimes] = {}
         """What the files of a project were when its servers last heard of them."""
 
@@ -97,9 +93,7 @@ class LanguageServers:
         ending = get_ending(path)
         with self._lock:
             if ending not in self._found:
-                self._found[ending] = find_program(
-                    self._programs, path, self._environ, root, is_chosen=self._is_chosen
-                )
+                self._found[ending] = find_program(self._programs, path, self._environ, root, is_chosen=self._is_chosen)
             spec = self._found[ending]
             if spec is None:
                 return None
@@ -187,13 +181,15 @@ class LanguageServers:
         for server in servers:
             for path in deleted:
                 server.forget(path)
-            server.note_changes(*(filter(_Relevance(server.spec), sorted(paths)) for paths in (created, changed, deleted)))
+            server.note_changes(
+                *(filter(_Relevance(server.spec), sorted(paths)) for paths in (created, changed, deleted))
+            )
 
 
 class _Relevance:
     """Whether a file matters to a server."""
 
-    def __init__(self, spec: ServerProgram) -> None:
+    def __init__(self, spec: LanguageServerSpec) -> None:
         self._spec = spec
 
     def __call__(self, path: str) -> bool:

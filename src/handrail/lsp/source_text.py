@@ -39,8 +39,14 @@ class SourceText:
         """The position of a character. INVALID_ARGUMENT if the text has none there."""
         text = self.get_line(line)
         if line >= len(self._starts) or character > len(text):
-            has = f"line {line} has {len(text)} characters" if line < len(self._starts) else f"it has {len(self._starts)} lines"
-            raise ToolError("INVALID_ARGUMENT", f"The file has no position {line}:{character}: {has}. Both count from 0.")
+            has = (
+                f"line {line} has {len(text)} characters"
+                if line < len(self._starts)
+                else f"it has {len(self._starts)} lines"
+            )
+            raise ToolError(
+                "INVALID_ARGUMENT", f"The file has no position {line}:{character}: {has}. Both count from 0."
+            )
         return LspPosition(line, _count_units(text[:character]))
 
     def to_character(self, position: LspPosition) -> int:

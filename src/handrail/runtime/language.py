@@ -2,34 +2,40 @@
 
 import os
 import sys
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 
 from handrail.lsp.check import ChangeCheck
-from handrail.lsp.connection import LanguageProgram
 from handrail.lsp.servers import LanguageServers
+from handrail.policy.config import PolicyConfig
 from handrail.protocol.errors import StoreError
 from handrail.protocol.events import Warning as WarningEvent
 from handrail.runtime.foreign.server_process import ServerPrograms, ServerProgramSpec
-from handrail.runtime.session import Session
 from handrail.settings import Settings
 from handrail.settings.units import parse_seconds
+from handrail.store.journal import SessionJournal
+from handrail.workspace.workspace import Workspace
 
 _SEVERITIES = {"errors": ("error",), "warnings": ("error", "warning")}
 
 
 def open_language_servers(
-    session: Session, settings: Settings, state: str
+    settings: Settings,
+    rules: PolicyConfig,
+    workspace: Workspace,
+    journal: SessionJournal,
+    state: str,
+    closing: ExitStack,
 ) -> tuple[LanguageServers, ChangeCheck | None]:
-    """The servers, and the check of changes if the settings have it on. Both close with the session."""
+    """The servers, and the check of changes if the settings have it on. `closing` ends both."""
     environ = _build_environment()
-    programs = ServerPrograms(settings, session.resources.root, state, environ)
-
-    def start(words: tuple[str, ...]) -> LanguageProgram:
-        return programs.start(ServerProgramSpec(words=words))
-
-    is_closed = session.rules.restriction is not None or "proc.exec" in session.rules.denied
-    servers = LanguageServers(session.workspace, settings.lsp.servers, environ, None if is_closed else start)
-    closing = session.resources.exit_stack
+    programs = ServerPrograms(settings, workspace.main.path, state, environ)
+    is_closed = rules.restriction is not None or "proc.exec" in rules.denied
+    servers = LanguageServers(
+        workspace,
+        settings.lsp.servers,
+        environ,
+        None if is_closed else lambda words: programs.start(ServerProgramSpec(words=words)),
+    )
     closing.callback(programs.close)
     closing.callback(servers.close)
     if settings.lsp.diagnostics == "off" or is_closed:
@@ -37,10 +43,9 @@ def open_language_servers(
 
     def report(text: str) -> None:
         with suppress(StoreError):
-            session.journal.append((WarningEvent, {"code": "lsp.diagnostics", "text": text}))
+            journal.append((WarningEvent, {"code": "lsp.diagnostics", "text": text}))
 
-    severities = _SEVERITIES[settings.lsp.diagnostics]
-    check = ChangeCheck(servers, severities, parse_seconds(settings.lsp.wait), report)
+    check = ChangeCheck(servers, _SEVERITIES[settings.lsp.diagnostics], parse_seconds(settings.lsp.wait), report)
     closing.callback(check.close)
     return servers, check
 

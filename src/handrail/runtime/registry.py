@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from handrail.lsp.servers import LanguageServers
     from handrail.store.memories import Memories
     from handrail.tools.command_environment import CommandEnvironment
-    from handrail.tools.file_tool import FileTool
     from handrail.tools.companions.skills import SkillBook
+    from handrail.tools.file_tool import FileTool
     from handrail.tools.search import SessionSearch
 
 _NAME = r"[A-Za-z0-9_-]{1,64}"

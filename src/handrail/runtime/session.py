@@ -353,7 +353,14 @@ def _build_services(session: Session, options: SessionOptions) -> ToolServices:
     if any(name.startswith("lsp_") for name in settings.tools.enable):
         from handrail.runtime.language import open_language_servers  # noqa: PLC0415  few sessions have them
 
-        services.lsp, services.check = open_language_servers(session, settings, options.state.path)
+        services.lsp, services.check = open_language_servers(
+            settings,
+            session.rules,
+            session.workspace,
+            session.journal,
+            options.state.path,
+            session.resources.exit_stack,
+        )
     return services
 
 

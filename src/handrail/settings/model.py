@@ -260,7 +260,7 @@ class _Mcp(Section, frozen=True, kw_only=True):
 _CHECK_WAIT = "How long a change waits for the problems that it caused."
 
 
-class LspSettings(Section, frozen=True, kw_only=True):
+class _Lsp(Section, frozen=True, kw_only=True):
     """Language servers. They run once the settings enable one of the lsp_ tools."""
 
     # A server is a program, so no project chooses it.
@@ -373,7 +373,7 @@ class Settings(Section, frozen=True, kw_only=True):
     sandbox: Sandbox = Sandbox()
     network: NetworkSettings = NetworkSettings()
     mcp: _Mcp = _Mcp()
-    lsp: LspSettings = LspSettings()
+    lsp: _Lsp = _Lsp()
     limits: Limits = Limits()
     agent: _Agent = _Agent()
 

@@ -62,9 +62,8 @@ def build_lsp_diagnostics_tool(servers: LanguageServers) -> Tool:
 def _build_output(found: list[Diagnostic]) -> Output:
     shown, errors = found[:_MAX_LISTED], sum(one.severity == "error" for one in found)
     others = len(found) - errors
-    summary = ", ".join(
-        filter(None, (errors and format_count(errors, "error"), others and format_count(others, "other problem")))
-    )
+    counts = [(errors, "error"), (others, "other problem")]
+    summary = ", ".join(format_count(number, noun) for number, noun in counts if number)
     rows = "".join(f"{render_diagnostic(one)}\n" for one in shown)
     return Output(
         summary=summary or "no problems",

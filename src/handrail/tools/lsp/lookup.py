@@ -16,11 +16,13 @@ from handrail.protocol.wire import Wire
 from handrail.tools.text import format_count
 from handrail.tools.tool import Context, Output, Tool, Touches
 
-MAX_LOCATIONS = 500
+_Locations = LspLocation | tuple[LspLocation, ...]
+_LOCATIONS: Any = _Locations
+_MAX_LOCATIONS = 500
 _MAX_HOVER_CHARS = 8_000
 _MAX_LINE_CHARS = 160
-Line = Annotated[int, Meta(ge=0, le=10_000_000, description="The line, counted from 0.")]
-Character = Annotated[int, Meta(ge=0, le=10_000_000, description="The character in the line, counted from 0.")]
+_Line = Annotated[int, Meta(ge=0, le=10_000_000, description="The line, counted from 0.")]
+_Character = Annotated[int, Meta(ge=0, le=10_000_000, description="The character in the line, counted from 0.")]
 SourcePath = Annotated[str, Meta(description="The file, relative to the workspace.")]
 
 
@@ -28,8 +30,8 @@ class PositionArguments(Arguments, frozen=True):
     """A position in a file."""
 
     path: SourcePath
-    line: Line
-    character: Character
+    line: _Line
+    character: _Character
 
 
 class SourceLocation(Wire, frozen=True, omit_defaults=False):
@@ -125,23 +127,21 @@ def _find_locations(
 ) -> Output:
     file = servers.open_file(arguments.path)
     params = file.locate(arguments.line, arguments.character) | {"context": {"includeDeclaration": True}}
-    answer = file.server.request(
+    answer: _Locations | None = file.server.request(
         method,
         params,
-        LspLocation | tuple[LspLocation, ...],  # pyright: ignore[reportArgumentType]
+        _LOCATIONS,
         texts={file.path: file.text.text},
         whole=noun == "reference",
         cancelled=context.cancelled,
     )
     places = (answer,) if isinstance(answer, LspLocation) else answer or ()
     found = sorted(set(servers.locate(places, file))) if noun == "reference" else servers.locate(places, file)
-    return build_locations_output(servers, noun, list(dict.fromkeys(found)), file)
+    return _build_locations_output(servers, noun, list(dict.fromkeys(found)), file)
 
 
-def build_locations_output(
-    servers: LanguageServers, noun: str, found: list[CodeLocation], file: SourceFile
-) -> Output:
-    shown = found[:MAX_LOCATIONS]
+def _build_locations_output(servers: LanguageServers, noun: str, found: list[CodeLocation], file: SourceFile) -> Output:
+    shown = found[:_MAX_LOCATIONS]
     word = _find_word_text(file)
     summary = f"{format_count(len(found), noun)}{word}" if found else f"no {noun} found"
     rows = [f"{render_position(one)}  {clip_text(servers.get_line(one), _MAX_LINE_CHARS)}".rstrip() for one in shown]
@@ -152,11 +152,11 @@ def build_locations_output(
         data=LocationsData(locations=tuple(SourceLocation(**msgspec.structs.asdict(one)) for one in shown)),
         truncated=len(shown) < len(found),
         meta={"returned": len(shown), "total": len(found)},
-        warnings=list_index_warnings(file),
+        warnings=_list_index_warnings(file),
     )
 
 
-def list_index_warnings(file: SourceFile) -> tuple[str, ...]:
+def _list_index_warnings(file: SourceFile) -> tuple[str, ...]:
     if not file.server.is_indexing:
         return ()
     return (f"{file.server.name} still reads the project; the answer may be incomplete.",)

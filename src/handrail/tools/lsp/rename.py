@@ -115,9 +115,7 @@ def build_text_change(target: FileTarget, old: bytes, text: str) -> FileChange:
     return FileChange(target, data, diff, target.mode)
 
 
-def _describe(
-    rename: SymbolRename, new_name: str, changes: Sequence[FileChange], diff: str, _: CommitResult
-) -> Output:
+def _describe(rename: SymbolRename, new_name: str, changes: Sequence[FileChange], diff: str, _: CommitResult) -> Output:
     files = tuple(change.target.real for change in changes)
     edits = sum(map(len, rename.edits.values()))
     places = f"{format_count(edits, 'place')} of {format_count(len(files), 'file')}"

@@ -20,10 +20,12 @@ from handrail.tools.tool import Context, Output, Tool, Touches
 _MAX_SYMBOLS = 500
 _MAX_DEPTH = 20
 _MAX_NAME_CHARS = 200
-_KINDS = (
+_KIND_NAMES = (
     "symbol file module namespace package class method property field constructor enum interface function variable "
     "constant string number boolean array object key null member struct event operator parameter"
-).split()
+)
+_KINDS = _KIND_NAMES.split()
+"""In the order of the protocol."""
 
 
 class LspSymbolsArguments(Arguments, frozen=True):
