@@ -139,7 +139,7 @@ class LspConnection:
             if cancelled is not None and cancelled():
                 raise ToolError("CANCELLED", "The call was cancelled. Nothing was changed.")
             if time.monotonic() >= deadline:
-                raise ToolError("TIMEOUT", f"The language server gave no answer within {seconds:.3g} seconds.")
+                raise ToolError("TIMEOUT", f"The language server did not answer within {seconds:.3g} seconds.")
 
     def _put(self, message: dict[str, Any]) -> None:
         """Queues a message. The caller holds the lock."""

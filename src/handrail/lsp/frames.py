@@ -6,6 +6,8 @@ from typing import Any
 import msgspec
 from msgspec import Raw, Struct
 
+from handrail.protocol.wire import decode_json
+
 MAX_MESSAGE_BYTES = 32 << 20
 _MAX_HEADER_BYTES = 4 << 10
 _HEADER_END = b"\r\n\r\n"
@@ -34,13 +36,10 @@ class NonsenseError(Exception):
     """The server sent bytes that are not the protocol. The text says which."""
 
 
-_decode_message = msgspec.json.Decoder(LspMessage).decode
-
-
 def parse_message(body: bytes) -> LspMessage:
     """NonsenseError if it is no message."""
     try:
-        return _decode_message(body)
+        return decode_json(body, LspMessage)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         raise NonsenseError("it sent a message that is not JSON-RPC") from None
 
@@ -67,7 +66,7 @@ class FrameReader:
         if self._length is None:
             end = self._data.find(_HEADER_END)
             if end > _MAX_HEADER_BYTES or (end < 0 and len(self._data) > _MAX_HEADER_BYTES):
-                raise NonsenseError("it writes to its output what is no message")
+                raise NonsenseError("its output does not follow the protocol")
             if end < 0:
                 return None
             self._length = _parse_length(bytes(self._data[:end]))
@@ -89,4 +88,4 @@ def _parse_length(header: bytes) -> int:
             if length > MAX_MESSAGE_BYTES:
                 raise NonsenseError(f"it sent a message of more than {MAX_MESSAGE_BYTES:,} bytes")
             return length
-    raise NonsenseError("it writes to its output what is no message")
+    raise NonsenseError("its output does not follow the protocol")

@@ -24,6 +24,7 @@ from handrail.lsp.source_text import to_uri
 from handrail.protocol.errors import ToolError
 from handrail.protocol.text import clip_text, to_one_line
 from handrail.protocol.version import VERSION
+from handrail.protocol.wire import decode_json
 
 Answer = TypeVar("Answer")
 Cancelled = Callable[[], bool]
@@ -178,14 +179,14 @@ class _RunningServer:
     def _note(self, method: str, params: Raw) -> None:
         with suppress(*_NOT_DECODED):
             if method == "textDocument/publishDiagnostics":
-                published = msgspec.json.decode(params, type=PublishedDiagnostics)
+                published = decode_json(params, PublishedDiagnostics)
                 some = msgspec.structs.replace(published, diagnostics=published.diagnostics[:_MAX_DIAGNOSTICS])
                 self.last_published = time.monotonic()
                 self.published[published.uri] = some, self.last_published
                 if len(self.published) > _MAX_PUBLISHED:
                     self.published.popitem(last=False)
             elif method == "$/progress":
-                progress = msgspec.json.decode(params, type=WorkProgress)
+                progress = decode_json(params, WorkProgress)
                 token, kind = str(progress.token)[:200], progress.value.kind
                 if kind == "begin" and len(self._progress) < _MAX_TOKENS:
                     self._progress.add(token)
@@ -197,7 +198,7 @@ class _RunningServer:
             case "workspace/configuration":
                 request = ConfigurationRequest()
                 with suppress(*_NOT_DECODED):
-                    request = msgspec.json.decode(params, type=ConfigurationRequest)
+                    request = decode_json(params, ConfigurationRequest)
                 return [self._spec.configuration.get(one.section or "") for one in request.items[:100]]
             case "workspace/workspaceFolders":
                 return [{"uri": to_uri(self._root), "name": self._root.rpartition("/")[2]}]
@@ -443,7 +444,7 @@ class LanguageServer:
 def decode_answer(answer: Raw, kind: type[Answer]) -> Answer | None:
     """UNAVAILABLE if the answer has another shape."""
     try:
-        return msgspec.json.decode(answer, type=kind | None)
+        return decode_json(answer, kind | None)
     except _NOT_DECODED:
         raise ToolError(
             "UNAVAILABLE", "The language server sent an answer that does not follow its protocol."

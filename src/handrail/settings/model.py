@@ -274,7 +274,7 @@ class _Lsp(Section, frozen=True, kw_only=True):
         Field("The new problems that the result of a change lists."),
         Field(merge=pick_first("off", "errors", "warnings")),
     ] = "errors"
-    wait: Annotated[Time, declare_time(_CHECK_WAIT, "100 ms", "60 s", '"1.5s"')] = "1.5s"
+    wait: Annotated[Time, declare_time(_CHECK_WAIT, "100 ms", "10 min", '"1.5s"')] = "1.5s"
 
 
 _EXEC = "The time limit of a command if the call sets none."

@@ -71,7 +71,7 @@ LSP_DEFINITION = ToolSpec(
     plain_arguments=("path",),
     stage="look",
     intent="find where a symbol is defined",
-    not_for=(("text that is no symbol", "grep"),),
+    not_for=(("any other text", "grep"),),
 )
 LSP_REFERENCES = ToolSpec(
     name="lsp_references",
@@ -87,7 +87,7 @@ LSP_REFERENCES = ToolSpec(
     plain_arguments=("path",),
     stage="look",
     intent="find every use of a symbol",
-    not_for=(("text that is no symbol", "grep"),),
+    not_for=(("any other text", "grep"),),
 )
 LSP_HOVER = ToolSpec(
     name="lsp_hover",

@@ -58,7 +58,7 @@ LSP_RENAME = ToolSpec(
     plain_arguments=("path",),
     stage="change",
     intent="rename a symbol in all files",
-    not_for=(("text that is no symbol", "edit"),),
+    not_for=(("any other text", "edit"),),
 )
 
 

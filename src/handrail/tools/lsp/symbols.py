@@ -79,7 +79,7 @@ LSP_SYMBOLS = ToolSpec(
     plain_arguments=("path",),
     stage="look",
     intent="find classes and functions by name",
-    not_for=(("text that is no symbol", "grep"),),
+    not_for=(("any other text", "grep"),),
 )
 
 
