@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import agents_sdk
 import pytest
 from parked_session import open_rail
 from provider import Call, Provider
@@ -30,12 +29,3 @@ def provide() -> Iterator[Callable[..., Provider]]:
     for one in started:
         one.close()
         assert one.problems == []
-
-
-@pytest.fixture(scope="session")
-def agents_folder() -> Path:
-    """The folder with the OpenAI Agents SDK."""
-    try:
-        return agents_sdk.installed()
-    except agents_sdk.NotReachableError as unreachable:
-        pytest.skip(f"no package index can be reached for the OpenAI Agents SDK: {unreachable}")

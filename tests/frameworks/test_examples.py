@@ -78,13 +78,9 @@ def test_an_example_commits_an_approved_preview_and_tells_the_model_why_not(
     assert "Done." in shown
 
 
-def test_the_openai_agents_example_does_the_same(
-    tmp_path: Path, provide: Callable[..., Provider], agents_folder: Path
-) -> None:
+def test_the_openai_agents_example_does_the_same(tmp_path: Path, provide: Callable[..., Provider]) -> None:
     provider = provide(*LINES)
-    path = os.pathsep.join((str(agents_folder), environment_in(tmp_path)["PYTHONPATH"]))
-    variables = {"PYTHONPATH": path, "OPENAI_AGENTS_DISABLE_TRACING": "1"}
-    shown = start("openai_agents", tmp_path, provider.environment | variables)
+    shown = start("openai_agents", tmp_path, provider.environment | {"OPENAI_AGENTS_DISABLE_TRACING": "1"})
     check_prompts(shown)
     check_results(provider.results)
     assert "Done." in shown

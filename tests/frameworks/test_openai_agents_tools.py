@@ -2,8 +2,6 @@
 
 import asyncio
 import json
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +13,8 @@ from handrail import Handrail
 
 
 @pytest.fixture(autouse=True)
-def sdk(agents_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Last on the path: everything that it needs is that of the other packages."""
+def offline(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_AGENTS_DISABLE_TRACING", "1")
-    sys.path.append(str(agents_folder))
-    yield
-    sys.path.remove(str(agents_folder))
 
 
 def call(name: str, key: str, **arguments: Any) -> ResponseFunctionToolCall:

@@ -1,8 +1,5 @@
 """Tools for the OpenAI Agents SDK."""
 
-# The SDK cannot be installed beside the other development packages.
-# pyright: basic, reportMissingImports=false
-
 from dataclasses import dataclass, field
 from typing import Any
 
