@@ -29,7 +29,7 @@ def test_no_two_tools_want_the_same_for_the_same() -> None:
     wanted = [(frozenset(describe(spec).input_schema.get("required", ())), spec.permissions) for spec in EVERY]
     alike = {one for one in wanted if wanted.count(one) > 1}
     looking = {(frozenset({"pattern"}), ("fs.read",)), (frozenset({"path"}), ("fs.read",))}
-    # find and grep, read and ls: all of the base layer. The others ask a language server: about a position, for symbols.
+    # find and grep, read and ls: all of the base layer. The others ask a language server, for a position or symbols.
     language = {(frozenset({"path", "line", "character"}), ("fs.read",)), (frozenset[str](), ("fs.read",))}
     assert alike <= looking | language
 

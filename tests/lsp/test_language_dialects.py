@@ -75,7 +75,7 @@ def test_opencode_gets_results_and_diagnostics(rail: Make, workspace: Path) -> N
     opened = open_rail(rail, workspace, "opencode")
     at = {"operation": "goToDefinition", "filePath": "b.py", "line": 3, "character": 9}
     [place] = succeed(opened.call("lsp", at))["metadata"]["result"]
-    assert (place.file, place.line, place.character) == ("a.py", 0, 4)
+    assert place == {"file": "a.py", "line": 0, "character": 4}
     edit = {"filePath": str(workspace / "a.py"), "oldString": "n * 2", "newString": "missing"}
     answer = succeed(opened.call("edit", edit))
     assert [one["line"] for one in answer["metadata"]["diagnostics"][str(workspace / "a.py")]] == [1]

@@ -342,7 +342,12 @@ class LanguageServer:
             raise ToolError("UNAVAILABLE", f"{self.name} ended {self._failures} times: {self._reason}. {advice}")
         if (left := self._not_before - time.monotonic()) > 0:
             raise ToolError("UNAVAILABLE", f"{self.name} ended: {self._reason}. Try again in {left:.0f} seconds.")
-        running = _RunningServer(self._start(self.spec.words), self.spec, self.root)
+        program = self._start(self.spec.words)
+        try:
+            running = _RunningServer(program, self.spec, self.root)
+        except OSError as error:  # this process has too many open files
+            program.end()
+            raise ToolError("UNAVAILABLE", f"{self.name} cannot be connected ({error.strerror}).") from None
         try:
             running.initialize(_START_SECONDS, lambda: self._is_closed or (cancelled is not None and cancelled()))
         except (ConnectionEndedError, LspRequestError) as error:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import msgspec
 
 from handrail.lsp.catalog import LanguageServerSpec, find_program, get_ending, list_names_for, list_programs
-from handrail.lsp.messages import LspLocation, LspPosition, LspRange
+from handrail.lsp.messages import LspLocation
 from handrail.lsp.server import LanguageServer, StartProgram
 from handrail.lsp.source_text import SourceText, decode_source, parse_uri, to_uri
 from handrail.protocol.errors import ToolError
@@ -48,6 +48,8 @@ class CodeLocation(msgspec.Struct, frozen=True, order=True):
     """Relative in the workspace, otherwise absolute."""
     line: int
     character: int
+    text: str = ""
+    """The line, without its indentation. Empty for files outside of the workspace."""
 
 
 class LanguageServers:
@@ -111,7 +113,8 @@ class LanguageServers:
 
     def list_project_servers(self) -> list[LanguageServer]:
         """The servers that run, otherwise those whose projects lie in the root of the workspace."""
-        running = [server for server in self._servers.values() if server.is_running]
+        with self._lock:
+            running = [server for server in self._servers.values() if server.is_running]
         root = self._workspace.main.path
         for spec in () if running else self._programs:
             if any(os.path.exists(os.path.join(root, marker)) for marker in spec.markers):
@@ -131,19 +134,16 @@ class LanguageServers:
                 continue
             if path not in texts:
                 texts[path] = self._read_text(path)
-            found.append(self.build_location(path, place, texts[path]))
+            text, start = texts[path], place.start
+            line = text.get_line(start.line).strip()
+            # In a text that is not known, each character counts as one unit.
+            character = text.to_character(start) if start.line < text.line_count and text.text else start.character
+            found.append(CodeLocation(self.show(path), start.line, character, line))
         return found
-
-    def build_location(self, path: str, place: LspRange, text: SourceText) -> CodeLocation:
-        return CodeLocation(self.show(path), place.start.line, _find_character(text, place.start))
 
     def show(self, path: str) -> str:
         root = self._workspace.main.path
         return os.path.relpath(path, root) if is_inside(path, root) else path
-
-    def get_line(self, place: CodeLocation) -> str:
-        """The line of a place, if it is in the workspace."""
-        return self._read_text(os.path.join(self._workspace.main.path, place.file)).get_line(place.line).strip()
 
     def close(self) -> None:
         with self._lock:
@@ -221,8 +221,3 @@ def _list_times(project: str) -> _FileTimes:
         except OSError:
             continue
     return times
-
-
-def _find_character(text: SourceText, position: LspPosition) -> int:
-    """The character of a position. In a text that is not known each one counts as one unit."""
-    return text.to_character(position) if position.line < text.line_count and text.text else position.character

@@ -4,11 +4,11 @@ from collections.abc import Callable
 from functools import partial
 from typing import Annotated, Any
 
-import msgspec
 from msgspec import Meta
 
 from handrail.lsp.messages import LspHover, LspLocation
-from handrail.lsp.servers import CodeLocation, LanguageServers, SourceFile
+from handrail.lsp.server import LanguageServer
+from handrail.lsp.servers import CodeLocation, LanguageServers
 from handrail.lsp.source_text import clean_text
 from handrail.protocol.text import clip_text, escape_control
 from handrail.protocol.tool_spec import Arguments, ToolSpec
@@ -57,52 +57,45 @@ class LspHoverData(Wire, frozen=True, omit_defaults=False):
     text: str
 
 
-LSP_DEFINITION = ToolSpec(
-    name="lsp_definition",
-    title="Definition",
-    description=(
-        "Find where the symbol at a position of a file is defined, by a language server. line and character count "
-        "from 0; read and grep count lines from 1. Returns file, line and character, from 0 too."
-    ),
-    arguments=PositionArguments,
-    data=LocationsData,
-    permissions=("fs.read",),
-    enabled=False,
-    plain_arguments=("path",),
-    stage="look",
-    intent="find where a symbol is defined",
-    not_for=(("any other text", "grep"),),
+_COUNTING = "line and character count from 0; read and grep count lines from 1."
+
+
+def _build_spec(name: str, title: str, description: str, data: type[Wire], intent: str) -> ToolSpec:
+    return ToolSpec(
+        name=name,
+        title=title,
+        description=f"{description}, by a language server. {_COUNTING}",
+        arguments=PositionArguments,
+        data=data,
+        permissions=("fs.read",),
+        enabled=False,
+        plain_arguments=("path",),
+        stage="look",
+        intent=intent,
+        not_for=(("any other text", "grep"),),
+    )
+
+
+LSP_DEFINITION = _build_spec(
+    "lsp_definition",
+    "Definition",
+    "Find where the symbol at a position of a file is defined",
+    LocationsData,
+    "find where a symbol is defined",
 )
-LSP_REFERENCES = ToolSpec(
-    name="lsp_references",
-    title="References",
-    description=(
-        "Find every use of the symbol at a position of a file, its definition included, by a language server. line and "
-        "character count from 0; read and grep count lines from 1."
-    ),
-    arguments=PositionArguments,
-    data=LocationsData,
-    permissions=("fs.read",),
-    enabled=False,
-    plain_arguments=("path",),
-    stage="look",
-    intent="find every use of a symbol",
-    not_for=(("any other text", "grep"),),
+LSP_REFERENCES = _build_spec(
+    "lsp_references",
+    "References",
+    "Find every use of the symbol at a position of a file, its definition included",
+    LocationsData,
+    "find every use of a symbol",
 )
-LSP_HOVER = ToolSpec(
-    name="lsp_hover",
-    title="Hover",
-    description=(
-        "Describe the symbol at a position of a file: its type, signature and documentation, by a language server. "
-        "line and character count from 0; read and grep count lines from 1."
-    ),
-    arguments=PositionArguments,
-    data=LspHoverData,
-    permissions=("fs.read",),
-    enabled=False,
-    plain_arguments=("path",),
-    stage="look",
-    intent="show the type and the documentation of a symbol",
+LSP_HOVER = _build_spec(
+    "lsp_hover",
+    "Hover",
+    "Describe the symbol at a position of a file: its type, signature and documentation",
+    LspHoverData,
+    "show the type and the documentation of a symbol",
 )
 
 
@@ -137,37 +130,28 @@ def _find_locations(
     )
     places = (answer,) if isinstance(answer, LspLocation) else answer or ()
     found = sorted(set(servers.locate(places, file))) if noun == "reference" else servers.locate(places, file)
-    return _build_locations_output(servers, noun, list(dict.fromkeys(found)), file)
+    return _build_locations_output(noun, list(dict.fromkeys(found)), file.server)
 
 
-def _build_locations_output(servers: LanguageServers, noun: str, found: list[CodeLocation], file: SourceFile) -> Output:
+def _build_locations_output(noun: str, found: list[CodeLocation], server: LanguageServer) -> Output:
     shown = found[:_MAX_LOCATIONS]
-    word = _find_word_text(file)
-    summary = f"{format_count(len(found), noun)}{word}" if found else f"no {noun} found"
-    rows = [f"{render_position(one)}  {clip_text(servers.get_line(one), _MAX_LINE_CHARS)}".rstrip() for one in shown]
-    head = f"{summary[0].upper()}{summary[1:]} (line:character, both from 0):" if found else f"{summary.capitalize()}."
+    summary = f"{format_count(len(found), noun)} ({server.name})" if found else f"no {noun} found"
+    rows = [f"{render_position(one)}  {clip_text(one.text, _MAX_LINE_CHARS)}".rstrip() for one in shown]
+    head = f"{summary} (line:character, both from 0):" if found else f"{summary.capitalize()}."
+    places = tuple(SourceLocation(file=one.file, line=one.line, character=one.character) for one in shown)
+    incomplete = f"{server.name} still reads the project; the answer may be incomplete."
     return Output(
         summary=summary,
         content="\n".join((head, *rows)) + "\n",
-        data=LocationsData(locations=tuple(SourceLocation(**msgspec.structs.asdict(one)) for one in shown)),
+        data=LocationsData(locations=places),
         truncated=len(shown) < len(found),
         meta={"returned": len(shown), "total": len(found)},
-        warnings=_list_index_warnings(file),
+        warnings=(incomplete,) if server.is_indexing else (),
     )
-
-
-def _list_index_warnings(file: SourceFile) -> tuple[str, ...]:
-    if not file.server.is_indexing:
-        return ()
-    return (f"{file.server.name} still reads the project; the answer may be incomplete.",)
 
 
 def render_position(place: CodeLocation) -> str:
     return f"{escape_control(place.file)}:{place.line}:{place.character}"
-
-
-def _find_word_text(file: SourceFile) -> str:
-    return f" ({file.server.name})"
 
 
 def _hover(servers: LanguageServers, context: Context, arguments: PositionArguments) -> Output:

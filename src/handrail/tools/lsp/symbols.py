@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from typing import Annotated
 
-import msgspec
 from msgspec import Meta
 
 from handrail.lsp.messages import LspSymbol
@@ -139,7 +138,9 @@ def _search(servers: LanguageServers, context: Context, query: str, path: str | 
 def _build_symbol(symbol: LspSymbol, place: CodeLocation, container: str) -> CodeSymbol:
     kind = _KINDS[symbol.kind] if 0 <= symbol.kind < len(_KINDS) else _KINDS[0]
     name, container = (clip_text(escape_control(text), _MAX_NAME_CHARS) for text in (symbol.name, container))
-    return CodeSymbol(name=name, kind=kind, container=container, **msgspec.structs.asdict(place))
+    return CodeSymbol(
+        name=name, kind=kind, container=container, file=place.file, line=place.line, character=place.character
+    )
 
 
 def _build_output(found: list[CodeSymbol]) -> Output:
