@@ -105,6 +105,8 @@ def main() -> None:  # noqa: C901, PLR0912  one branch a fault
             send({"id": message["id"], "result": {"capabilities": {"hoverProvider": True}}})
             if MODE == "deaf":
                 time.sleep(3_600)
+        elif method == "initialized" and MODE == "reads-on":
+            send({"method": "$/progress", "params": {"token": 1, "value": {"kind": "begin", "title": "Reading"}}})
         elif method in {"textDocument/didOpen", "textDocument/didChange"}:
             document = params["textDocument"]
             text = document.get("text") or params.get("contentChanges", [{}])[0].get("text", "")

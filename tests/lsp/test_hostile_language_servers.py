@@ -1,5 +1,6 @@
 """A language server may do anything wrong: its own calls fail with words, in time, and nothing else does."""
 
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -81,6 +82,19 @@ def test_one_that_floods_is_slowed_down_and_its_call_ends(rail: Make, workspace:
     assert time.monotonic() - began < 30
     assert result.ok or code_of(result) in {"TIMEOUT", "UNAVAILABLE"}
     assert opened.call("read", {"path": "a.fake"}).ok
+
+
+def test_one_that_never_has_read_the_project_is_waited_for_once(
+    rail: Make, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server, "_INDEX_SECONDS", 1.0)
+    opened = open_rail(rail, workspace, "reads-on")
+    first = opened.call("lsp_definition", AT)
+    assert first.warnings == (f"{Path(sys.executable).name} still reads the project; the answer may be incomplete.",)
+    began = time.monotonic()
+    assert opened.call("lsp_definition", AT).ok
+    assert time.monotonic() - began < 1.0
+    assert code_of(opened.call("lsp_rename", {**AT, "newName": "x"})) == "UNAVAILABLE"
 
 
 def test_one_that_does_not_read_is_ended(rail: Make, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:

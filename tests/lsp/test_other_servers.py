@@ -60,8 +60,9 @@ def test_typescript_answers_every_tool(rail: Make, workspace: Path, *, deep: boo
     modules = oracles.installed(oracles.LANGUAGE_SERVERS).modules
     program = f"{oracles.NODE} {modules}/typescript-language-server/lib/cli.mjs --stdio"
     write(workspace, SCRIPTS)
+    toolchains = (str(modules.parent), str(oracles.NODE.parent))
     entry = f"typescript-language-server={program}"
-    opened = rail(settings=choose(entry, lsp__wait="30s", sandbox__toolchains=(str(modules.parent),)))
+    opened = rail(settings=choose(entry, lsp__wait="30s", sandbox__toolchains=toolchains))
     at = place_of(SCRIPTS["b.ts"], "greet", 1)
     assert list_places(opened, "lsp_definition", "b.ts", at) == [("a.ts", 0, 16)]
     places = [("a.ts", 0, 16), ("b.ts", 0, 9), ("b.ts", 1, at["character"])]

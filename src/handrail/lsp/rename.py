@@ -55,8 +55,6 @@ def plan_format(file: SourceFile) -> str:
     }
     texts = {file.path: file.text.text}
     edits = file.server.request("textDocument/formatting", params, tuple[LspTextEdit, ...], texts=texts)
-    if not file.server.can("documentFormattingProvider"):
-        raise ToolError("UNAVAILABLE", f"{file.server.name} does not format files. Nothing was changed.")
     return file.text.apply(edits or ())
 
 

@@ -99,6 +99,7 @@ class _RunningServer:
         self.last_published = 0.0
         self.capabilities: dict[str, Any] = {}
         self.timeouts = 0
+        self.indexing_since = 0.0
         self._progress: set[str] = set()
         self.connection = LspConnection(program, self._note, self._serve)
 
@@ -189,6 +190,7 @@ class _RunningServer:
                 progress = decode_json(params, WorkProgress)
                 token, kind = str(progress.token)[:200], progress.value.kind
                 if kind == "begin" and len(self._progress) < _MAX_TOKENS:
+                    self.indexing_since = self.indexing_since if self._progress else time.monotonic()
                     self._progress.add(token)
                 elif kind == "end":
                     self._progress.discard(token)
@@ -238,11 +240,6 @@ class LanguageServer:
     def is_indexing(self) -> bool:
         return self._running is not None and self._running.is_indexing
 
-    def can(self, capability: str) -> bool:
-        """Whether the running server has a capability."""
-        running = self._running
-        return running is not None and running.capabilities.get(capability) not in {None, False}
-
     def request(
         self,
         method: str,
@@ -264,8 +261,7 @@ class LanguageServer:
             for path, text in (texts or {}).items():
                 running.synchronize(path, text)
             answer = self._ask(running, method, params, _REQUEST_SECONDS, cancelled)
-            if running.is_indexing:
-                self._await_index(running, cancelled)
+            if self._await_index(running, cancelled):
                 answer = self._ask(running, method, params, _REQUEST_SECONDS, cancelled)
             before = b""
             while whole and running.is_young and (bytes(answer) != before or before == b"null"):
@@ -282,6 +278,7 @@ class LanguageServer:
         with self._watch(running):
             for path, text in texts.items():
                 running.synchronize(path, text)
+            self._await_index(running, cancelled)
             if running.capabilities.get("diagnosticProvider"):
                 return {path: self._pull(running, path, deadline, cancelled) for path in texts}
             return self._await_published(running, texts, deadline, cancelled)
@@ -413,12 +410,14 @@ class LanguageServer:
                     raise
                 time.sleep(_REPEAT_SECONDS)
 
-    def _await_index(self, running: _RunningServer, cancelled: Cancelled | None) -> None:
-        deadline = time.monotonic() + _INDEX_SECONDS
+    def _await_index(self, running: _RunningServer, cancelled: Cancelled | None) -> bool:
+        """Waits for a server that reads the project, but not for ever. Whether it read it meanwhile."""
+        waited, deadline = running.is_indexing, running.indexing_since + _INDEX_SECONDS
         while running.is_indexing and time.monotonic() < deadline and running.connection.ended is None:
             if cancelled is not None and cancelled():
                 raise ToolError("CANCELLED", "The call was cancelled. Nothing was changed.")
             time.sleep(_WAIT_SECONDS)
+        return waited and not running.is_indexing
 
     def _pull(
         self, running: _RunningServer, path: str, deadline: float, cancelled: Cancelled | None
