@@ -710,6 +710,13 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "the context holds ids, workspace, cancellation, limits, metadata and nothing else",
             "runtime/test_custom_tools.py::test_a_parameter_called_context_gets_the_calls_own_and_nothing_else",
         ),
+        clause(
+            "a tool gets it by annotation under any name, a handler by its signature",
+            "runtime/test_custom_tools.py::test_a_parameter_of_the_type_context_gets_it_whatever_its_name",
+            "runtime/test_custom_tools.py::test_a_context_may_be_optional_quoted_or_untyped",
+            "runtime/test_custom_tools.py::test_a_context_that_only_type_checkers_import_is_found",
+            "runtime/test_custom_tools.py::test_the_signature_of_a_handler_decides_whether_it_gets_the_context",
+        ),
     ),
     "D-3": (
         clause(
@@ -731,7 +738,46 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "the project's own tool folder, for a host that trusts the project",
             "runtime/test_custom_tools.py::test_a_file_dropped_in_the_projects_tool_folder_is_a_tool_once_the_project_is_trusted",
         ),
-        clause("the same from the command line, by handrail trust", *planned),
+        clause(
+            "the same from the command line, by handrail trust, which pins the content",
+            "cli/test_cli_project_tools.py::test_nothing_runs_before_the_person_trusts_the_project",
+            "cli/test_cli_project_tools.py::test_a_tool_file_is_used_once_it_is_trusted",
+            "cli/test_cli_project_tools.py::test_trust_shows_the_files_and_their_content_is_pinned",
+            "cli/test_cli_project_tools.py::test_another_set_of_files_is_another_content",
+            "cli/test_cli_project_tools.py::test_a_compiled_copy_is_not_run",
+        ),
+        clause(
+            "a tool is registered in a running session",
+            "runtime/test_tool_set.py::test_a_tool_can_be_registered_in_a_running_session",
+            "runtime/test_tool_set.py::test_a_tool_that_cannot_be_registered_changes_nothing",
+            "mcp/test_mcp_registered.py::test_clients_hear_of_a_registered_tool",
+        ),
+        clause(
+            "coroutine functions are tools, and are cancelled with their calls",
+            "runtime/test_custom_tools.py::test_a_coroutine_function_is_a_tool",
+            "runtime/test_hostile_tools.py::test_a_coroutine_is_cancelled_with_its_call",
+        ),
+        clause(
+            "a tool that hangs, floods, raises or lies does no harm",
+            "runtime/test_hostile_tools.py::test_a_tool_that_hangs_ends_with_its_time_and_blocks_nobody",
+            "runtime/test_hostile_tools.py::test_a_tool_that_hangs_ends_with_a_cancel",
+            "runtime/test_hostile_tools.py::test_a_flood_of_text_is_cut",
+            "runtime/test_hostile_tools.py::test_a_flood_of_updates_is_cut",
+            "runtime/test_hostile_tools.py::test_whatever_a_tool_raises_is_one_result",
+            "runtime/test_hostile_tools.py::test_a_broken_output_is_one_result",
+            "runtime/test_hostile_tools.py::test_a_tool_that_lies_about_its_effects_leaves_no_false_record",
+        ),
+        clause(
+            "schema errors are explained at load",
+            "runtime/test_custom_tools.py::test_a_signature_that_has_no_schema_is_explained",
+            "runtime/test_custom_tools.py::test_a_definition_that_cannot_be_checked_is_explained",
+        ),
+        clause(
+            "a kit for tests of one's own tools",
+            "test_testing.py::test_a_scripted_model_works_in_a_session",
+            "test_testing.py::test_a_failed_assertion_tells_what_happened_instead",
+            "test_testing.py::test_pytest_finds_the_fixtures_and_loads_nothing_for_other_tests",
+        ),
     ),
     "D-4": (
         clause(
@@ -928,7 +974,11 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "runtime/test_opened_roots.py::test_the_question_names_the_folder_and_what_it_is_opened_for",
             "protocol/test_protocol_permissions.py::test_a_request_says_on_the_wire_which_folder_a_yes_opens",
         ),
-        clause("bash and edit for S4: no event adapter uses the names yet", *planned),
+        clause(
+            "bash, edit and external_directory for S4, with the message",
+            "dialects/test_event_adapters.py::test_onethings_requests_have_its_own_types_with_the_message",
+            "dialects/test_event_adapters.py::test_onethings_request_to_read_is_no_edit",
+        ),
     ),
     "P-3": (
         clause(
@@ -1709,7 +1759,7 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "one-thing's STEP_UPDATED",
             "dialects/test_event_adapters.py::test_onething_is_told_of_every_step_of_a_message",
             "dialects/test_event_adapters.py::test_onething_is_told_of_a_call_by_its_title",
-            "dialects/test_event_adapters.py::test_onethings_requests_have_its_own_types",
+            "dialects/test_event_adapters.py::test_onethings_requests_have_its_own_types_with_the_message",
         ),
         clause(
             "a schema and a live form for each",
@@ -1783,6 +1833,12 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "runtime/test_parallel_calls.py::test_the_results_are_those_of_one_by_one",
             "runtime/test_parallel_calls.py::test_they_really_run_side_by_side_and_no_more_than_so_many",
             "runtime/test_parallel_calls.py::test_a_read_behind_a_write_sees_what_was_written",
+        ),
+        clause(
+            "read-only custom tools and proven commands run side by side like reads",
+            "runtime/test_parallel_calls.py::test_read_only_custom_tools_run_side_by_side",
+            "runtime/test_parallel_calls.py::test_proven_commands_run_side_by_side",
+            "runtime/test_parallel_calls.py::test_a_command_that_is_not_proven_runs_alone",
         ),
         clause(
             "permissions and questions: the turn waits, and goes on with the answer",
@@ -1992,7 +2048,7 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
         ),
         clause(
             "approvals: list, allow, deny, revoke, watch, with the exit codes of call",
-            "cli/test_cli_approvals.py::test_allow_runs_it_and_prints_the_result_as_call_does",
+            "cli/test_cli_approvals.py::test_allow_runs_it_and_prints_one_line_about_the_result",
             "cli/test_cli_approvals.py::test_the_exit_code_is_that_of_the_call",
             "cli/test_cli_approvals.py::test_an_id_that_is_wrong_short_or_used_is_one_clear_line",
             "cli/test_cli_approvals.py::test_watch_tells_every_change_on_a_line_until_it_is_interrupted",

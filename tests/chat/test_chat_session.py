@@ -57,7 +57,6 @@ def test_a_turn_streams_shows_its_calls_and_ends_with_what_changed(chat: Chat, w
         "     1 + two",
         "  All is done.",
         "  1 file changed +1 −1 · undo 1      /diff turn · /undo turn · /rewind",
-        "  Not undoable: nothing",
     ):
         assert f"\n{line}\n" in shown, line
     assert "lines 1–1 of 1" in shown

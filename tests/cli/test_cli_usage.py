@@ -348,3 +348,8 @@ def test_a_defect_without_a_place_for_the_report_is_told_all_the_same(tmp_path: 
 def test_a_folder_that_is_not_there_is_nothing_to_look_at(name: str, capsys) -> None:
     assert run_here([name, "--workspace", "/nowhere"]) == 2
     assert "the workspace /nowhere is not a folder. Nothing was done." in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_line_of_a_command_is_short(name: str) -> None:
+    assert all(len(text) <= 60 for text in COMMANDS[name] if isinstance(text, str))

@@ -1,6 +1,7 @@
 """Output of the command line: as it is into a pipe, without control characters onto a terminal."""
 
 import os
+import re
 import sys
 import threading
 from collections.abc import Callable, Generator, Iterable, Sequence
@@ -21,6 +22,8 @@ from handrail.terminal.style import (
 )
 
 _PATIENCE_SECONDS = 1.0
+_CAPITAL = re.compile(r"(A|An|Another|Change|Command|Every|It|No|Nothing|Only|Rule|Stopped|That|The|There|This|You)\b")
+"""The first word of a message for models. Others may be names."""
 _hidden: list[bool] = []
 """Notes are hidden while it has an element."""
 
@@ -94,6 +97,10 @@ def warn(text: str) -> None:
 def print_error(text: str, then: str = "") -> None:
     """Writes an error for a person to stderr: what failed and what was not done, then one command."""
     paint = choose_paint(sys.stderr, os.environ)
+    if _CAPITAL.match(text):
+        text = text[0].lower() + text[1:]
+    if then:
+        text = re.sub(rf" `{re.escape(then)}` [^.]*\.", "", text)
     for head, shown in ((paint("error:", "failed"), text), (paint("next:", "running"), then)):
         if shown:
             warn_painted(f"{head} {escape_control(shown) if _is_terminal(sys.stderr) else shown}")

@@ -16,8 +16,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "run": ("run", "Run a model on a task in this folder."),
     "chat": ("chat", "Start an interactive session in this folder."),
     "demo": ("demo", "Run a demo with a scripted model, without a key."),
-    "mcp": ("mcp", "Run an MCP server so that another agent can use handrail's tools."),
-    "acp": ("acp", "Run as an agent in editors that support the Agent Client Protocol."),
+    "mcp": ("mcp", "Run an MCP server with handrail's tools for another agent."),
+    "acp": ("acp", "Run as an agent in editors with the Agent Client Protocol."),
     "call": ("call", "Run one tool call and print its result."),
     "exec": ("shortcuts", "Run a command in the sandbox; exits with its code."),
     "read": ("shortcuts", "Read a file, or a page of it."),
@@ -44,7 +44,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "sessions remove": ("sessions", "Remove a session with its journal and outputs."),
     "replay": (
         "replay",
-        "Run a recorded session again on a copy and compare the results.",
+        "Run a recorded session again in a copy and compare results.",
     ),
     "diff": ("changes", "Show the diff of a change."),
     "undo": ("changes", "Undo a change; later changes stay."),
@@ -64,7 +64,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "audit check-receipt": ("audit", "Check the signature of a receipt, and its audit records."),
     "policy explain": ("policy", "Show the decision about a command or a call."),
     "policy modes": ("policy", "Show the decisions of each mode."),
-    "policy test": ("policy", "Check the examples of the rules in force and of the built-in tables."),
+    "policy test": ("policy", "Check the examples of the rules and of the built-in tables."),
     "policy replay": (
         "policy",
         "Re-check past calls against the current rules.",
@@ -74,7 +74,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "completion": ("completion", "Print a script that completes commands in a shell."),
     "trust": (
         "trust",
-        "Trust this project's handrail.toml and .mcp.json in their current version.",
+        "Trust this project's current settings, servers and tools.",
     ),
 }
 """The module in `handrail.cli.commands` of each command, with its line of help. The dictionary `COMMANDS` of the module

@@ -3,8 +3,9 @@
 import re
 from typing import Any
 
-from handrail.dialects.dialect import Answered, Canonical, Code, Dialect, DialectAnswer, Shown, Surface
+from handrail.dialects.dialect import Answered, Canonical, Code, Dialect, DialectAnswer, Shown
 from handrail.dialects.render import add_notes, get_details, list_notes, number_lines, to_json
+from handrail.dialects.session_view import Surface
 from handrail.dialects.table import parse_tools
 
 _MAX_PLACES = 3
@@ -165,6 +166,8 @@ def _describe_error(one: Answered) -> str:  # noqa: PLR0911  one a kind
             return f"File not found: {path}"
         case _, "NOT_A_FILE":
             return f"Not a file: {path}"
+        case "read_file", _:  # its offset counts from 0
+            return re.sub(r"^offset (\d+)", lambda found: f"offset {int(found[1]) - 1}", one.message)
         case _:
             return one.message
 

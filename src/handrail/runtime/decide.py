@@ -6,7 +6,7 @@ from functools import partial
 from msgspec.structs import replace
 
 from handrail.policy.config import MCP_PREFIX, SKILL, PolicyConfig, find_grant
-from handrail.policy.decide import decide
+from handrail.policy.decide import decide, require_approval
 from handrail.protocol.arguments import build_argument_error
 from handrail.protocol.changes import Change
 from handrail.protocol.decisions import Access, Decision, Facts, MemoryFact, PathFact
@@ -99,7 +99,10 @@ def _decide_call(session: Session, pending: PendingCall) -> None:
         # If a person answered, the run is attended. A path that is still outside leads elsewhere by now.
         rules = replace(rules, unattended=rules.unattended and pending.answer.by is not None, outside="deny")
     pending.rules = rules
-    decision = pending.decision = decide(pending.tool.spec, pending.call.requested_permissions, pending.facts, rules)
+    decision = decide(pending.tool.spec, pending.call.requested_permissions, pending.facts, rules)
+    if pending.call.confirm:
+        decision = require_approval(decision, rules)
+    pending.decision = decision
     if decision.decision == "deny":
         raise _refuse(pending, decision)
     if decision.decision == "confirm":

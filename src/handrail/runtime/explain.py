@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from handrail.policy.config import MCP_PREFIX, PolicyConfig, Rule, describe_rule
-from handrail.policy.decide import decide
+from handrail.policy.decide import decide, require_approval
 from handrail.policy.programs.registry import build_registry, find_example_refusal
 from handrail.policy.rules.lint import list_failing_examples
 from handrail.protocol.arguments import build_argument_error
@@ -260,6 +260,8 @@ def _redecide(
     start, past, then = call.start, call.decided, call.decided.decision
     rules = msgspec.structs.replace(rules, mode=mode or past.mode or rules.mode, unattended=past.unattended)
     now = decide(spec, start.requested_permissions, past.facts, rules)
+    if start.confirm:
+        now = require_approval(now, rules)
     if now.decision != then.decision:
         yield DecisionChange(
             time=start.time,

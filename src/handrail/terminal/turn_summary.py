@@ -139,7 +139,7 @@ def _fit(facts: list[str], glyphs: Glyphs) -> list[str]:
 def _render_gaps(tally: Tally) -> list[str]:
     if tally.not_covered:
         return [f"  Not undoable: {'; '.join(map(to_one_line, tally.not_covered))}"]
-    return ["  Not undoable: nothing"] if tally.files else []
+    return []
 
 
 def _render_running(processes: tuple[ProcessRecord, ...]) -> list[str]:

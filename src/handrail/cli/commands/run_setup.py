@@ -86,7 +86,7 @@ def enable_companion_tools(loaded: LoadedSettings, workspace: str | None = None)
     if workspace is not None and loaded.settings.skills.enabled:
         from handrail.inspection import load_skills  # noqa: PLC0415  an engine room
 
-        found = load_skills(workspace, loaded.settings, os.environ).skills
+        found = load_skills(workspace, loaded, os.environ).skills
         skills = _SKILL_TOOLS if any(not skill.problem for skill in found) else ()
     wanted = [name for name in (*_COMPANIONS, *skills) if name not in tools.enable]
     listed = loaded.managed.get("tools.enable")

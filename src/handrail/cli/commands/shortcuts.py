@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 _OTHER = frozenset({("write", "content"), ("exec", "command")})
 """Arguments that are stdin, or the words after `--`."""
 _PATH_OPTIONAL = frozenset({"ls", "find", "grep"})
+_NEGATED = {"case_sensitive": "ignore case"}
+"""The help of an option that disables an argument."""
 _METAVARS = {"find.pattern": "GLOB", "edit.old_text": "OLD", "edit.new_text": "NEW"}
 
 
@@ -76,7 +78,7 @@ def _add_arguments(tool: str, parser: "ArgumentParser") -> None:
         elif field.required:
             parser.add_argument(field.name, metavar="FILE" if field.name == "path" else metavar, help=text)
         elif field.default is True:
-            parser.add_argument(option.replace("--", "--no-", 1), action="store_true", help=f"not: {text}")
+            parser.add_argument(option.replace("--", "--no-", 1), action="store_true", help=_NEGATED[field.name])
         elif field.default is False:
             parser.add_argument(option, action="store_true", help=text)
         elif field.default == ():
