@@ -102,7 +102,7 @@ class NewDiagnostics(Wire, frozen=True):
     """The problems that a change caused."""
 
     state: Literal["checked", "checking", "unchecked"]
-    """`checking`: a warning event follows if there are any. `unchecked`: the language server gave no answer."""
+    """`checking`: a warning event follows if there are any. `unchecked`: the language server did not answer."""
     added: tuple[Diagnostic, ...] = ()
     fixed: int = 0
     """How many problems are gone."""

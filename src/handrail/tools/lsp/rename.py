@@ -47,8 +47,8 @@ LSP_RENAME = ToolSpec(
     name="lsp_rename",
     title="Rename",
     description=(
-        "Rename the symbol at a position of a file everywhere in the project, by a language server, in one step: all "
-        "files are changed, or none. line and character count from 0; read and grep count lines from 1."
+        "Rename the symbol at a position of a file in all files of the project, by a language server. All files are "
+        "changed, or none. line and character count from 0; read and grep count lines from 1."
     ),
     arguments=LspRenameArguments,
     data=LspRenameData,
