@@ -119,6 +119,9 @@ def main() -> None:  # noqa: C901, PLR0912  one branch a fault
         elif "id" in message and method:
             if MODE == "dies":
                 os._exit(3)
+            if MODE == "hungry":
+                _ = [bytearray(os.urandom(1 << 20)) for _ in range(400)]
+                time.sleep(3_600)
             if MODE == "flood":
                 flood()
             if MODE == "huge":

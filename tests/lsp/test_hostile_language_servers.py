@@ -107,6 +107,15 @@ def test_one_that_does_not_read_is_ended(rail: Make, workspace: Path, monkeypatc
     assert "has not read its input" in result.content
 
 
+def test_one_that_uses_too_much_memory_is_ended(rail: Make, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "_REQUEST_SECONDS", 60.0)
+    opened = open_rail(rail, workspace, "hungry", limits__memory="100 MB")
+    assert code_of(opened.call("lsp_hover", AT)) == "UNAVAILABLE"
+    opened.call("lsp_hover", AT)
+    results = [opened.call("lsp_hover", AT) for _ in range(3)]
+    assert "it used more memory than limits.memory" in results[-1].content
+
+
 def test_a_cancelled_call_ends_at_once(rail: Make, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server, "_REQUEST_SECONDS", 600.0)
     opened = open_rail(rail, workspace, "hangs")

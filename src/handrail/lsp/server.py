@@ -100,6 +100,8 @@ class _RunningServer:
         self.capabilities: dict[str, Any] = {}
         self.timeouts = 0
         self.indexing_since = 0.0
+        self.progress_steps = 0
+        """How often work of the server began or ended."""
         self._progress: set[str] = set()
         self.connection = LspConnection(program, self._note, self._serve)
 
@@ -189,6 +191,7 @@ class _RunningServer:
             elif method == "$/progress":
                 progress = decode_json(params, WorkProgress)
                 token, kind = str(progress.token)[:200], progress.value.kind
+                self.progress_steps += kind in {"begin", "end"}
                 if kind == "begin" and len(self._progress) < _MAX_TOKENS:
                     self.indexing_since = self.indexing_since if self._progress else time.monotonic()
                     self._progress.add(token)
@@ -260,8 +263,10 @@ class LanguageServer:
         with self._watch(running):
             for path, text in (texts or {}).items():
                 running.synchronize(path, text)
+            progress = running.progress_steps
             answer = self._ask(running, method, params, _REQUEST_SECONDS, cancelled)
-            if self._await_index(running, cancelled):
+            self._await_index(running, cancelled)
+            if running.progress_steps != progress:
                 answer = self._ask(running, method, params, _REQUEST_SECONDS, cancelled)
             before = b""
             while whole and running.is_young and (bytes(answer) != before or before == b"null"):
@@ -410,14 +415,13 @@ class LanguageServer:
                     raise
                 time.sleep(_REPEAT_SECONDS)
 
-    def _await_index(self, running: _RunningServer, cancelled: Cancelled | None) -> bool:
-        """Waits for a server that reads the project, but not for ever. Whether it read it meanwhile."""
-        waited, deadline = running.is_indexing, running.indexing_since + _INDEX_SECONDS
+    def _await_index(self, running: _RunningServer, cancelled: Cancelled | None) -> None:
+        """Waits for a server that reads the project, but not for ever."""
+        deadline = running.indexing_since + _INDEX_SECONDS
         while running.is_indexing and time.monotonic() < deadline and running.connection.ended is None:
             if cancelled is not None and cancelled():
                 raise ToolError("CANCELLED", "The call was cancelled. Nothing was changed.")
             time.sleep(_WAIT_SECONDS)
-        return waited and not running.is_indexing
 
     def _pull(
         self, running: _RunningServer, path: str, deadline: float, cancelled: Cancelled | None
