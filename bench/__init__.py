@@ -10,6 +10,7 @@ BENCHMARKS = (
     "large_file",
     "edit",
     "search",
+    "outline",
     "policy",
     "exec",
     "layers",

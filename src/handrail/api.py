@@ -601,6 +601,15 @@ class Handrail(TypedTools):
         """The last todo list of the model."""
         return self._enter(read_last_todo, self._session.journal)
 
+    def list_files(self, most: int = 10_000) -> tuple[str, ...]:
+        """The files of the workspace that `find` lists, without a call: nothing is logged."""
+        from handrail.tools.find import list_files  # noqa: PLC0415  few programs ask
+        from handrail.tools.search import SessionSearch  # noqa: PLC0415
+
+        search = self._settings.search
+        searching = SessionSearch(search.ignore, search.engine)
+        return self._enter(list_files, searching, self._session.workspace, most)
+
     def memories(self) -> "tuple[Memory, ...]":
         """The models' notes about this workspace, the last changed at the end. A person's word counts more."""
         from handrail.store.memories import Memories  # noqa: PLC0415  few programs ask

@@ -126,6 +126,7 @@ def test_only_the_module_of_the_command_is_imported(environment: dict[str, str],
 
 
 NEEDED = {
+    **dict.fromkeys(("code outline", "code symbols", "code analyze", "code lint", "code format"), ("a.py",)),
     "run": ["hello", "--model", "scripted:script.json"],
     "mcp": ["--config", "codex"],
     "replay": ("cli",),
@@ -170,6 +171,12 @@ def test_every_command_runs_as_a_process_of_its_own(name: str, run, workspace: P
         run("undo")
     if name == "audit check-receipt":
         run("audit", "receipt", "cli", "--out", "receipt.json")
+    if name.startswith("code "):
+        (workspace / "a.py").write_text("import os\n")
+        ruff = workspace / ".venv/bin/ruff"
+        ruff.parent.mkdir(parents=True)
+        ruff.write_text("#!/bin/bash\n[ $1 = check ] && echo '[]' || cat\n")
+        ruff.chmod(0o755)
     if name == "skills show":
         (workspace / ".claude/skills/tidy").mkdir(parents=True)
         (workspace / ".claude/skills/tidy/SKILL.md").write_text("---\ndescription: Tidies up.\n---\n")

@@ -26,6 +26,11 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "grep": ("shortcuts", "Search files for a regular expression."),
     "find": ("shortcuts", "List files whose names match a glob."),
     "ls": ("shortcuts", "List a folder."),
+    "code outline": ("code", "Outline a file: definitions with their lines."),
+    "code symbols": ("code", "List the definitions in a file by kind and name."),
+    "code analyze": ("code", "Show imports, functions, classes and complexity."),
+    "code lint": ("code", "Check files with the linters of the project."),
+    "code format": ("code", "Show how a file would be formatted, or format it."),
     "approvals": ("approvals", "List requests, questions and grants."),
     "approvals allow": ("approvals", "Approve a request and print the result."),
     "approvals deny": ("approvals", "Deny a request, with a reason."),
@@ -81,13 +86,14 @@ COMMANDS: dict[str, tuple[str, str]] = {
 has the rest. A module is imported when one of its commands runs, or when its help is printed."""
 
 _GROUPS = {
-    "Use": "chat run demo exec read edit write grep find ls call mcp acp",
+    "Use": "chat run demo exec read edit write grep find ls code call mcp acp",
     "Review": "approvals log diff undo redo sessions replay processes memory audit",
     "Set up": "config trust doctor completion",
     "Inspect": "tools skills schema policy help version",
 }
 """The first words of the commands, as `handrail --help` lists them."""
 _WORDS = {
+    "code": "Outline, analyze, lint and format files of code.",
     "policy": "Explain, test and replay what the policy decides.",
     "help": "Explain a command, or list all of them.",
     "version": "Print the version.",

@@ -87,9 +87,8 @@ display = display: Show the person something while you work.
   evidence str[] -> evidence                    # What it rests on.
   explanation str                               # The older name of thought.
   message str                                   # The older name of content.
-read_lints = code_lint lsp_diagnostics: List the problems of files.
+read_lints = code_lint: List the problems of files.
   paths* str[] -> paths                         # The files.
-  data: items=data
 update_memory = memory: Note something about the workspace for later sessions.
   action* create|update|delete -> action        # What to do.
   title str -> title                            # What it is about, in one line.
@@ -157,6 +156,15 @@ def _show_patch(one: Answered) -> Shown:
 def _show_grep(one: Answered) -> Shown:
     hits = [{"path": match.path, "line": match.line, "preview": match.text} for match in one.data.matches]
     return Shown({"engine": "rg" if one.result.meta.engine == "ripgrep" else "python", "hits": hits})
+
+
+def _show_lints(one: Answered) -> Shown:
+    items = [
+        {"path": own.file, "line": own.line, "character": own.column, "severity": own.severity}
+        | {"message": f"{own.rule}: {own.message}" if own.rule else own.message, "source": own.source}
+        for own in one.data.findings
+    ]
+    return Shown({"items": items})
 
 
 def _show_command(one: Answered) -> Shown:
@@ -241,6 +249,7 @@ DIALECT = Dialect(
             "read_file": Code(show=_show_read),
             "apply_patch": Code(_patch, _show_patch),
             "grep": Code(_grep, _show_grep),
+            "read_lints": Code(show=_show_lints),
             "run_terminal_cmd": Code(show=_show_command),
             "display": Code(_display, _show_display),
         },

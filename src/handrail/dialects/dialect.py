@@ -21,7 +21,10 @@ DIALECTS = {
 }
 """The module of each dialect."""
 _OPTIONAL = frozenset(
-    ("apply_patch", "multi_edit", "delete", "display", "question", "todo", "memory", "skill_list", "skill_control")
+    (
+        *("apply_patch", "multi_edit", "delete", "display", "question", "todo", "memory"),
+        *("skill_list", "skill_control", "code_outline", "code_analyze", "code_symbols", "code_format", "code_lint"),
+    )
 )
 """Canonical tools that exist and are off by default."""
 

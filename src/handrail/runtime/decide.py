@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -17,7 +18,7 @@ from handrail.protocol.wire import escape_surrogates
 from handrail.runtime.pending_call import PendingCall
 from handrail.runtime.registry import find_nearest_name, parse_arguments
 from handrail.runtime.session import Session
-from handrail.tools.tool import CommandUse, ProcessUse, Touches
+from handrail.tools.tool import CommandUse, ProcessUse, Tool, Touches
 from handrail.workspace.facts import build_path_fact
 from handrail.workspace.roots import clip_path
 from handrail.workspace.workspace import Workspace
@@ -75,7 +76,7 @@ def check_arguments(_: Session, pending: PendingCall) -> None:
 def _gather_facts(session: Session, pending: PendingCall) -> None:
     if session.rules.outside == "ask":
         session.opened_roots.refresh()
-    touched = pending.tool.touches(pending.arguments)
+    touched = resolve_touches(pending.tool, pending.arguments, session.workspace)
     if touched.process is not None:
         pending.facts = _collect_process_facts(session, touched.process)
     elif touched.command is not None:
@@ -201,6 +202,12 @@ def _is_local_git(pending: PendingCall, rules: PolicyConfig) -> bool:
 
 
 # Facts
+
+
+def resolve_touches(tool: Tool, arguments: Any, workspace: Workspace) -> Touches:
+    """What a call declares, with the command that its tool builds from files of the workspace."""
+    touched = tool.touches(arguments)
+    return touched if touched.build_command is None else replace(touched, command=touched.build_command(workspace))
 
 
 def collect_touched_facts(workspace: Workspace, touched: Touches) -> Facts:

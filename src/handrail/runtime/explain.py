@@ -110,9 +110,11 @@ class Explainer:
         raise ToolError("UNKNOWN_TOOL", message, details=list(offer.names))
 
     def _collect_tool_facts(self, tool: Tool, arguments: Any) -> Facts:
-        from handrail.runtime.decide import collect_touched_facts  # noqa: PLC0415  commands need no journals
+        from handrail.runtime.decide import collect_touched_facts, resolve_touches  # noqa: PLC0415  commands need none
 
-        touches = tool.touches(arguments)
+        touches = resolve_touches(tool, arguments, self._workspace)
+        if touches.command is not None:
+            return self._collect_command_facts(ExecArguments(command=touches.command.text, cwd=touches.command.cwd))
         if touches.process is not None:
             return self._collect_process_facts(touches.process)
         try:

@@ -338,6 +338,8 @@ def _load_undecided(session: Session, request: PermissionRequest, command: str |
         raise UsageError(f"the call of the permission request {request.id!r} is not in this session")
     pending = load_call(session.journal, session.offer, entry, session.characters)
     pending.approval = None
+    if command is not None and "command" not in pending.args:
+        raise UsageError(f"{pending.name} builds its command itself, so another one cannot be given")
     if command is not None:
         pending.replace_call(replace_command(pending.call, command))
     if request.environment is not None and digest_environment(session) != request.environment:
@@ -358,7 +360,7 @@ def _rebuild(session: Session, pending: PendingCall, old: PermissionRequest) -> 
     entry = session.journal.entry(old.tool_call_id)
     start = session.journal.event(entry.start_seq) if entry is not None else None
     called: Any = start.args if isinstance(start, ToolCallStart) else {}
-    return replace(pending.request, edited=pending.request.command != called.get("command"))
+    return replace(pending.request, edited=pending.request.command != called.get("command", pending.request.command))
 
 
 def _load_earlier_calls(session: Session, request: PermissionRequest) -> list[PendingCall]:

@@ -58,7 +58,13 @@ def render_call_line(
     room = max(_MIN_SUBJECT, glyphs.width - len(outcome) - 4)
     indent = len(glyphs.ok) + 1
     subject = truncate(_render_call(name, args), room - indent)
-    return f"{glyphs.sign('ok')} {pad(subject, min(_COLUMN, room) - indent)}  {painted}"
+    sign = glyphs.sign("failed" if has_failed(result) else "ok")
+    return f"{sign} {pad(subject, min(_COLUMN, room) - indent)}  {painted}"
+
+
+def has_failed(result: ToolResult[Any]) -> bool:
+    """Whether a command ended with an exit code that means a failure. The call itself is no error."""
+    return bool(getattr(result.data, "exit_code", 0)) and not getattr(result.data, "meaning", None)
 
 
 def _describe_outcome(result: ToolResult[Any], change: ChangeSet | None, glyphs: Glyphs) -> str:

@@ -167,6 +167,9 @@ class PermissionPrompt:
                     request = dialog.replaced
         except (OSError, termios.error):  # the terminal is gone
             return ApproverReply(request)
+        except KeyboardInterrupt:
+            screen.erase()
+            raise
 
 
 class _RequestDialog:

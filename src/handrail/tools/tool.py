@@ -124,6 +124,8 @@ class Touches(msgspec.Struct, frozen=True):
     """Adds to an error of a path where the call names the path."""
     command: CommandUse | None = None
     """The command. The paths are those that the command names."""
+    build_command: Callable[[Workspace], CommandUse] | None = None
+    """Builds the command from files of the workspace, instead of `command`."""
     process: ProcessUse | None = None
     memory: MemoryFact | None = None
     foreign: ForeignFact | None = None

@@ -108,17 +108,18 @@ def run_tool(
     arguments: object,
     *,
     exit_code: bool = False,
+    enable: bool = False,
     details: dict[str, Any] | None = None,
 ) -> int:
     """Makes a call, asks at a terminal, and prints the result. Returns the exit code.
 
-    `exit_code`: that of the command of exec, whose output is then all that stdout gets. `details`: of the call, such as
-    its id.
+    `exit_code`: that of the command of exec, whose output is then all that stdout gets. `enable`: offer the tool
+    even if the settings do not enable it. `details`: of the call, such as its id.
     """
     if not options.session:
         raise CommandFailed("--session is empty. Nothing was run.")
     workspace = resolve_workspace(options)
-    loaded = _load_call_settings(options, workspace)
+    loaded = _load_call_settings(options, workspace, tool if enable else None)
     spoken = loaded.settings.dialect is not None
     unattended = options.unattended or bool(os.environ.get("CI"))
     is_base = tool in BASE_NAMES
@@ -197,8 +198,8 @@ def print_result(
         print_note(f"{result.title}: {result.summary} · {result.duration_ms:.1f} ms")
 
 
-def _load_call_settings(options: SimpleNamespace, workspace: str) -> LoadedSettings:
-    """The settings with the dialect of --dialect. A command of its own calls the canonical tool.
+def _load_call_settings(options: SimpleNamespace, workspace: str, enabled: str | None = None) -> LoadedSettings:
+    """The settings with the dialect of --dialect. A command of its own calls the canonical tool, which is `enabled`.
 
     `options.dialect` is then the one that holds.
     """
@@ -207,7 +208,10 @@ def _load_call_settings(options: SimpleNamespace, workspace: str) -> LoadedSetti
         options.dialect = loaded.settings.dialect
         return loaded
     loaded = load_settings(options, options.mode, workspace)
-    return replace(loaded, settings=replace(loaded.settings, dialect=None))
+    settings = replace(loaded.settings, dialect=None)
+    if enabled is not None:
+        settings = replace(settings, tools=replace(settings.tools, enable=(*settings.tools.enable, enabled)))
+    return replace(loaded, settings=settings)
 
 
 def _end_line(result: ToolResult[Any]) -> ToolResult[Any]:

@@ -37,7 +37,7 @@ from handrail.models.base import Model
 from handrail.protocol.calls import Done, Parked
 from handrail.protocol.events import End, Error, Event
 from handrail.protocol.messages import AssistantMessage, CallPart
-from handrail.protocol.permissions import ApproverReply, PermissionRequest, Question
+from handrail.protocol.permissions import Answer, ApproverReply, PermissionRequest, Question
 from handrail.protocol.text import to_one_line
 from handrail.protocol.wire import encode
 from handrail.terminal.glyphs import Glyphs, build_glyphs
@@ -286,7 +286,7 @@ class _RunApprover:
 
     def __init__(self, rail: AsyncHandrail, view: RunView, *, plain: bool, interrupted: Callable[[], None]) -> None:
         hooks = RequestHooks(rail.rail.is_pending, rail.rail.outdated, rail.rail.retry)
-        self._terminal = TerminalApprover(hooks, plain=plain, shows_results=True)
+        self._terminal = TerminalApprover(hooks, plain=plain)
         self._rail, self._view, self._interrupted = rail, view, interrupted
 
     async def ask(self, subject: PermissionRequest | Question, number: int, total: int) -> ApproverReply:
@@ -294,7 +294,10 @@ class _RunApprover:
             with self._view.lend(), raise_on_signal():
                 if isinstance(subject, Question):
                     return ApproverReply(subject, self._terminal.ask_question(subject))
-                return self._terminal.ask(subject, number, total)
+                reply = self._terminal.ask(subject, number, total)
+                if isinstance(reply.answer, Answer) and reply.answer.kind == "deny":
+                    self._view.mute(subject.tool_call_id)
+                return reply
         except KeyboardInterrupt:
             self._view.print_line(LEFT_WAITING)
             self._interrupted()

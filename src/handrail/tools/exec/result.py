@@ -91,7 +91,7 @@ def build_exec_output(
         fitted = _fit_output(run.context, result, len(below))
         data = _build_data(run, result, fitted)
         stopped = _build_stop_error(run, result, sandbox)
-        return Output(
+        output = Output(
             summary=_join_row(_describe_end(result, data), outcome.row, *blocked[:1]),
             content=_render_content(run, result, data, sandbox, stopped, outcome.row) + below,
             data=data,
@@ -105,6 +105,7 @@ def build_exec_output(
             failure=stopped or outcome.failure,
             changes=outcome.made.changes if outcome.made is not None else None,
         )
+        return output if run.render is None else run.render(output, result)
 
 
 def build_real_tree_output(run: CommandRun, finished: FinishedRun) -> Output:
