@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import msgspec
 
 from handrail.lsp.messages import LspTextEdit, LspWorkspaceEdit
-from handrail.lsp.servers import LanguageServers, SourceFile
+from handrail.lsp.servers import LanguageServers, ServedFile
 from handrail.lsp.source_text import SourceText, parse_uri
 from handrail.protocol.errors import ToolError
 from handrail.workspace.roots import clip_path
@@ -47,7 +47,7 @@ def plan_rename(servers: LanguageServers, path: str, line: int, character: int, 
     return SymbolRename(old_name, edits)
 
 
-def plan_format(file: SourceFile) -> str:
+def plan_format(file: ServedFile) -> str:
     """The text of a file as its server formats it."""
     params = {
         "textDocument": file.locate(0, 0)["textDocument"],

@@ -25,7 +25,7 @@ _SKIPPED = frozenset(
 _FileTimes = dict[str, tuple[int, int]]
 
 
-class SourceFile(msgspec.Struct, frozen=True):
+class ServedFile(msgspec.Struct, frozen=True):
     """A file of the workspace that a server serves."""
 
     path: str
@@ -68,7 +68,7 @@ class LanguageServers:
         self._times: dict[str, _FileTimes] = {}
         """What the files of a project were when its servers last heard of them."""
 
-    def open_file(self, path: str) -> SourceFile:
+    def open_file(self, path: str) -> ServedFile:
         """A file as it is now, with its server. UNAVAILABLE if there is no server for it."""
         real, shown, data = self._read(path)
         server = self.find_server(real)
@@ -76,7 +76,7 @@ class LanguageServers:
         if text is None:
             raise ToolError("BINARY_FILE", f"{clip_path(path)} is not text.")
         self._note_changes(server.root)
-        return SourceFile(real, shown, text, server)
+        return ServedFile(real, shown, text, server)
 
     def find_server(self, path: str) -> LanguageServer:
         """The server for a real path, running or not."""
@@ -124,7 +124,7 @@ class LanguageServers:
             self._note_changes(server.root)
         return running
 
-    def locate(self, places: tuple[LspLocation, ...], known: SourceFile | None = None) -> list[CodeLocation]:
+    def locate(self, places: tuple[LspLocation, ...], known: ServedFile | None = None) -> list[CodeLocation]:
         """Locations for people. Other addresses than files are left out."""
         texts = {known.path: known.text} if known is not None else {}
         found: list[CodeLocation] = []

@@ -6,7 +6,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from handrail.lsp.messages import LspSymbol
-from handrail.lsp.servers import CodeLocation, LanguageServers, SourceFile
+from handrail.lsp.servers import CodeLocation, LanguageServers, ServedFile
 from handrail.lsp.source_text import to_uri
 from handrail.protocol.errors import ToolError
 from handrail.protocol.text import clip_text, escape_control
@@ -93,7 +93,7 @@ def build_lsp_symbols_tool(servers: LanguageServers) -> Tool:
     return Tool(LSP_SYMBOLS, run, lambda arguments: Touches(reads=(arguments.path,) if arguments.path else ()))
 
 
-def _list_file(file: SourceFile, context: Context) -> list[CodeSymbol]:
+def _list_file(file: ServedFile, context: Context) -> list[CodeSymbol]:
     params = {"textDocument": {"uri": to_uri(file.path)}}
     texts = {file.path: file.text.text}
     answer = file.server.request(
@@ -102,7 +102,7 @@ def _list_file(file: SourceFile, context: Context) -> list[CodeSymbol]:
     return list(_walk(file, answer or (), ""))
 
 
-def _walk(file: SourceFile, symbols: tuple[LspSymbol, ...], container: str, depth: int = 0) -> Iterator[CodeSymbol]:
+def _walk(file: ServedFile, symbols: tuple[LspSymbol, ...], container: str, depth: int = 0) -> Iterator[CodeSymbol]:
     for one in symbols:
         place = one.selection_range or (one.location.range if one.location else None)
         if place is not None:
