@@ -18,4 +18,5 @@ BENCHMARKS = (
     "chat",
     "loop",
     "mcp",
+    "lsp",
 )
