@@ -13,7 +13,7 @@ from claude_agent_sdk.types import PermissionResultAllow, PermissionResultDeny, 
 from mcp import Client
 from provider import Provider
 from test_examples import LINES, check_prompts, check_results, start
-from tests.mcp import oracles
+from tests import oracles
 
 from handrail import Handrail
 from handrail.frameworks.claude_agent_sdk import SessionServer, build_options

@@ -175,7 +175,7 @@ def test_cancel_ends_a_call_whose_source_does_not_listen(rail: Open, monkeypatch
     free.set()
     assert results[0].error is not None
     assert results[0].error.code == "CANCELLED"
-    assert "a did not end it" in results[0].error.message
+    assert "a did not stop it" in results[0].error.message
     assert one.call("ls", {"path": "."}).ok
 
 

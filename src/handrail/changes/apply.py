@@ -175,7 +175,7 @@ class StepApplier:
             remove_link(folder, name, step.before.hash, temporary=self._run.temporary, path=path)
         elif not remove_folder(folder, name):
             if self._run.options.require_empty_dirs:
-                raise ToolError("CONFLICT", f"{clip_path(path)} is to be removed, but it has new content.")
+                raise ToolError("CONFLICT", f"{clip_path(path)} would be removed, but its content has changed since.")
             return False
         return True
 

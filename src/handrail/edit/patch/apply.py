@@ -83,7 +83,7 @@ def _refuse_line_endings(target: PatchTarget, hunk: Hunk) -> None:
     if only_endings or (around and new - around):
         change = f"{'/'.join(sorted(old or around))} to {'/'.join(sorted(new))}"
         message = f"it changes line endings ({change}), and a patch keeps the line endings of the file."
-        advice = "Use the file's own endings in it; to change them, write the whole file."
+        advice = "Use the file's line endings in the patch. To change line endings, write the whole file."
         raise target.build_error("INVALID_ARGUMENT", hunk, f"{message} {advice}", {})
 
 

@@ -106,7 +106,7 @@ def _call_in_thread(source: ToolSource, name: str, context: CommandContext, argu
     try:
         outcome = run_in_thread(work, context.cancelled, grace=_CANCEL_SECONDS)
     except AbandonedError:
-        message = f"The call was cancelled, and {server} did not end it."
+        message = f"The call was cancelled, but {server} did not stop it. It may still run."
         raise ToolError("CANCELLED", f"{message} Its effects are unknown. Check before you repeat it.") from None
     error = outcome.error
     if error is None:

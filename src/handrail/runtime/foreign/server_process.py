@@ -194,5 +194,5 @@ def _resolve_cwd(root: str, cwd: str) -> str:
     """The real path of a folder. ToolError if it is not in the workspace."""
     folder = os.path.realpath(os.path.join(root, cwd))
     if not os.path.isdir(folder) or os.path.commonpath((root, folder)) != root:
-        raise ToolError("NOT_FOUND", f"Its folder {cwd[:200]!r} is not in the workspace.")
+        raise ToolError("NOT_FOUND", f"The server's folder {cwd[:200]!r} is not a folder of the workspace.")
     return folder

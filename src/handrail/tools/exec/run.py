@@ -290,7 +290,7 @@ def prepare_launch(
 
 def build_weaker_sandbox_error() -> ToolError:
     """The refusal of a command that was decided for a better sandbox than there is now."""
-    message = "The sandbox of the decision no longer works, and the remaining sandbox is weaker."
+    message = "The decision counted on a sandbox that no longer works. The remaining sandbox is weaker."
     return ToolError("CONFLICT", f"{message} Nothing was run. Call again.")
 
 
