@@ -73,7 +73,7 @@ grep = grep search_text: Search the contents of files by a regular expression.
 codebase_search = codebase_search: Search the code by its meaning.
   query* str len>=1 -> query                    # The text to search for.
   target_directories* str[] -> paths            # Folders to search in; empty for all.
-  data: query=args.query hits=data
+  data: query=args.query mode=data.method
 run_terminal_cmd = exec: Run a shell command in the workspace, in a sandbox.
   command* str len>=1 -> command                # The command.
   is_background bool=false -> background        # Return at once; the command continues.
@@ -158,6 +158,14 @@ def _show_grep(one: Answered) -> Shown:
     return Shown({"engine": "rg" if one.result.meta.engine == "ripgrep" else "python", "hits": hits})
 
 
+def _show_code(one: Answered) -> Shown:
+    hits = [
+        {"path": hit.path, "start_line": hit.line, "end_line": hit.end_line, "preview": hit.preview, "score": hit.score}
+        for hit in one.data.hits
+    ]
+    return Shown({"hits": hits})
+
+
 def _show_command(one: Answered) -> Shown:
     process_id = one.data.session_id
     if process_id is None:
@@ -232,6 +240,7 @@ DIALECT = Dialect(
             "read_file": Code(show=_show_read),
             "apply_patch": Code(_patch, _show_patch),
             "grep": Code(_grep, _show_grep),
+            "codebase_search": Code(show=_show_code),
             "run_terminal_cmd": Code(show=_show_command),
             "display": Code(_display, _show_display),
         },

@@ -234,6 +234,8 @@ class ToolServices(msgspec.Struct, kw_only=True, dict=True):
     settings: Settings
     notes: str
     skills: "SkillBook"
+    code_folder: Callable[[str], str]
+    """Finds the folder of the code index of a root."""
     unattended: bool = False
 
     @cached_property
@@ -284,6 +286,10 @@ _BUILTIN: dict[str, tuple[str, Callable[[_Build, ToolServices], Tool]]] = {
     "apply_patch": ("apply_patch", _build_file_tool),
     "multi_edit": ("multi_edit", _build_file_tool),
     "delete": ("delete", _build_file_tool),
+    "codebase_search": (
+        "codebase_search",
+        lambda build, of: build(of.search, of.code_folder, of.settings.search.embeddings),
+    ),
     "display": ("companions.display", lambda build, _: build()),
     "question": ("companions.question", lambda build, of: build(unattended=of.unattended)),
     "todo": ("companions.todo", lambda build, _: build()),

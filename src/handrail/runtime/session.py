@@ -357,6 +357,7 @@ def _build_services(session: Session, settings: Settings) -> ToolServices:
         settings=settings,
         notes=session.notes,
         skills=session.skills,
+        code_folder=StateFolder.find(session.folder).code_index,
         unattended=session.rules.unattended,
     )
 

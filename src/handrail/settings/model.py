@@ -5,6 +5,7 @@ from __future__ import annotations  # a session without settings files evaluates
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self, get_args
 
+import msgspec
 from msgspec import Meta
 
 from handrail.protocol.decisions import MODES, Mode
@@ -175,6 +176,14 @@ class Restricted(Section, frozen=True, kw_only=True):
     ] = (".minds", ".tasklogs")
 
 
+class Embeddings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A model that turns texts into vectors, behind the OpenAI wire."""
+
+    address: Annotated[str, Meta(pattern=r"\Ahttps?://[!-~]{1,500}\Z")]
+    """The part before `/embeddings`, such as `http://127.0.0.1:11434/v1`."""
+    model: _ModelName
+
+
 class Search(Section, frozen=True, kw_only=True):
     # An ignored file can still be read by its name.
     ignore: Annotated[
@@ -185,6 +194,15 @@ class Search(Section, frozen=True, kw_only=True):
         SearchEngine,
         Field("The search engine; auto takes ripgrep if it is installed.", pick_first("python", "auto", "ripgrep")),
     ] = "auto"
+    # The endpoint gets parts of the files, so only the user names one.
+    embeddings: Annotated[
+        Embeddings | None,
+        Field("The model that codebase_search ranks by meaning with; it gets parts of your files."),
+        Field(
+            allowed='a table such as { address = "http://127.0.0.1:11434/v1", model = "nomic-embed-text" }',
+            loosened_by=FILE_SOURCES,
+        ),
+    ] = None
 
 
 class _Undo(Section, frozen=True, kw_only=True):
@@ -283,6 +301,12 @@ class Limits(Section, frozen=True, kw_only=True):
 
 
 class _Agent(Section, frozen=True, kw_only=True):
+    # A map is a part of the files, as `read` gives them.
+    map: Annotated[
+        int,
+        Meta(ge=0, le=20_000),
+        Field("Tokens of the system prompt for a map of the most referenced definitions; 0: none.", min),
+    ] = 0
     calls: Annotated[int, Meta(ge=1, le=1_000_000), Field("How many tool calls one turn may make.", min)] = 200
     tokens: Annotated[
         Annotated[int, Meta(ge=1, le=1_000_000_000)] | None,
