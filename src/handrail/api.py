@@ -576,6 +576,14 @@ class Handrail(TypedTools):
         """The last todo list of the model."""
         return self._enter(read_last_todo, self._session.journal)
 
+    def repository_map(self) -> str:
+        """The most referenced definitions of the workspace, within the tokens of `agent.map`. Empty if that is 0."""
+        if not self._settings.agent.map:
+            return ""
+        from handrail.runtime.conversation import render_repository_map  # noqa: PLC0415  only for the loop
+
+        return self._enter(render_repository_map, self._session, self._settings)
+
     def memories(self) -> "tuple[Memory, ...]":
         """The models' notes about this workspace, the last changed at the end. A person's word counts more."""
         from handrail.store.memories import Memories  # noqa: PLC0415  few programs ask

@@ -26,6 +26,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "grep": ("shortcuts", "Search files for a regular expression."),
     "find": ("shortcuts", "List files whose names match a glob."),
     "ls": ("shortcuts", "List a folder."),
+    "code search": ("code", "Search the code of this folder by its subject."),
     "approvals": ("approvals", "List requests, questions and grants."),
     "approvals allow": ("approvals", "Approve a request and print the result."),
     "approvals deny": ("approvals", "Deny a request, with a reason."),
@@ -81,19 +82,20 @@ COMMANDS: dict[str, tuple[str, str]] = {
 has the rest. A module is imported when one of its commands runs, or when its help is printed."""
 
 _GROUPS = {
-    "Use": "chat run demo exec read edit write grep find ls call mcp acp",
+    "Use": "chat run demo exec read edit write grep find ls code call mcp acp",
     "Review": "approvals log diff undo redo sessions replay processes memory audit",
     "Set up": "config trust doctor completion",
     "Inspect": "tools skills schema policy help version",
 }
 """The first words of the commands, as `handrail --help` lists them."""
 _WORDS = {
+    "code": "Search code by its subject.",
     "policy": "Explain, test and replay what the policy decides.",
     "help": "Explain a command, or list all of them.",
     "version": "Print the version.",
 }
 """Help for first words that are not in the table."""
-_TOOLS = ("process", "apply_patch", "multi_edit", "delete")
+_TOOLS = ("process", "apply_patch", "multi_edit", "delete", "codebase_search")
 
 
 class Command:

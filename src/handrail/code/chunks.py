@@ -42,7 +42,7 @@ class Chunk(msgspec.Struct, frozen=True):
 
 
 def split_words(text: str) -> str:
-    """The words of code in lower case. An identifier is followed by its parts: `getName` is `getname get name`."""
+    """The words of code. An identifier is followed by its parts: `getName` is `getName get Name`. SQLite folds case."""
     return " ".join(filter(None, map(_split_word, _WORD.findall(text))))
 
 
@@ -51,8 +51,8 @@ def _split_word(word: str) -> str:
     if len(word) > _MAX_WORD_CHARS:
         return ""
     parts = _PART.findall(word)
-    lower = word.strip("_").lower()
-    return lower if len(parts) < 2 else " ".join((lower, *map(str.lower, parts)))
+    words = " ".join((word, *parts)) if len(parts) > 1 else word.strip("_")
+    return words if words.isascii() else words.lower()
 
 
 def split_file(path: str, text: str) -> list[Chunk]:

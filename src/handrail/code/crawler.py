@@ -102,10 +102,10 @@ def _is_same(known: IndexedFile | None, status: os.stat_result) -> bool:
 
 
 def _build_order(known: dict[bytes, IndexedFile], query: str) -> Callable[[bytes], tuple[bool, int, int, bytes]]:
-    wanted = set(split_words(query).split())
+    wanted = set(split_words(query).lower().split())
 
     def order(path: bytes) -> tuple[bool, int, int, bytes]:
-        shared = len(wanted.intersection(split_words(os.fsdecode(path)).split())) if wanted else 0
+        shared = len(wanted.intersection(split_words(os.fsdecode(path)).lower().split())) if wanted else 0
         return path not in known, -shared, path.count(b"/"), path
 
     return order

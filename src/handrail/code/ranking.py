@@ -55,7 +55,7 @@ def rank_chunks(index: CodeIndex, query: str, scopes: Sequence[bytes], most: int
 
 
 def _list_words(query: str) -> list[str]:
-    every = list(dict.fromkeys(split_words(query).split()))
+    every = list(dict.fromkeys(split_words(query).lower().split()))
     telling = [word for word in every if word not in _COMMON and len(word) > 1]
     return (telling or every)[:_MAX_QUERY_WORDS]
 
@@ -102,7 +102,7 @@ def _explain(index: CodeIndex, chunk: IndexedChunk, words: list[str]) -> str:
     }
     parts: list[str] = []
     for place, text in places.items():
-        stems = set(map(_stem, split_words(text).split()))
+        stems = set(map(_stem, split_words(text).lower().split()))
         if found := [word for word in words if _stem(word) in stems]:
             parts.append(f"{place}: {' '.join(found)}")
     return "; ".join(parts)

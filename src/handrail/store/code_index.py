@@ -1,7 +1,7 @@
 """The index of the code of a folder: files, chunks, words."""
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -57,6 +57,7 @@ class IndexedChunk(NamedTuple):
     kind: str
     parent: str
     signature: str
+    file: int
 
 
 class ChunkWords(NamedTuple):
@@ -170,7 +171,7 @@ class CodeIndex:
         for start in range(0, len(ids), _MAX_VALUES):
             some = tuple(ids[start : start + _MAX_VALUES])
             statement = (
-                "SELECT chunk.id, path, line, end_line, name, kind, parent, signature FROM chunk"  # noqa: S608  our own words
+                "SELECT chunk.id, path, line, end_line, name, kind, parent, signature, file FROM chunk"  # noqa: S608  our own words
                 f" JOIN source_file ON source_file.id = chunk.file WHERE chunk.id IN ({','.join('?' * len(some))})"
             )
             found.update((row[0], IndexedChunk(*row)) for row in self._database.rows(statement, some))
@@ -183,11 +184,19 @@ class CodeIndex:
     def list_definitions(self, kinds: Sequence[str]) -> list[IndexedChunk]:
         """All definitions of these kinds, in the order of their paths and lines."""
         statement = (
-            "SELECT chunk.id, path, line, end_line, name, kind, parent, signature FROM chunk"  # noqa: S608  our own words
+            "SELECT chunk.id, path, line, end_line, name, kind, parent, signature, file FROM chunk"  # noqa: S608  our own words
             " JOIN source_file ON source_file.id = chunk.file"
             f" WHERE name != '' AND kind IN ({','.join('?' * len(kinds))}) ORDER BY path, line"
         )
         return [IndexedChunk(*row) for row in self._database.rows(statement, tuple(kinds))]
+
+    def read_bodies(self) -> Iterator[tuple[int, str]]:
+        """The file and the words of each chunk, in the order of their ids."""
+        statement = (
+            "SELECT chunk.id, file, body FROM chunk JOIN chunk_text ON chunk_text.rowid = chunk.id"
+            " WHERE chunk.id > ? ORDER BY chunk.id LIMIT 1000"
+        )
+        return ((file, body) for _, file, body in self._database.pages(statement, 0))
 
     def count_matches(self, match: str) -> int:
         """The number of chunks whose words match."""

@@ -110,16 +110,19 @@ def run_tool(
     *,
     exit_code: bool = False,
     details: dict[str, Any] | None = None,
+    enables: bool = False,
 ) -> int:
     """Makes a call, asks at a terminal, and prints the result. Returns the exit code.
 
     `exit_code`: that of the command of exec, whose output is then all that stdout gets. `details`: of the call, such as
-    its id.
+    its id. `enables`: the tool is offered even if the settings do not enable it.
     """
     if not options.session:
         raise CommandFailed("--session is empty. Nothing was run.")
     workspace = resolve_workspace(options)
     loaded = _load_call_settings(options, workspace)
+    if enables:
+        loaded = _enable(loaded, tool)
     spoken = loaded.settings.dialect is not None
     unattended = options.unattended or bool(os.environ.get("CI"))
     is_base = tool in BASE_NAMES
@@ -211,6 +214,14 @@ def _load_call_settings(options: SimpleNamespace, workspace: str) -> LoadedSetti
         return loaded
     loaded = load_settings(options, options.mode, workspace)
     return replace(loaded, settings=replace(loaded.settings, dialect=None))
+
+
+def _enable(loaded: LoadedSettings, tool: str) -> LoadedSettings:
+    """The settings with the tool enabled, unless the managed file lists other tools."""
+    managed, tools = loaded.managed.get("tools.enable"), loaded.settings.tools
+    if isinstance(managed, list | tuple) and tool not in managed:
+        return loaded
+    return replace(loaded, settings=replace(loaded.settings, tools=replace(tools, enable=(*tools.enable, tool))))
 
 
 def _end_line(result: ToolResult[Any]) -> ToolResult[Any]:
