@@ -67,14 +67,6 @@ def refresh_index(
     return Coverage(len(current) - len(outdated) + done, len(current), walked)
 
 
-def refresh_file(index: CodeIndex, scope: SearchScope, path: bytes) -> None:
-    """Index one file whose change is known."""
-    if (row := _read_file(scope, path)) is not None:
-        index.put_files([row])
-    else:
-        index.drop_files([path])
-
-
 def _list_files(engine: Engine, scope: SearchScope, stop: Callable[[], bool]) -> Iterator[tuple[bytes, os.stat_result]]:
     """The regular files that are neither ignored nor credentials. Each folder is opened once."""
     folders: dict[bytes, list[bytes]] = {}

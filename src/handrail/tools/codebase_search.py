@@ -214,7 +214,7 @@ class _CodeResults:
         least = "" if self._is_complete else f" of {self._files:,}"
         searched = f"{self._indexed:,}{least} files are indexed"
         if not self._is_complete:
-            self._warnings.append(f"Only {searched} so far: call again to index and search more.")
+            self._warnings.append(f"Only {searched} so far. Search again to index more.")
         return Output(
             summary=f"{count} ({method})",
             content="".join(map(_render_hit, hits)) + f"{count} by {method} search; {searched}.\n",
