@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 from bench.measure import Row
 from handrail.code.crawler import refresh_index
-from handrail.code.ranking import rank_chunks
+from handrail.code.ranker import rank_chunks
 from handrail.store.code_index import CodeIndex
 from handrail.workspace.search.engine import SearchScope
 from handrail.workspace.search.ripgrep import find_ripgrep
@@ -36,7 +36,7 @@ PER_PACKAGE = 40
 INDEX_SECONDS, EDIT_MILLISECONDS, QUERY_MILLISECONDS = 10.0, 50.0, 20.0
 GOAL = 1.5
 DEPTH = 10
-COMMON = frozenset("a an and are as at be by for from has if in is it no not of on or that the this to when with".split())
+COMMON = "a an and are as at be by for from has if in is it no not of on or that the this to when with"
 
 Place = tuple[str, int, int]
 """A path with the first and the last line."""
@@ -199,14 +199,15 @@ def build_file_search(tree: Path) -> Search:
     def search(text: str) -> Sequence[Place]:
         match = " OR ".join(f'"{word}"' for word in list_words(text))
         statement = "SELECT rowid FROM whole WHERE whole MATCH ? ORDER BY rank LIMIT ?"
-        return [(paths[row[0]], 0, 0) for row in database.execute(statement, (match, DEPTH))]
+        numbers: list[tuple[int]] = database.execute(statement, (match, DEPTH)).fetchall()
+        return [(paths[number], 0, 0) for (number,) in numbers]
 
     return search
 
 
 def list_words(text: str) -> list[str]:
     every = list(dict.fromkeys(re.findall(r"[a-z0-9_]+", text.lower())))
-    return [word for word in every if word not in COMMON and len(word) > 1] or every
+    return [word for word in every if word not in COMMON.split() and len(word) > 1] or every
 
 
 # The questions
@@ -255,7 +256,9 @@ def find_questions(packages: Path, paths: Sequence[str], count: int, seed: int =
     return picked
 
 
-def copy_without_docs(packages: Path, tree: Path, count: int, only: Sequence[str] = (), seed: int = 31) -> list[Question]:
+def copy_without_docs(
+    packages: Path, tree: Path, count: int, only: Sequence[str] = (), seed: int = 31
+) -> list[Question]:
     """Copy the packages, all or some, without the docstrings of the questions. The lines keep their numbers."""
     paths = list_sources(packages, only)
     questions = find_questions(packages, paths, count, seed)

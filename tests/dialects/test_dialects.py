@@ -22,7 +22,7 @@ from handrail.settings import Settings
 
 ROWS = [(name, tool) for name in DIALECTS for tool in load_dialect(name).tools]
 NOT_BUILT = {
-    "clude": {"codebase_search", "read_lints"},
+    "clude": {"read_lints"},
     "agentica": {
         *("analyze_code", "get_code_outline", "format_code", "lint_code", "find_symbols", "goto_definition"),
         *("find_references", "hover_info", "get_diagnostics", "lsp_symbol", "lsp_format"),

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -185,7 +185,7 @@ def test_a_query_of_only_common_words_or_signs_has_an_answer(shop: Handrail) -> 
 class _Vectors(BaseHTTPRequestHandler):
     """Texts about money are alike, others too. It knows that a fee is money."""
 
-    asked: list[list[str]] = []
+    asked: ClassVar[list[list[str]]] = []
     status = 200
 
     def do_POST(self) -> None:
@@ -228,7 +228,9 @@ def test_a_configured_model_ranks_by_meaning_and_is_asked_once_about_a_chunk(
     assert _Vectors.asked[1:] == [[query]]
 
 
-def test_a_model_that_fails_leaves_the_ranking_by_words_and_a_warning(rail: Rail, shop: Handrail, endpoint: str) -> None:
+def test_a_model_that_fails_leaves_the_ranking_by_words_and_a_warning(
+    rail: Rail, shop: Handrail, endpoint: str
+) -> None:
     _Vectors.status = 302
     meaning = rail(settings=settings(**{"search.embeddings": {"address": endpoint, "model": "m"}}))
     result = search(meaning, "price")

@@ -1,9 +1,9 @@
-"""Splits files into the chunks that a search finds: definitions, and the lines between them."""
+"""Splits files into chunks, the parts that a search finds: a definition, or lines outside of definitions."""
 
 import re
+import sys
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from itertools import zip_longest
 
 import msgspec
 
@@ -91,9 +91,8 @@ def _list_spans(symbols: Sequence[Symbol]) -> Iterator[tuple[Symbol, int]]:
             continue
         kept.append(symbol)
         after = symbol.end_line if symbol.kind in _LEAVES else symbol.line
-    for symbol, following in zip_longest(kept, kept[1:]):
-        ends_early = following is not None and following.line <= symbol.end_line
-        yield symbol, following.line - 1 if ends_early else symbol.end_line
+    for symbol, begin in zip(kept, [*(one.line for one in kept[1:]), sys.maxsize], strict=False):
+        yield symbol, min(symbol.end_line, begin - 1)
 
 
 def _list_plain(lines: list[str], taken: bytearray) -> Iterator[Chunk]:

@@ -9,8 +9,8 @@ from math import sqrt
 from typing import Any, cast
 from urllib.parse import urlsplit
 
-from handrail.code.ranking import RankedChunk
-from handrail.settings.model import Embeddings
+from handrail.code.ranker import RankedChunk
+from handrail.settings.embeddings import Embeddings
 from handrail.store.code_index import CodeIndex
 
 RANKED_AGAIN = 50

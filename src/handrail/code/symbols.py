@@ -39,7 +39,9 @@ def _walk(node: ast.AST, scope: str, lines: list[str]) -> Iterator[Symbol]:
     for one in ast.iter_child_nodes(node):
         inner = scope
         if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            kind = "class" if isinstance(one, ast.ClassDef) else "method" if isinstance(node, ast.ClassDef) else "function"
+            kind = (
+                "class" if isinstance(one, ast.ClassDef) else "method" if isinstance(node, ast.ClassDef) else "function"
+            )
             signature = lines[one.lineno - 1].strip().rstrip(":")
             yield Symbol(one.name, kind, one.lineno, one.end_lineno or one.lineno, scope or None, signature)
             inner = f"{scope}.{one.name}" if scope else one.name

@@ -21,7 +21,18 @@ DIALECTS = {
 }
 """The module of each dialect."""
 _OPTIONAL = frozenset(
-    ("apply_patch", "multi_edit", "delete", "codebase_search", "display", "question", "todo", "memory", "skill_list", "skill_control")
+    (
+        "apply_patch",
+        "multi_edit",
+        "delete",
+        "codebase_search",
+        "display",
+        "question",
+        "todo",
+        "memory",
+        "skill_list",
+        "skill_control",
+    )
 )
 """Canonical tools that exist and are off by default."""
 

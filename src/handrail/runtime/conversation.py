@@ -95,7 +95,7 @@ class Conversation:
 
 
 def render_repository_map(session: Session, settings: Settings) -> str:
-    """The map of the workspace as `agent.map` wants it. Empty if policy does not allow to read the workspace unasked."""
+    """The map of the workspace as `agent.map` wants it. Empty if policy allows no reading unasked."""
     tokens = settings.agent.map
     if not tokens or session.offer.denies("fs.read"):
         return ""

@@ -5,7 +5,6 @@ from __future__ import annotations  # a session without settings files evaluates
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self, get_args
 
-import msgspec
 from msgspec import Meta
 
 from handrail.protocol.decisions import MODES, Mode
@@ -26,6 +25,7 @@ from handrail.settings.declaration import (
     pick_smaller,
     unite,
 )
+from handrail.settings.embeddings import Embeddings
 from handrail.settings.units import AmountRange, Size, Time
 
 _DialectName = Literal["deepchat", "devminds", "clude", "agentica", "onething", "claude-code", "codex", "opencode"]
@@ -174,14 +174,6 @@ class Restricted(Section, frozen=True, kw_only=True):
         Field("Folders of the workspace that the restricted profile reads and writes.", intersect),
         Field(allowed="a list of folders relative to the workspace, without .."),
     ] = (".minds", ".tasklogs")
-
-
-class Embeddings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A model that turns texts into vectors, behind the OpenAI wire."""
-
-    address: Annotated[str, Meta(pattern=r"\Ahttps?://[!-~]{1,500}\Z")]
-    """The part before `/embeddings`, such as `http://127.0.0.1:11434/v1`."""
-    model: _ModelName
 
 
 class Search(Section, frozen=True, kw_only=True):

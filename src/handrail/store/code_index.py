@@ -30,8 +30,15 @@ CODE_INDEX = Schema(
     ),
     checkpoint_pages=16_000,
 )
-_TEXT_WEIGHTS = "2.0, 1.0, 1.0, 1.0"
-_NAME_WEIGHTS = "1.0, 0.3"
+# The numbers are weights: of the name, the parent, the path and the text.
+_RANK_TEXT = "SELECT rowid, -bm25(chunk_text, 2.0, 1.0, 1.0, 1.0) AS score FROM chunk_text WHERE chunk_text MATCH ?"
+_RANK_NAMES = "SELECT rowid, -bm25(chunk_name, 1.0, 0.3) AS score FROM chunk_name WHERE chunk_name MATCH ?"
+_CHUNKS_OF_FILES = "SELECT chunk.id FROM chunk JOIN source_file ON source_file.id = chunk.file"
+_IN_SCOPE = "path = ? OR (path >= ? AND path < ?)"
+_CHUNK_ROWS = (
+    "SELECT chunk.id, path, line, end_line, name, kind, parent, signature, file"
+    " FROM chunk JOIN source_file ON source_file.id = chunk.file"
+)
 _MAX_VALUES = 500
 """Values of one statement. SQLite has a limit."""
 
@@ -136,44 +143,35 @@ class CodeIndex:
 
     def _drop(self, path: bytes) -> None:
         execute = self._database.execute
-        inside = "(SELECT chunk.id FROM chunk JOIN source_file ON source_file.id = chunk.file WHERE path = ?)"
-        execute(f"DELETE FROM chunk_text WHERE rowid IN {inside}", (path,))  # noqa: S608  our own words
-        execute(f"DELETE FROM chunk_name WHERE rowid IN {inside}", (path,))  # noqa: S608  as above
-        execute(f"DELETE FROM chunk_vector WHERE chunk IN {inside}", (path,))  # noqa: S608  as above
+        inside = f"IN ({_CHUNKS_OF_FILES} WHERE path = ?)"
+        execute(f"DELETE FROM chunk_text WHERE rowid {inside}", (path,))  # noqa: S608  our own words
+        execute(f"DELETE FROM chunk_name WHERE rowid {inside}", (path,))  # noqa: S608  as above
+        execute(f"DELETE FROM chunk_vector WHERE chunk {inside}", (path,))  # noqa: S608  as above
         execute("DELETE FROM chunk WHERE file = (SELECT id FROM source_file WHERE path = ?)", (path,))
         execute("DELETE FROM source_file WHERE path = ?", (path,))
 
     def rank_text(self, match: str, scopes: Sequence[bytes], most: int) -> list[tuple[int, float]]:
         """The ids of the best chunks by their words with scores, the best first. `scopes` are files and folders."""
-        return self._rank("chunk_text", _TEXT_WEIGHTS, match, scopes, most)
+        return self._rank(_RANK_TEXT, match, scopes, most)
 
     def rank_names(self, match: str, scopes: Sequence[bytes], most: int) -> list[tuple[int, float]]:
         """The same by the names of definitions."""
-        return self._rank("chunk_name", _NAME_WEIGHTS, match, scopes, most)
+        return self._rank(_RANK_NAMES, match, scopes, most)
 
-    def _rank(
-        self, table: str, weights: str, match: str, scopes: Sequence[bytes], most: int
-    ) -> list[tuple[int, float]]:
-        within, values = "", list[bytes]()
+    def _rank(self, statement: str, match: str, scopes: Sequence[bytes], most: int) -> list[tuple[int, float]]:
+        values = list[bytes]()
         if b"." not in scopes:
-            either = " OR ".join(["path = ? OR (path >= ? AND path < ?)"] * len(scopes))
-            chunks = f"SELECT chunk.id FROM chunk JOIN source_file ON source_file.id = chunk.file WHERE {either}"  # noqa: S608  our own words
-            within = f" AND rowid IN ({chunks})"
+            either = " OR ".join([_IN_SCOPE] * len(scopes))
+            statement += f" AND rowid IN ({_CHUNKS_OF_FILES} WHERE {either})"
             values = [bound for scope in scopes for bound in (scope, scope + b"/", scope + b"0")]
-        statement = (
-            f"SELECT rowid, -bm25({table}, {weights}) AS score FROM {table} WHERE {table} MATCH ?{within}"  # noqa: S608  our own words
-            " ORDER BY score DESC LIMIT ?"
-        )
-        return [(row[0], row[1]) for row in self._database.rows(statement, (match, *values, most))]
+        rows = self._database.rows(f"{statement} ORDER BY score DESC LIMIT ?", (match, *values, most))
+        return [(row[0], row[1]) for row in rows]
 
     def get_chunks(self, ids: Sequence[int]) -> dict[int, IndexedChunk]:
         found: dict[int, IndexedChunk] = {}
         for start in range(0, len(ids), _MAX_VALUES):
             some = tuple(ids[start : start + _MAX_VALUES])
-            statement = (
-                "SELECT chunk.id, path, line, end_line, name, kind, parent, signature, file FROM chunk"  # noqa: S608  our own words
-                f" JOIN source_file ON source_file.id = chunk.file WHERE chunk.id IN ({','.join('?' * len(some))})"
-            )
+            statement = f"{_CHUNK_ROWS} WHERE chunk.id IN ({','.join('?' * len(some))})"
             found.update((row[0], IndexedChunk(*row)) for row in self._database.rows(statement, some))
         return found
 
@@ -183,11 +181,7 @@ class CodeIndex:
 
     def list_definitions(self, kinds: Sequence[str]) -> list[IndexedChunk]:
         """All definitions of these kinds, in the order of their paths and lines."""
-        statement = (
-            "SELECT chunk.id, path, line, end_line, name, kind, parent, signature, file FROM chunk"  # noqa: S608  our own words
-            " JOIN source_file ON source_file.id = chunk.file"
-            f" WHERE name != '' AND kind IN ({','.join('?' * len(kinds))}) ORDER BY path, line"
-        )
+        statement = f"{_CHUNK_ROWS} WHERE name != '' AND kind IN ({','.join('?' * len(kinds))}) ORDER BY path, line"
         return [IndexedChunk(*row) for row in self._database.rows(statement, tuple(kinds))]
 
     def read_bodies(self) -> Iterator[tuple[int, str]]:
@@ -209,9 +203,7 @@ class CodeIndex:
         return count
 
     def get_vectors(self, ids: Sequence[int], model: str) -> dict[int, bytes]:
-        statement = (
-            f"SELECT chunk, data FROM chunk_vector WHERE model = ? AND chunk IN ({','.join('?' * len(ids))})"  # noqa: S608  our own words
-        )
+        statement = f"SELECT chunk, data FROM chunk_vector WHERE model = ? AND chunk IN ({','.join('?' * len(ids))})"  # noqa: S608  our own words
         return dict(self._database.rows(statement, (model, *ids)))
 
     def put_vectors(self, vectors: Iterable[tuple[int, bytes]], model: str) -> None:

@@ -12,7 +12,7 @@ from handrail.protocol.errors import ToolError
 from handrail.protocol.text import escape_unprintable
 from handrail.protocol.tool_spec import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
-from handrail.settings.model import Embeddings
+from handrail.settings.embeddings import Embeddings
 from handrail.tools.search import SessionSearch
 from handrail.tools.text import format_count
 from handrail.tools.tool import Context, Output, Tool, Touches
@@ -24,7 +24,7 @@ from handrail.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from handrail.code.crawler import Coverage
-    from handrail.code.ranking import RankedChunk
+    from handrail.code.ranker import RankedChunk
     from handrail.store.code_index import CodeIndex
 
 INDEX_SECONDS = 5.0
@@ -179,7 +179,7 @@ class _CodeResults:
         self._is_complete = True
 
     def add(self, index: "CodeIndex", root: Root, scopes: Sequence[bytes], coverage: "Coverage") -> None:
-        from handrail.code.ranking import rank_chunks  # noqa: PLC0415  engine room
+        from handrail.code.ranker import rank_chunks  # noqa: PLC0415  engine room
 
         most = self._arguments.max_results
         if self._embeddings is None:
@@ -194,7 +194,7 @@ class _CodeResults:
 
     def _rank_by_meaning(self, index: "CodeIndex", scopes: Sequence[bytes]) -> "list[RankedChunk]":
         from handrail.code import embeddings  # noqa: PLC0415  few have a model
-        from handrail.code.ranking import rank_chunks  # noqa: PLC0415  engine room
+        from handrail.code.ranker import rank_chunks  # noqa: PLC0415  engine room
 
         query, settings = self._arguments.query, self._embeddings
         ranked = rank_chunks(index, query, scopes, max(self._arguments.max_results, embeddings.RANKED_AGAIN))

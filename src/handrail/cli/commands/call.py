@@ -120,9 +120,7 @@ def run_tool(
     if not options.session:
         raise CommandFailed("--session is empty. Nothing was run.")
     workspace = resolve_workspace(options)
-    loaded = _load_call_settings(options, workspace)
-    if enables:
-        loaded = _enable(loaded, tool)
+    loaded = _load_call_settings(options, workspace, enable=tool if enables else "")
     spoken = loaded.settings.dialect is not None
     unattended = options.unattended or bool(os.environ.get("CI"))
     is_base = tool in BASE_NAMES
@@ -203,8 +201,8 @@ def print_result(
         print_note(f"{result.title}: {result.summary} · {result.duration_ms:.1f} ms")
 
 
-def _load_call_settings(options: SimpleNamespace, workspace: str) -> LoadedSettings:
-    """The settings with the dialect of --dialect. A command of its own calls the canonical tool.
+def _load_call_settings(options: SimpleNamespace, workspace: str, enable: str) -> LoadedSettings:
+    """The settings with the dialect of --dialect. A command of its own calls the canonical tool, `enable` if given.
 
     `options.dialect` is then the one that holds.
     """
@@ -213,7 +211,8 @@ def _load_call_settings(options: SimpleNamespace, workspace: str) -> LoadedSetti
         options.dialect = loaded.settings.dialect
         return loaded
     loaded = load_settings(options, options.mode, workspace)
-    return replace(loaded, settings=replace(loaded.settings, dialect=None))
+    loaded = replace(loaded, settings=replace(loaded.settings, dialect=None))
+    return _enable(loaded, enable) if enable else loaded
 
 
 def _enable(loaded: LoadedSettings, tool: str) -> LoadedSettings:

@@ -26,7 +26,10 @@ COMMANDS = {
     "code search": Command(
         run_search,
         _add_search_arguments,
-        ("handrail code search 'parse the settings file'", "handrail code search 'retry a request' src --max-results 3"),
+        (
+            "handrail code search 'parse the settings file'",
+            "handrail code search 'retry a request' src --max-results 3",
+        ),
         CALL_EXITS,
     ),
 }

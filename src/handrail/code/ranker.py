@@ -22,10 +22,10 @@ _MIN_RARE_WORDS, _RARE_SHARE = 3, 0.1
 _FILE_DECAY = 0.5
 """What each further chunk of a file counts for the file, relative to the one before."""
 _MAX_QUERY_WORDS = 40
-_COMMON = frozenset(
-    "a all an and any are as at be by can do does each for from has have how if in into is it its may no not of on or"
-    " other that the this to was were what when where which will with".split()
-)
+_COMMON_WORDS = """
+a all an and any are as at be by can do does each for from has have how if in into is it its may no not of on or other
+that the this to was were what when where which will with
+"""
 _ENDINGS = ("ations", "ation", "ings", "ing", "ies", "ied", "ions", "ion", "ers", "er", "ed", "es", "s", "e", "y")
 
 
@@ -55,13 +55,14 @@ def rank_chunks(index: CodeIndex, query: str, scopes: Sequence[bytes], most: int
 
 
 def _list_words(query: str) -> list[str]:
+    common = frozenset(_COMMON_WORDS.split())
     every = list(dict.fromkeys(split_words(query).lower().split()))
-    telling = [word for word in every if word not in _COMMON and len(word) > 1]
+    telling = [word for word in every if word not in common and len(word) > 1]
     return (telling or every)[:_MAX_QUERY_WORDS]
 
 
 def _build_match(index: CodeIndex, words: list[str]) -> str:
-    """The expression for the words. Only chunks with one of the rarer words are scored, which takes most of the time."""
+    """The expression for the words. Only chunks with a rare word are scored, since scores take most of the time."""
     counts = {word: index.count_matches(_join([word])) for word in words}
     most = sorted(counts.values())[:_MIN_RARE_WORDS][-1]
     rare = [word for word in words if counts[word] <= max(most, _RARE_SHARE * index.count_chunks())]
@@ -72,9 +73,7 @@ def _join(words: list[str]) -> str:
     return " OR ".join(f'"{word}"' for word in words)
 
 
-def _fuse(
-    texts: dict[int, float], names: dict[int, float], chunks: dict[int, IndexedChunk]
-) -> dict[int, float]:
+def _fuse(texts: dict[int, float], names: dict[int, float], chunks: dict[int, IndexedChunk]) -> dict[int, float]:
     top, name_top = max(texts.values()), max(names.values(), default=1.0)
     least = _BELOW_LAST * min(texts.values()) if len(texts) == _CANDIDATES else 0.0
     files, counts = defaultdict[bytes, float](float), Counter[bytes]()
@@ -110,6 +109,4 @@ def _explain(index: CodeIndex, chunk: IndexedChunk, words: list[str]) -> str:
 
 def _stem(word: str) -> str:
     """A word without its ending, for the explanation only."""
-    return next(
-        (word.removesuffix(end) for end in _ENDINGS if word.endswith(end) and len(word) > len(end) + 2), word
-    )
+    return next((word.removesuffix(end) for end in _ENDINGS if word.endswith(end) and len(word) > len(end) + 2), word)
