@@ -293,12 +293,6 @@ class Limits(Section, frozen=True, kw_only=True):
 
 
 class _Agent(Section, frozen=True, kw_only=True):
-    # A map is a part of the files, as `read` gives them.
-    map: Annotated[
-        int,
-        Meta(ge=0, le=20_000),
-        Field("Tokens of the system prompt for a map of the most referenced definitions; 0: none.", min),
-    ] = 0
     calls: Annotated[int, Meta(ge=1, le=1_000_000), Field("How many tool calls one turn may make.", min)] = 200
     tokens: Annotated[
         Annotated[int, Meta(ge=1, le=1_000_000_000)] | None,
@@ -323,6 +317,12 @@ class _Agent(Section, frozen=True, kw_only=True):
         Annotated[int, Meta(ge=2_000, le=100_000_000)] | None,
         Field("The size of the model's window in tokens, if the provider does not report it.", pick_smaller),
     ] = None
+    # A map is a part of the files, as `read` gives them.
+    map: Annotated[
+        int,
+        Meta(ge=0, le=20_000),
+        Field("Tokens of the system prompt for a map of the most referenced definitions; 0: none.", min),
+    ] = 0
 
 
 class Settings(Section, frozen=True, kw_only=True):
