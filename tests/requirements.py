@@ -761,7 +761,16 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "mcp/test_mcp_export.py::test_library_and_asyncio_library_list_the_same",
             "cli/test_cli_listings.py::test_tools_come_as_an_mcp_list",
         ),
-        clause("pydantic-ai toolset, LangChain tools", *planned),
+        clause(
+            "pydantic-ai toolset, LangChain tools",
+            "frameworks/test_examples.py::test_an_example_commits_an_approved_preview_and_tells_the_model_why_not",
+            "frameworks/test_examples.py::test_the_langchain_example_does_the_same",
+            "frameworks/test_examples.py::test_the_openai_agents_example_does_the_same",
+            "frameworks/test_pydantic_ai_toolset.py::test_a_later_approval_in_another_process_commits_the_preview_and_denies_the_rest",
+            "frameworks/test_langgraph_tools.py::test_answers_reach_their_own_calls_and_nothing_runs_again_when_a_node_starts_again",
+            "frameworks/test_sdk_messages.py::test_a_parked_message_is_answered_by_another_process_and_its_preview_committed",
+            "frameworks/test_claude_agent_server.py::test_the_callback_asks_with_the_preview_and_the_tool_returns_what_it_committed",
+        ),
     ),
     "D-7": (
         clause(

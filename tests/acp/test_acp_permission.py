@@ -30,7 +30,7 @@ def test_a_yes_makes_the_change_that_the_card_showed(start, script, workspace: P
             diff, told = asked.card.content
             assert "needs approval: ask mode asks before every write" in told.content.text
             assert "Preview from just now. Your files are untouched." in told.content.text
-            assert told.content.text.endswith("undo can revert it\nChange a.txt?\n```")
+            assert told.content.text.endswith("Undo can revert it.\nChange a.txt?\n```")
             assert (diff.path, diff.old_text) == (str(workspace / "a.txt"), "one\ntwo\nthree\n")
             assert (asked.card.kind, asked.card.status) == ("edit", "pending")
             assert [(one.path, one.line) for one in asked.card.locations] == [(str(workspace / "a.txt"), 2)]

@@ -215,7 +215,7 @@ def test_a_folder_that_is_no_workspace_is_refused(start, script, workspace: Path
                 (environment["HOME"], "is a whole home folder"),
                 ("some/where", "absolute"),
                 ("/some\0where", "absolute"),
-                (f"{workspace}/none", "no folder"),
+                (f"{workspace}/none", "is not a folder"),
             ):
                 with pytest.raises(RequestError, match=why):
                     await opened.agent.new_session(cwd=folder, mcp_servers=[])

@@ -14,7 +14,7 @@ def test_a_name_with_lines_in_it_makes_no_section() -> None:
         ResultsMessage(results=(CallResult(tool_call_id="c1", name="read", ok=True, content="1"),)),
     ]
     lines = render_summary(HistoryDigest(messages=talk), "", 4_000).splitlines()
-    assert [line for line in lines if line.startswith(("## What the person asked", "2."))] == [
+    assert [line for line in lines if line.startswith(("## The user's prompts", "2."))] == [
         "## The user's prompts, oldest first"
     ]
 

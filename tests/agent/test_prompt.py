@@ -107,7 +107,7 @@ def test_without_any_tool_there_is_still_a_prompt() -> None:
 
 
 def test_what_a_command_leaves_behind_is_told_only_where_commands_run() -> None:
-    assert "cannot be" in render_system_prompt(BASE)
+    assert "cannot be undone" in render_system_prompt(BASE)
     assert "background" not in render_system_prompt(named("read", "edit"))
 
 

@@ -130,7 +130,7 @@ def test_one_that_was_damaged_says_so(world: World, history: History) -> None:
         path.write_bytes(damaged)
         assert refused(history, name).startswith("The preview cannot be read: it is damaged.")
     path.write_bytes(msgspec.msgpack.encode({"document": {}, "version": 2}))
-    assert "the preview cannot be read: a newer handrail made it" in refused(history, name)
+    assert "The preview cannot be read: a newer handrail made it" in refused(history, name)
 
 
 def test_one_whose_contents_are_missing_says_so(world: World, history: History) -> None:

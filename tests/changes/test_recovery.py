@@ -129,7 +129,7 @@ def test_an_undo_that_was_cut_off_is_not_counted_for_a_file_that_others_changed(
     [untouched] = [name for name in NAMES if (workspace / name).read_text().startswith("new")]
     (workspace / untouched).write_text("theirs")
     one = rail(session="killed")
-    assert "not known" in told(one)[0]
+    assert "Its effects are unknown." in told(one)[0]
     expected = [f"new {name}" if name != untouched else "theirs" for name in NAMES]
     assert texts(workspace) == expected
     assert [record.in_effect for record in one.changes() if record.tool == "write"] == [True, True, True]
@@ -141,7 +141,7 @@ def test_a_change_in_a_root_that_is_not_here_waits_for_who_has_it(rail: Rail, tm
     (extra / "f").write_text("old")
     dies(f'rail.write("{extra}/f", "new")', BEFORE_FINISH, extra=str(extra))
     without = rail(session="killed")
-    assert "not known" in told(without)[0]
+    assert "Its effects are unknown." in told(without)[0]
     assert without.changes() == []
     reading = rail(session="another", settings=Settings(paths=Paths(read_only=(str(extra),))))
     assert reading.changes() == []
@@ -158,7 +158,7 @@ def test_a_person_who_set_one_byte_back_in_a_file_with_two_names_is_not_overrule
     os.link(workspace / "a", workspace / "b")
     dies('rail.write("a", "debug=1\\nlevel=2\\ncolor=1\\n")', BEFORE_FINISH)
     (workspace / "a").write_text("debug=0\nlevel=2\ncolor=1\n")
-    assert "not known" in told(rail(session="killed"))[0]
+    assert "Its effects are unknown." in told(rail(session="killed"))[0]
     assert (workspace / "b").read_text() == "debug=0\nlevel=2\ncolor=1\n"
 
 

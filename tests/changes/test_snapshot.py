@@ -382,7 +382,7 @@ def test_a_snapshot_that_was_not_finished_is_never_used_to_settle_a_command(
     monkeypatch.setattr(snapshots, "MAX_SNAPSHOT_BYTES", 150)
     with pytest.raises(SnapshotError, match="too large"):
         take_snapshot(house, history)
-    with pytest.raises(SnapshotError, match="not kept"):
+    with pytest.raises(SnapshotError, match="no longer stored"):
         load_last_snapshot(house, history, since=begun, until=datetime.now(UTC))
 
 
@@ -395,7 +395,7 @@ def test_an_earlier_snapshot_does_not_stand_for_one_that_failed(
     monkeypatch.setattr(scan.SnapshotDeadline, "check", lambda _: (_ for _ in ()).throw(scan.SnapshotLimitError))
     with pytest.raises(SnapshotError, match="too large"):
         take_snapshot(house, history)
-    with pytest.raises(SnapshotError, match="not kept"):
+    with pytest.raises(SnapshotError, match="no longer stored"):
         load_last_snapshot(house, history, since=begun, until=datetime.now(UTC))
 
 
@@ -410,7 +410,7 @@ def test_one_root_without_a_snapshot_leaves_none_of_the_others(
     with Workspace(str(workspace), Root(str(beside))) as house:
         with pytest.raises(SnapshotError, match="too large"):
             take_snapshot(house, history)
-        with pytest.raises(SnapshotError, match="not kept"):
+        with pytest.raises(SnapshotError, match="no longer stored"):
             load_last_snapshot(house, history, since=begun, until=datetime.now(UTC))
 
 
@@ -423,7 +423,7 @@ def test_a_snapshot_of_an_older_version_is_only_used_to_save_work(
     take_snapshot(house, history)
     (written,) = Path(history.folder).glob("snapshots/*/whole")
     written.rename(written.with_name("table"))  # what older versions called whole and partial ones alike
-    with pytest.raises(SnapshotError, match="not kept"):
+    with pytest.raises(SnapshotError, match="no longer stored"):
         load_last_snapshot(house, history, since=begun, until=datetime.now(UTC))
     monkeypatch.setattr(snapshots, "MAX_SNAPSHOT_BYTES", 0)  # nothing may be read again
     assert told(compare_snapshot(take_snapshot(house, history), history)) == {}

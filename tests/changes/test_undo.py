@@ -244,7 +244,7 @@ def test_several_changes_are_taken_back_by_their_numbers_all_or_none(one: Handra
 
 
 def test_only_one_thing_can_be_asked_for(one: Handrail) -> None:
-    with pytest.raises(Exception, match="one of them"):
+    with pytest.raises(Exception, match="undo takes one of: "):
         one.undo(1, turn=True)
 
 

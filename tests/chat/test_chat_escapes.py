@@ -157,7 +157,11 @@ def test_the_composer_shows_what_is_in_its_text(name: str) -> None:
 
 def shows_all(window: Window) -> None:
     """Turns the pages of a request to its end."""
-    while "why do you ask?" not in "\n".join(window.lines[-8:]):
+    more = "· space or ↓ shows them ·"
+    while True:
+        window.waits_for(lambda: more in window.lines[-1] or window.lines[-1].startswith("└"), "the end of a page")
+        if more not in window.lines[-1]:
+            return
         window.program.press_until(b" ", "\n")
 
 
@@ -178,7 +182,7 @@ def test_on_a_real_terminal_none_is_raw_and_all_are_visible_in_the_prompt(chat: 
     window.answers(b"y", "You allowed")
     window.sees("Permission · exec")
     shows_all(window)
-    window.answers(b"y", "✓ You")
+    window.answers(b"y", "✓ exec")
     window.sees("Done ·")
     raw = window.raw
     for payload in (*SEQUENCES.values(), *INVISIBLE.values()):

@@ -132,7 +132,7 @@ def test_rewinding_shows_the_diff_and_takes_files_and_conversation_back(chat: Ch
     window.sends("/rewind")
     window.sees("> change it")
     window.press("\r")
-    window.sees("1 - two")
+    window.sees("a.txt · 1 of 2")
     window.press("q")
     window.sees("> both")
     window.press("\x1b[B")
@@ -164,14 +164,14 @@ def test_slash_commands_answer(chat: Chat) -> None:
         ("/undo 99", "There is no change 99"),
         ("/fork", "This is a copy of session task"),
         ("/resume task", "session task"),
-        ("/quit", "The session is kept"),
+        ("/quit", "To continue this session: handrail chat -c"),
     ):
         window.sends(typed)
         if typed != "/quit":
             window.sees_after(f"› {typed}", shown)
             window.is_ready()
     assert window.program.ends() == 0
-    assert "The session is kept" in window.text
+    assert "To continue this session: handrail chat -c" in window.text
 
 
 @DEEP

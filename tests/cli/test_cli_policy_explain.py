@@ -341,10 +341,13 @@ def test_broken_settings_are_exit_2(here, config) -> None:
 
 
 NO_QUESTIONS = [
-    (b"", "the line is empty; it has to be"),
+    (b"", 'the line is empty; expected {"command": …}'),
     (b"ls", "the line is not a question: JSON is malformed"),
-    (b'{"comand": "ls"}', "the line is not a question: Object contains unknown field `comand`; it has to be"),
-    (b'{"command": "ls", "tool": "ls"}', "the line is not a question; it has to be"),
+    (
+        b'{"comand": "ls"}',
+        'the line is not a question: Object contains unknown field `comand`; expected {"command": …}',
+    ),
+    (b'{"command": "ls", "tool": "ls"}', 'the line is not a question; expected {"command": …}'),
 ]
 
 

@@ -27,7 +27,7 @@ STYLE = re.compile(r"\x1b\[[0-9;]*m")
 MASKS: list[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] = [
     (re.compile(r"\d{4}-\d\d-\d\d"), "2026-01-01"),
     (re.compile(r"\d\d:\d\d:\d\d"), "12:00:00"),
-    (re.compile(r"(?<!\d)\d+\.\d\d(?=\s+s\b)"), "0.01"),
+    (re.compile(r"(?<!\d)\d+\.\d\d(?=(\s|\x1b\[[0-9;]*m)+s\b)"), "0.01"),
     (re.compile(r"\b\d+ s  "), "1 s  "),
     (re.compile(r"(?<=s_)[0-9a-f]+(\n +[0-9a-f]+)?"), lambda found: re.sub("[0-9a-f]", "0", found[0])),
     (re.compile(r"^[0-9a-f]{3}(?=  waiting)|(?<=allow )[0-9a-f]{3}\b|(?<=deny )[0-9a-f]{3}\b", re.M), "8f2"),

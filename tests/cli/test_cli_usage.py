@@ -99,6 +99,13 @@ def test_other_words_are_left_to_argparse(words: list[str]) -> None:
     assert parse_plain(load_command("call"), words) is None
 
 
+@pytest.mark.parametrize("words", [["read", "--mode=plan", "{}"], ["read", "-qv", "{}"], ["--plain", "read", "{}"]])
+def test_the_last_word_may_stand_behind_an_option(words: list[str]) -> None:
+    options = parse_arguments("call", words)
+    assert options is not None
+    assert (options.tool, options.arguments) == ("read", "{}")
+
+
 @pytest.mark.parametrize("name", ["config", "sessions remove", "policy explain", "run", "acp"])
 def test_a_command_with_other_arguments_is_left_to_argparse(name: str) -> None:
     assert parse_plain(load_command(name), []) is None

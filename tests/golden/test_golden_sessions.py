@@ -10,6 +10,7 @@ import msgspec
 import pytest
 from bundles import read_bundle, unpack
 from expectations import expected_of
+from msgspec.structs import replace
 from renderings import rendered
 from server_sessions import OPEN, Tracker
 from sessions import SETTINGS, TOOLS
@@ -20,10 +21,11 @@ from handrail.mcp.calls import ClientCalls
 from handrail.models.scripted import ScriptedModel, ScriptedReply
 from handrail.protocol.events import KINDS, PermissionEvent, ToolEvent, decode_event, get_event_kind
 from handrail.protocol.messages import AssistantMessage, Message, ResultsMessage
+from handrail.protocol.results import ToolResult
 from handrail.protocol.version import VERSION
 from handrail.protocol.wire import encode
 from handrail.replay.player import SessionReplay, make_start, play
-from handrail.replay.session_record import read_recording
+from handrail.replay.session_record import Recording, read_recording
 from handrail.sandbox.bubblewrap import find_bubblewrap
 from handrail.settings import LoadedSettings
 from handrail.state import StoredState, open_journal
@@ -43,6 +45,12 @@ every_talk = pytest.mark.parametrize(
 )
 WAITS = {"waiting": ("question",), "left": ("write",)}
 """What still waits for somebody when a session ends."""
+REWORDED = {
+    "The person refused.": "The user denied the request.",
+    "Ask the person if you need it.": "Ask the user if you need it.",
+    "Took back ": "Undid ",
+}
+"""Phrases in recorded results, and what this version says instead. Nothing else may differ."""
 LINES = [ScriptedReply(text="Done.")] * 40
 """Whatever line the session is at, it is the last."""
 
@@ -82,7 +90,7 @@ class Unpacked:
         loaded = LoadedSettings(settings=SETTINGS, sources={})
         workspace = str(self.workspace.resolve())
         folder.mkdir()
-        recording, state = read_recording(self.folder), StateFolder(str(self.state))
+        recording, state = reword(read_recording(self.folder)), StateFolder(str(self.state))
         start = make_start(str(folder), state, workspace, self.session, loaded, recording.observed)
         return play(recording, start, workspace, loaded)
 
@@ -258,6 +266,19 @@ def test_it_is_played_again_as_far_as_that_can_be(unpacked: Any, file: Path, tmp
     assert replay.start.outside == ()
     left_out = {one.name for one in replay.calls if one.verdict == "left-out" and not one.name.startswith("mcp__")}
     assert left_out <= {"exec", "count_words", *WAITS.get(file.stem, ())}
+
+
+def reword(recording: Recording) -> Recording:
+    """The recording with its results in the words of this version."""
+
+    def in_new_words(result: ToolResult[Any]) -> ToolResult[Any]:
+        content = result.content
+        for old, new in REWORDED.items():
+            content = content.replace(old, new)
+        return replace(result, content=content)
+
+    calls = [one if one.result is None else replace(one, result=in_new_words(one.result)) for one in recording.calls]
+    return replace(recording, calls=tuple(calls))
 
 
 def assert_kept(old: Any, new: Any) -> None:

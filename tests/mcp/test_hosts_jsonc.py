@@ -131,7 +131,7 @@ def test_an_entry_with_an_address_is_another_kind_and_is_exchanged() -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("[]", "no object"),
+        ("[]", "not a JSON object"),
         ('{"permissions": []}', "permissions is a list"),
         ('{"permissions": null}', "permissions is null"),
         ('{"permissions": {"deny": "Bash"}}', "permissions.deny is a text"),

@@ -203,7 +203,7 @@ def test_nonsense_is_asked_about_once_more_and_then_left(opened: Make, nonsense:
     once_more = again(calls, state, nonsense)
     assert isinstance(once_more, UnansweredCall)
     second = build_input_required(calls, once_more)
-    assert "none of the answers" in second["inputRequests"]["permission"]["params"]["message"]
+    assert "not one of the choices" in second["inputRequests"]["permission"]["params"]["message"]
     left = again(calls, second["requestState"], nonsense).interim
     assert left.error.code == "PERMISSION_REQUIRED"
     assert again(calls, second["requestState"]).ok

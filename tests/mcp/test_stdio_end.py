@@ -160,13 +160,16 @@ def test_without_an_input_or_an_output_there_is_nothing_to_serve(tmp_path: Path)
 def test_a_person_who_starts_it_by_hand_is_told_what_it_is(tmp_path: Path) -> None:
     ours, theirs = pty.openpty()
     words = [sys.executable, "-m", "handrail", "mcp", "--workspace", str(tmp_path)]
-    process = subprocess.Popen(words, env=environment(tmp_path), stdin=theirs, stdout=PIPE, stderr=PIPE)
-    os.close(theirs)
-    assert process.stderr is not None
-    assert b"started by a client" in process.stderr.readline()
-    os.write(ours, b"\x04")
-    assert process.communicate(timeout=PATIENCE) == (b"", b"")
-    os.close(ours)
+    with subprocess.Popen(words, env=environment(tmp_path), stdin=theirs, stdout=PIPE, stderr=PIPE) as process:
+        os.close(theirs)
+        try:
+            assert process.stderr is not None
+            assert b"A client such as Claude Code starts handrail mcp" in process.stderr.readline()
+            os.write(ours, b"\x04")
+            assert process.communicate(timeout=PATIENCE) == (b"", b"")
+        finally:
+            os.close(ours)
+            process.kill()
     assert process.returncode == 0
 
 

@@ -50,8 +50,8 @@ def test_names(name: str, provider: str, model: str) -> None:
         ("opena:gpt-6", "Did you mean openai:gpt-6?"),
         ("qwen3:8b", "ollama:qwen3:8b"),
         ("llama", "one of anthropic:…, openai:…"),
-        ("", "No model is named"),
-        ("openai:", "names no model"),
+        ("", "No model is chosen"),
+        ("openai:", "does not name a model"),
         (":x", "There is no provider ''"),
     ],
 )

@@ -123,7 +123,7 @@ def test_a_model_that_takes_no_pictures_is_asked_without_them_from_then_on(opena
     model = found(openai_wire)
 
     async def ask() -> None:
-        with pytest.raises(ModelError, match="takes no pictures") as raised:
+        with pytest.raises(ModelError, match="does not accept pictures") as raised:
             await heard(model, talk)
         assert (raised.value.retryable, raised.value.after) == (True, 0)
         await heard(model, talk)

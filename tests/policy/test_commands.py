@@ -369,7 +369,7 @@ def test_a_quoted_tilde_is_a_name_like_any_other() -> None:
 def test_the_restricted_profile_leaves_nothing_running() -> None:
     found = decided("ls", background=True, restriction=RestrictedProfile(("ls",), (".minds",)))
     assert (found.decision, found.rule) == ("deny", "restricted.command")
-    assert "leaves nothing running" in found.reason
+    assert "runs nothing in the background" in found.reason
 
 
 @pytest.mark.parametrize(

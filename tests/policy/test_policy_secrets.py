@@ -44,7 +44,7 @@ def test_what_steers_programs_is_kept_back_in_any_case(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["PATH", "HOME", "USER", "TERM", "TMPDIR", "_"])
 def test_what_every_command_has_of_its_own_is_kept_back(name: str) -> None:
-    assert find_withheld_reason(name) == "is set anew for every command"
+    assert find_withheld_reason(name) == "is set again for every command"
 
 
 @pytest.mark.parametrize(

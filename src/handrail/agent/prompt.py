@@ -173,7 +173,7 @@ def _list_change_rules(names: set[str]) -> list[str]:
         lines.append("Read a file before you change it, and read it again if it has changed since.")
     if {"edit", "write", "exec"} & names:
         beyond = (
-            " Effects of background processes, and effects outside the workspace, cannot." if "exec" in names else ""
+            " Effects of background processes or outside the workspace cannot be undone." if "exec" in names else ""
         )
         lines.append(f"Changes are numbered, and the user can undo them.{beyond} Change what the task needs, no more.")
     return lines

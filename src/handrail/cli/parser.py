@@ -168,7 +168,8 @@ class _PlainParser:
         target = dest or names[-1].lstrip("-").replace("-", "_")
         is_option, is_typed = names[-1].startswith("-"), "type" in rest
         self._is_plain &= action in {"store", "store_true", "count"} and (is_option or not is_typed)
-        self._is_plain &= rest.keys() <= {"metavar", "help", "choices", "type"}
+        may_be_missing = not is_option and rest.pop("nargs", "?") == "?"  # a missing word is left to argparse
+        self._is_plain &= (is_option or may_be_missing) and rest.keys() <= {"metavar", "help", "choices", "type"}
         if is_option:
             self._options |= dict.fromkeys(() if is_typed else names, (target, action, rest.get("choices")))
             self._defaults[target] = False if action == "store_true" else default

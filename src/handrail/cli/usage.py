@@ -121,6 +121,13 @@ class _Parser(ArgumentParser):
         unquoted = takes_prompt and not unknown[0].startswith("-")
         return f" A prompt of several words goes in quotes: {self.prog} 'fix the failing test'." if unquoted else ""
 
+    def _match_arguments_partial(self, actions: Any, arg_strings_pattern: str) -> list[int]:
+        """Leaves an optional word to the words behind the next option. Python 3.11 takes it as missing before it."""
+        counts = super()._match_arguments_partial(actions, arg_strings_pattern)
+        while counts and not counts[-1] and "O" in arg_strings_pattern:
+            counts.pop()
+        return counts
+
     def print_help(self, file: Any = None) -> None:  # noqa: ARG002  argparse never says which
         print_out(self.format_help())
 

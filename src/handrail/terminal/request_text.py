@@ -397,7 +397,7 @@ def _render_diff(request: PermissionRequest, width: int | None, most: int | None
         yield from wrap(f"! {to_one_line(request.server_name)} changed this tool since it was approved:", width)
     else:
         effect = "Your files are untouched. If you approve, handrail makes this change. Undo can revert it"
-        yield from wrap(f"{describe_preview_age(request)} {effect}{'' if most == 0 else ':'}".lstrip(), width, "  ")
+        yield from wrap(f"{describe_preview_age(request)} {effect}{'.' if most == 0 else ':'}".lstrip(), width, "  ")
     if most != 0:
         yield from render_diff_lines(preview, width, most, paint)
 

@@ -42,7 +42,7 @@ def test_an_address_is_told_from_a_name() -> None:
         ("example.net", "no port"),
         ("", "no port"),
         ("[::1]", "no port"),
-        (":443", "not a host"),
+        (":443", "no host is named"),
         ("example.net:", "is not a port"),
         ("example.net:0", "is not a port"),
         ("example.net:65536", "is not a port"),

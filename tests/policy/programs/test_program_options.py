@@ -88,7 +88,7 @@ def test_numbers_are_options_only_where_the_table_says_so() -> None:
 
 
 def test_an_option_of_a_program_that_writes_is_not_said_to_be_none_that_reads() -> None:
-    assert parse_args(COPY, words("-x")) == "copy's option -x is not a known operand"
+    assert parse_args(COPY, words("-x")) == "copy's option -x is not among the known options"
 
 
 @pytest.mark.parametrize(

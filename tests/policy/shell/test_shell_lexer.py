@@ -136,8 +136,9 @@ def test_commands_are_joined(text: str, joins: tuple[str, ...], programs: str) -
 VARIABLE, COMMAND, GROUP = "a variable", "a command substitution", "a subshell"
 BRACES, HOME, COMMENT, BACKGROUND, JOIN = "braces", "home folder", "a comment", "(&)", "unusual way (|)"
 OPEN, PROGRAM, RESERVED, ENDS = "never closed", "plain name of a program", "keyword of the shell", "ends before"
-INPUT, OUTPUT, FILE, SIGN = "unusual way (<)", "unusual way (>)", "the name of one file", "not plain text"
+INPUT, OUTPUT, FILE, SIGN = "unusual way (<)", "unusual way (>)", "not one file", "not plain text"
 BACKSLASH, HIDDEN, UP, BRACKETS, SET = "a backslash", "hidden files", "goes up", "uses [ ]", "sets a variable"
+SEMICOLON = "a ; without a command before it, or the ;; or ;& of a case statement"
 REFUSED: list[tuple[str, str, int]] = [
     ("", "is empty", 0),
     (" \n\t ", "is empty", 0),
@@ -186,30 +187,10 @@ REFUSED: list[tuple[str, str, int]] = [
     ("| a", JOIN, 0),
     ("a ||| b", JOIN, 4),
     ("a\n| b", JOIN, 2),
-    (
-        "a;;b",
-        "has a ; without a command before it, or ;; or ;& of a caseout a command before it, or ;; or ;& of a "
-        "caseout a command before it, or ;; or ;& of a caseout a command before it, or ;; or ;& of a case",
-        1,
-    ),
-    (
-        "a;&>x b",
-        "has a ; without a command before it, or ;; or ;& of a caseout a command before it, or ;; or ;& of a "
-        "caseout a command before it, or ;; or ;& of a caseout a command before it, or ;; or ;& of a case",
-        1,
-    ),
-    (
-        "a; ;b",
-        "has a ; without a command before it, or ;; or ;& of a caseout a command before it, or ;; or ;& of a "
-        "caseout a command before it, or ;; or ;& of a caseout a command before it, or ;; or ;& of a case",
-        3,
-    ),
-    (
-        ";",
-        "has a ; without a command before it, or ;; or ;& of a caseout a command before it, or ;; or ;& of a "
-        "caseout a command before it, or ;; or ;& of a caseout a command before it, or ;; or ;& of a case",
-        0,
-    ),
+    ("a;;b", SEMICOLON, 1),
+    ("a;&>x b", SEMICOLON, 1),
+    ("a; ;b", SEMICOLON, 3),
+    (";", SEMICOLON, 0),
     ("a <<x", INPUT, 3),
     ("a <<<x", INPUT, 3),
     ("a 0<x", INPUT, 3),

@@ -312,7 +312,7 @@ _REASONS = {
     "#": "has a comment (#)",
     "&": "runs something in the background, or copies a stream in an unusual way (&)",
     "|": "joins commands in an unusual way (|)",
-    ";": "has a ; without a command before it, or ;; or ;& of a case",
+    ";": "has a ; without a command before it, or the ;; or ;& of a case statement",
     "<": "redirects in an unusual way (<)",
     ">": "redirects in an unusual way (>)",
     "\\": "has a backslash at the end of a line, or before an invisible character",

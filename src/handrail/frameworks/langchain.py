@@ -1,0 +1,139 @@
+"""Tools for LangChain, whose graphs are interrupted for approvals."""
+
+import asyncio
+from threading import Lock
+from typing import Any, cast
+from weakref import WeakKeyDictionary
+
+import msgspec
+from langchain_core.runnables import RunnableConfig
+from langchain_core.tools import BaseTool, ToolException
+from pydantic import PrivateAttr
+
+from handrail.frameworks.calls import (
+    FrameworkCalls,
+    OnBegin,
+    Outcome,
+    Rail,
+    WaitingCall,
+    answer_request,
+    describe_request,
+    list_images,
+    render_result,
+)
+from handrail.protocol.errors import UsageError
+from handrail.protocol.permissions import Answer, AnswerKind
+from handrail.protocol.text import render_value
+from handrail.protocol.tool_spec import ToolDescription
+from handrail.protocol.wire import encode
+
+try:
+    from langgraph.types import interrupt
+except ModuleNotFoundError:  # without LangGraph, a call that needs approval is an error for the model
+    interrupt = None
+
+_ANSWERS: dict[object, AnswerKind] = {"approve": "once", "keep output": "output", "reject": "deny"}
+
+
+def build_tools(rail: Rail) -> list[BaseTool]:
+    """The tools of a session for LangChain.
+
+    In a LangGraph graph with a checkpointer, a call that needs approval interrupts the graph. The value of the
+    interrupt names the `request`. Resume with `{"request": …, "type": "approve"}`, or with `"type": "reject"` and a
+    `message` for the model. LangGraph may start the calls of a node again: each call runs once.
+    """
+    calls = GraphCalls(rail)
+    return [HandrailTool(calls, one) for one in calls.list_tools()]
+
+
+class GraphCalls(FrameworkCalls):
+    """The calls of graphs.
+
+    LangGraph hands the answers of one task to its interrupts by their order, and a task may hold several calls at once.
+    So an answer names its request, one call at a time takes answers, and it applies those of the others too.
+    """
+
+    def __init__(self, rail: Rail) -> None:
+        super().__init__(rail)
+        self.lock = Lock()
+        self._loop_locks = WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock]()
+
+    @property
+    def loop_lock(self) -> asyncio.Lock:
+        return self._loop_locks.setdefault(asyncio.get_running_loop(), asyncio.Lock())
+
+    def look(self, task: str, name: str, arguments: dict[str, Any], key: str, on_begin: OnBegin = str) -> Outcome:
+        """Runs a call, or looks again at the same call. A task keeps its name when it starts again."""
+        if task:
+            return self.run_once(name, arguments, f"{task} {key}", on_begin)
+        return self.run(name, arguments, key, on_begin)
+
+    def decide(self, decision: Any, on_begin: OnBegin = str) -> None:
+        """Answers the request that a decision names."""
+        given = cast("dict[str, Any]", decision) if isinstance(decision, dict) else {}
+        if given.get("type") not in _ANSWERS or not isinstance(given.get("request"), str):
+            wanted = "{'request': …, 'type': 'approve' or 'reject'}"
+            raise UsageError(f"resume with {wanted}, not with {render_value(cast('object', decision))}")
+        answer = Answer(kind=_ANSWERS[given["type"]], reason=given.get("message"), revision=given.get("revision"))
+        for request in self.rail.waiting():
+            if request.id == given["request"]:
+                on_begin(request.tool_call_id)
+        answer_request(self.rail, given["request"], answer)
+
+
+class HandrailTool(BaseTool):
+    """One tool of a session. The artifact of its message is the whole result."""
+
+    response_format: Any = "content_and_artifact"
+    handle_tool_error: Any = True
+    _calls: GraphCalls = PrivateAttr()
+
+    def __init__(self, calls: GraphCalls, tool: ToolDescription) -> None:
+        super().__init__(name=tool.name, description=tool.description, args_schema=tool.input_schema)
+        self._calls = calls
+
+    def _to_args_and_kwargs(
+        self, tool_input: str | dict[str, Any], tool_call_id: str | None
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        return (self._parse_input(tool_input, tool_call_id), tool_call_id or ""), {}
+
+    def _run(self, arguments: dict[str, Any], tool_call_id: str, config: RunnableConfig) -> tuple[Any, Any]:
+        calls, task = self._calls, _find_task(config)
+        outcome = calls.look(task, self.name, arguments, tool_call_id)
+        if isinstance(outcome, WaitingCall) and task:
+            with calls.lock:
+                while isinstance(outcome := calls.look(task, self.name, arguments, tool_call_id), WaitingCall):
+                    calls.decide(_interrupt(outcome))
+        return _convert_outcome(outcome)
+
+    async def _arun(self, arguments: dict[str, Any], tool_call_id: str, config: RunnableConfig) -> tuple[Any, Any]:
+        calls, task = self._calls, _find_task(config)
+        work = (calls.look, task, self.name, arguments, tool_call_id)
+        outcome = await calls.run_in_pool(*work)
+        if isinstance(outcome, WaitingCall) and task:
+            async with calls.loop_lock:
+                while isinstance(outcome := await calls.run_in_pool(*work), WaitingCall):
+                    await calls.run_in_pool(calls.decide, _interrupt(outcome))
+        return _convert_outcome(outcome)
+
+
+def _find_task(config: RunnableConfig) -> str:
+    """The task of a graph that is saved and can be interrupted. Empty outside of one."""
+    configurable = config.get("configurable", {})
+    task = configurable.get("checkpoint_ns", "")
+    return f"{configurable['thread_id']} {task}" if interrupt and task and "thread_id" in configurable else ""
+
+
+def _interrupt(call: WaitingCall) -> Any:
+    """Interrupts the graph, or returns the next answer that the task was resumed with."""
+    assert interrupt is not None
+    return interrupt({**describe_request(call.request), "arguments": call.arguments})
+
+
+def _convert_outcome(outcome: Outcome) -> tuple[Any, Any]:
+    result = outcome.interim if isinstance(outcome, WaitingCall) else outcome
+    if not result.ok:
+        raise ToolException(render_result(result))
+    text, images = render_result(result), list_images(result)
+    blocks = [{"type": "image", "base64": one.content, "mime_type": one.mime} for one in images]
+    return [{"type": "text", "text": text}, *blocks] if blocks else text, msgspec.json.decode(encode(result))
