@@ -3,6 +3,8 @@
 import json
 import os
 import sqlite3
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -177,6 +179,21 @@ def test_binary_and_huge_files_are_listed_without_text(shop: Handrail, workspace
 def test_a_query_of_only_common_words_or_signs_has_an_answer(shop: Handrail) -> None:
     assert search(shop, "the") is not None
     assert search(shop, '") OR * NEAR(') is not None
+
+
+OTHER_TOOLS = """
+import sys
+from handrail import Handrail
+from handrail.settings import Settings
+with Handrail(sys.argv[1], state_dir=sys.argv[2], settings=Settings()) as rail:
+    assert rail.find("*").ok and rail.grep("price").ok
+print(*(name for name in sys.modules if name.startswith(("handrail.code.", "handrail.store.code", "tree_sitter"))))
+"""
+
+
+def test_other_tools_import_nothing_of_it(workspace: Path, tmp_path: Path) -> None:
+    arguments = [sys.executable, "-c", OTHER_TOOLS, str(workspace), str(tmp_path / "other")]
+    assert subprocess.run(arguments, capture_output=True, check=True, text=True).stdout == "\n"
 
 
 # A model for the meaning

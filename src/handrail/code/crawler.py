@@ -68,25 +68,30 @@ def refresh_index(
 
 
 def _list_files(engine: Engine, scope: SearchScope, stop: Callable[[], bool]) -> Iterator[tuple[bytes, os.stat_result]]:
-    """The regular files that are neither ignored nor credentials. Each folder is opened once."""
-    folders: dict[bytes, list[bytes]] = {}
+    """The regular files that are neither ignored nor credentials, while the engine still walks."""
     for paths in engine.files(scope, stop):
+        folders: dict[bytes, list[bytes]] = {}
         for path in paths:
-            folder, _, name = path.rpartition(b"/")
-            folders.setdefault(folder, []).append(name)
-    for folder, names in folders.items():
-        try:
-            opened = open_beneath(scope.folder, os.fsdecode(folder) or ".", ENTER_FOLDER, kernel=scope.kernel)
-        except OSError:
-            continue
-        with closing_descriptor(opened):
-            for name in names:
-                try:
-                    status = os.stat(name, dir_fd=opened, follow_symlinks=False)
-                except OSError:
-                    continue
-                if stat.S_ISREG(status.st_mode):
-                    yield folder + b"/" + name if folder else name, status
+            folders.setdefault(path[: path.rfind(b"/") + 1], []).append(path)
+        for folder, inside in folders.items():
+            yield from _stat_files(scope, folder, inside)
+
+
+def _stat_files(scope: SearchScope, folder: bytes, paths: list[bytes]) -> Iterator[tuple[bytes, os.stat_result]]:
+    """The regular files in a folder, which ends in a slash and is opened once."""
+    start = len(folder)
+    try:
+        opened = open_beneath(scope.folder, os.fsdecode(folder[:-1]) or ".", ENTER_FOLDER, kernel=scope.kernel)
+    except OSError:
+        return
+    with closing_descriptor(opened):
+        for path in paths:
+            try:
+                status = os.stat(path[start:], dir_fd=opened, follow_symlinks=False)
+            except OSError:
+                continue
+            if stat.S_ISREG(status.st_mode):
+                yield path, status
 
 
 def _is_same(known: IndexedFile | None, status: os.stat_result) -> bool:

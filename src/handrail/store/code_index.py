@@ -105,15 +105,14 @@ class CodeIndex:
 
     def put_files(self, files: Iterable[tuple[bytes, int, int, bytes, Sequence[ChunkWords]]]) -> None:
         """Stores files with their size, change time, hash and chunks, in place of what was known of them."""
-        database, known = self._database, set[bytes]()
+        database = self._database
         with database.lock, database.transaction:
-            known.update(row[0] for row in database.rows("SELECT path FROM source_file"))
             [(file, number)] = database.rows(
                 "SELECT (SELECT coalesce(max(id), 0) FROM source_file), (SELECT coalesce(max(id), 0) FROM chunk)"
             )
             rows: list[tuple[int, int, ChunkWords]] = []
             for path, size, changed, digest, chunks in files:
-                if path in known:
+                if database.row("SELECT 1 FROM source_file WHERE path = ?", (path,)) is not None:
                     self._drop(path)
                 file += 1
                 database.execute("INSERT INTO source_file VALUES (?, ?, ?, ?, ?)", (file, path, size, changed, digest))
