@@ -18,6 +18,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
+from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -76,6 +77,7 @@ def measure_speed(packages: Path, folder: Path) -> Iterator[Row]:
     for path in random.Random(5).sample(list_sources(packages), FILES):
         (tree / path).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(packages / path, tree / path)
+    (folder / "state").mkdir()
     with Workspace(str(tree)) as workspace, closing(CodeIndex(str(folder / "state"))) as index:
         refresh = build_refresh(workspace, index)
         start = time.perf_counter()
@@ -117,6 +119,7 @@ def compare(tree: Path, state: Path, questions: Sequence[Question]) -> Iterator[
 
 def score_all(tree: Path, state: Path, questions: Sequence[Question]) -> dict[str, dict[str, Score]]:
     """The scores of the three searches by function and by file, on the same questions."""
+    state.mkdir()
     with Workspace(str(tree)) as workspace, closing(CodeIndex(str(state))) as index:
         build_refresh(workspace, index)()
         searches: dict[str, Search] = {
@@ -159,12 +162,17 @@ def expand(tree: Path, files: Sequence[str]) -> Iterator[Place]:
     """The functions of files in their order, as many as count."""
     count = 0
     for path in files:
-        functions = list_functions(ast.parse((tree / path).read_text(encoding="utf-8")))
-        for function in sorted(functions, key=lambda one: one.lineno):
-            yield path, function.lineno, function.end_lineno or function.lineno
+        for line, end_line in locate_functions(tree / path):
+            yield path, line, end_line
             count += 1
             if count >= DEPTH:
                 return
+
+
+@lru_cache(maxsize=4_096)
+def locate_functions(path: Path) -> list[tuple[int, int]]:
+    functions = list_functions(ast.parse(path.read_text(encoding="utf-8")))
+    return sorted((function.lineno, function.end_lineno or function.lineno) for function in functions)
 
 
 # What is compared

@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from handrail.protocol.errors import StoreError
 from handrail.store.database import Database, Schema
-from handrail.store.state_dir import make_private
 
 CODE_INDEX = Schema(
     "code index",
@@ -86,7 +85,6 @@ class CodeIndex:
     """One database. Everything in it follows from the files, so a damaged one is made again."""
 
     def __init__(self, folder: str) -> None:
-        make_private(folder)
         path = os.path.join(folder, "index.db")
         try:
             self._database = Database(path, "crash", CODE_INDEX)

@@ -71,8 +71,8 @@ class StateFolder:
         return os.path.join(self.home(workspace), ".memories")
 
     def code_index(self, root: str) -> str:
-        """The folder of the code index of a root."""
-        return os.path.join(self.home(root), ".code")
+        """The folder of the code index of a root. No session can have its name."""
+        return self._make_folder(os.path.join(self._workspace(root), ".code"))
 
     def sessions(self, workspace: str | None = None) -> list[str]:
         homes = self.homes() if workspace is None else [self.home(workspace)]
