@@ -110,17 +110,17 @@ def run_tool(
     *,
     exit_code: bool = False,
     details: dict[str, Any] | None = None,
-    enables: bool = False,
+    enable: bool = False,
 ) -> int:
     """Makes a call, asks at a terminal, and prints the result. Returns the exit code.
 
     `exit_code`: that of the command of exec, whose output is then all that stdout gets. `details`: of the call, such as
-    its id. `enables`: the tool is offered even if the settings do not enable it.
+    its id. `enable`: the tool is offered even if the settings do not enable it.
     """
     if not options.session:
         raise CommandFailed("--session is empty. Nothing was run.")
     workspace = resolve_workspace(options)
-    loaded = _load_call_settings(options, workspace, enable=tool if enables else "")
+    loaded = _load_call_settings(options, workspace, enable=tool if enable else "")
     spoken = loaded.settings.dialect is not None
     unattended = options.unattended or bool(os.environ.get("CI"))
     is_base = tool in BASE_NAMES

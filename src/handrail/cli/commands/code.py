@@ -12,7 +12,7 @@ def run_search(options: SimpleNamespace) -> int:
     arguments: dict[str, Any] = {"query": options.query, "paths": options.paths}
     if options.max_results is not None:
         arguments["maxResults"] = options.max_results
-    return run_tool(options, "codebase_search", arguments, enables=True)
+    return run_tool(options, "codebase_search", arguments, enable=True)
 
 
 def _add_search_arguments(parser: ArgumentParser) -> None:
