@@ -17,7 +17,7 @@ _CANDIDATES = 200
 _NAME_SHARE, _FILE_SHARE, _PLAIN_PENALTY = 0.6, 0.5, 0.1
 _BELOW_LAST = 0.9
 """What a chunk that only its name found has of the score of the last chunk that its words found."""
-_MIN_RARE_WORDS, _RARE_SHARE = 3, 0.1
+_MIN_RARE_WORDS, _RARE_SHARE = 3, 0.07
 """Words that are in at most this share of the chunks are rare. The rarest ones always are."""
 _FILE_DECAY = 0.5
 """What each further chunk of a file counts for the file, relative to the one before."""
@@ -95,13 +95,13 @@ def _fuse(texts: dict[int, float], names: dict[int, float], chunks: dict[int, In
 def _explain(index: CodeIndex, chunk: IndexedChunk, words: list[str]) -> str:
     """Which words of the query are where in the chunk."""
     places = {
-        "name": f"{chunk.parent} {chunk.name}",
-        "path": chunk.path.decode(errors="replace"),
+        "name": split_words(f"{chunk.parent} {chunk.name}"),
+        "path": split_words(chunk.path.decode(errors="replace")),
         "text": index.get_words(chunk.id),
     }
     parts: list[str] = []
     for place, text in places.items():
-        stems = set(map(_stem, split_words(text).lower().split()))
+        stems = set(map(_stem, set(text.lower().split())))
         if found := [word for word in words if _stem(word) in stems]:
             parts.append(f"{place}: {' '.join(found)}")
     return "; ".join(parts)
