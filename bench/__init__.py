@@ -11,6 +11,7 @@ BENCHMARKS = (
     "edit",
     "search",
     "code",
+    "outline",
     "policy",
     "exec",
     "layers",

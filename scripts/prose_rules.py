@@ -12,13 +12,15 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 GENERATED = "<!-- Generated:"
-"""Stands on the pages that scripts/protocol or scripts/reference makes. Their texts are messages."""
+"""Stands on the pages that scripts/protocol or scripts/reference makes. Their code may be wide."""
 MAX_WHAT = 8.0
 """Uses of "what" outside questions, per 1,000 words."""
 MAX_SENTENCE = 18.0
 """Words in a sentence, on average."""
 MAX_ORPHANS = 4.0
 """Sentences that begin with a pronoun, per 100 sentences. A reader of such a sentence alone misses its subject."""
+MAX_MESSAGE_SENTENCE = 25
+"""Words in each sentence of a message."""
 MAX_COLUMNS = 80
 """Of a line of code on a page."""
 README_LINES = 150
@@ -86,10 +88,13 @@ UNCONVERTED: frozenset[str] = frozenset()
 _MIN_WORDS = 3
 """A shorter string is a name or a label."""
 _SENTENCE_WORD = re.compile(r"\b(the|a|an|is|are|was|were|not|no|of|to|in|with|and|or|for|it|this|that|cannot|be)\b")
+_SHORT = re.compile(r"\bswitched o(?:n|ff)\b", re.IGNORECASE)
+"""These phrases are found in a string of any length."""
 _SQL = re.compile(r"\s*(SELECT|INSERT|UPDATE|DELETE|CREATE|DROP|PRAGMA|ALTER|WITH|ATTACH|BEGIN|COMMIT|REPLACE)\b")
 _FENCE = re.compile(r"^(```|~~~).*?^\1", re.MULTILINE | re.DOTALL)
-_HIDDEN = re.compile(r"<!-- guide:.*?<!-- end of the guide -->|<!--.*?-->", re.DOTALL)
-"""The guide is generated from tools' specs, whose texts are messages."""
+_HIDDEN = re.compile(r"<!--.*?-->", re.DOTALL)
+_TABLE = re.compile(r"\n +\S|\(\?:|^\W*-\w|\n\w+\*? ")
+"""A table of options or of a dialect, or a pattern, and no prose."""
 _LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 _INLINE_CODE = re.compile(r"(`+).*?\1", re.DOTALL)
 _BLOCK_START = re.compile(r"\s*(?:[-*]|\d+\.)\s+|\||#")
@@ -150,7 +155,8 @@ def list_pages(root: Path) -> list[str]:
     """Lists the pages that the rules apply to."""
     names = ["README.md", "CONTRIBUTING.md", "THREAT_MODEL.md", "ARCHITECTURE.md", "CHANGELOG.md"]
     pages = sorted((root / "docs").rglob("*.md"))
-    return names + [str(page.relative_to(root)) for page in pages if GENERATED not in page.read_text()]
+    prompts = sorted((root / "tests/agent/prompts").glob("*.md"))
+    return names + [str(page.relative_to(root)) for page in (*pages, *prompts)]
 
 
 def measure_page(text: str) -> Figures:
@@ -165,7 +171,7 @@ def measure_page(text: str) -> Figures:
         sum(len(_WORD.findall(one)) for one in full) / max(len(full), 1),
         100 * sum(bool(_ORPHAN.match(one)) for one in full) / max(len(full), 1),
         tuple(found[0] for one in sentences for found in FORBIDDEN.finditer(one)),
-        tuple(sorted(set(_list_wide_lines(text)))),
+        () if GENERATED in text else tuple(sorted(set(_list_wide_lines(text)))),
     )
 
 
@@ -233,6 +239,8 @@ def _is_prose(text: object) -> bool:
     """Whether a string has words of a sentence. A command line, a pattern or a name has none."""
     if not isinstance(text, str):
         return False
+    if _SHORT.search(text):
+        return True
     return len(text.split()) >= _MIN_WORDS and bool(_SENTENCE_WORD.search(text)) and not _SQL.match(text)
 
 
@@ -257,6 +265,15 @@ def list_message_faults(messages: Sequence[Message]) -> list[str]:
         for one in messages
         for found in FORBIDDEN.finditer(one.text)
     ]
+
+
+def list_long_sentences(messages: Sequence[Message]) -> Iterator[str]:
+    """Lists the sentences of messages that are too long. Tables of words have hardly a word of a sentence."""
+    for one in messages:
+        for sentence in () if _TABLE.search(one.text) else _SENTENCE_END.split(_INLINE_CODE.sub("Code", one.text)):
+            count = len(_WORD.findall(sentence))
+            if count > MAX_MESSAGE_SENTENCE and 10 * len(_SENTENCE_WORD.findall(sentence)) > count:
+                yield f'{one.path}:{one.line}: {count} words in "{sentence[:80]}"; at most {MAX_MESSAGE_SENTENCE}'
 
 
 def list_page_faults(root: Path, unconverted: frozenset[str]) -> list[str]:
@@ -300,6 +317,7 @@ def main(arguments: Sequence[str], root: Path = ROOT) -> int:
         *list_page_faults(root, UNCONVERTED),
         *list_replaced(pages | sources),
         *list_message_faults(messages),
+        *list_long_sentences(messages),
         *(f"messages: {fault}" for fault in measure_messages(messages).list_faults()),
     ]
     for fault in faults:

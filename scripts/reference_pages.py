@@ -38,7 +38,7 @@ _VARIABLES = {
     "HANDRAIL_MODE": "mode; it can only be stricter than the settings",
     "HANDRAIL_MODEL": "model of `handrail run` and `handrail acp`",
     "HANDRAIL_TOKEN": "token of `handrail mcp --http`",
-    "HANDRAIL_NOTIFY": "`off` disables desktop notifications",
+    "HANDRAIL_NOTIFY": "`off` disables notifications on the desktop and in the terminal",
     "CI": "if set, `handrail call` and `handrail run` deny requests",
     "NO_COLOR, FORCE_COLOR": "disable or enable colour",
 }

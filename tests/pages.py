@@ -1,7 +1,7 @@
 """A reader of README.md or of a page of docs, who runs its blocks of code in the order of the page.
 
 A page of docs starts in the sample project that `handrail demo --keep shop` leaves, after the demo. README.md starts
-in an empty folder. Everything is real, except:
+in a clone. Everything is real, except:
 
 - The provider of the model is a server on the loopback that speaks Anthropic's wire and always says the same.
 - The installation from a package index is an environment with the packages of this one (`_install`).
@@ -10,6 +10,7 @@ in an empty folder. Everything is real, except:
 HTML comments before a block say how it runs. The site does not show them.
 
     <!-- not run: REASON -->      the block is only read
+    <!-- needs: jq -->            it runs if this machine has the program
     <!-- exit: 3 -->              it ends with this code; every other command succeeds
     <!-- file: NAME -->           the block is a file, relative to the home folder or, without ~, to the project
     <!-- press: y -->             it is a screen at a terminal of 80 columns, and the person presses this key
@@ -112,7 +113,7 @@ class Reader:
         for word, value in self.words.items():
             text = re.sub(rf"(?<![\w-]){re.escape(word)}(?![\w-])", value, text)
         block = block._replace(text=text)
-        if "not run" in marks:
+        if "not run" in marks or ("needs" in marks and shutil.which(marks["needs"]) is None):
             return
         if "file" in marks:
             self._write(marks["file"], text)
@@ -272,7 +273,7 @@ def list_problems(block: Block) -> Iterator[str]:
     """What is wrong with a block before it runs."""
     if block.language not in {*LANGUAGES, "setup", "let"}:
         yield f"{block.place}: unknown language {block.language!r}"
-    known = {"not run", "exit", "file", "press", "written by"}
+    known = {"not run", "needs", "exit", "file", "press", "written by"}
     yield from (f"{block.place}: unknown mark {mark!r}" for mark in block.marks.keys() - known)
     if block.language in {"lua", "markdown"} and not block.marks:
         yield f"{block.place}: a block of {block.language} is a file, or has the reason why it does not run"

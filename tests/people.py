@@ -299,6 +299,8 @@ class Program:
         return self._process.communicate(timeout=DEADLINE)[0]
 
     def close(self) -> None:
+        if self.terminal.gone:
+            return
         if self._process.poll() is None:
             self._process.kill()
             self._process.wait()

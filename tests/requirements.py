@@ -588,7 +588,46 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "tools/test_apply_patch.py::test_two_files_can_change_names",
         ),
     ),
-    "X-5": (clause("code tools", *planned),),
+    "X-5": (
+        clause(
+            "code_outline, code_analyze and code_symbols for Python, JS/TS, Go, Rust, Java, C/C++ and more by grammar",
+            "code/test_symbols.py::test_the_definitions_of_a_file_are_those_of_its_checked_list",
+            "code/test_symbols.py::test_every_function_and_class_of_the_standard_library_is_found_with_its_lines",
+            "code/test_symbols.py::test_broken_code_gives_what_can_be_seen",
+            "code/test_analysis.py::test_a_python_file_is_analyzed_as_a_person_would",
+            "code/test_analysis.py::test_the_complexity_of_python_is_that_of_ruff",
+            "tools/test_code_structure.py::test_an_outline_is_markdown_with_the_lines_of_each_definition",
+            "tools/test_code_structure.py::test_symbols_are_chosen_by_kind_and_by_a_regular_expression",
+            "tools/test_code_structure.py::test_a_missing_extra_is_named",
+        ),
+        clause(
+            "code_format returns the diff by default; writing can be undone",
+            "tools/test_code_programs.py::test_formatting_returns_the_diff_and_writes_nothing",
+            "tools/test_code_programs.py::test_formatting_with_write_is_a_change_that_can_be_undone",
+        ),
+        clause(
+            "code_lint lists structured findings of each linter",
+            "tools/test_code_programs.py::test_linting_lists_findings_with_rule_line_and_fix",
+            "tools/test_code_programs.py::test_the_report_of_each_linter_is_read",
+            "tools/test_code_programs.py::test_files_of_several_languages_are_checked_by_several_linters",
+        ),
+        clause(
+            "formatter and linter are chosen by file and project; a missing one names the install",
+            "tools/test_code_programs.py::test_the_configuration_of_the_project_chooses_the_formatter",
+            "tools/test_code_programs.py::test_a_missing_program_names_its_installation",
+        ),
+        clause(
+            "they are judged as commands",
+            "tools/test_code_programs.py::test_a_formatter_is_judged_like_the_same_command_of_exec",
+            "tools/test_code_programs.py::test_plugins_of_the_project_run_in_the_sandbox_and_their_changes_are_judged",
+        ),
+        clause(
+            "the names of agentica and clude",
+            "dialects/test_code_names.py::test_agentica_analyzes_outlines_and_finds_symbols",
+            "dialects/test_code_names.py::test_agentica_formats_in_place_and_lints",
+            "dialects/test_code_names.py::test_clude_reads_lints",
+        ),
+    ),
     "X-6": (clause("LSP tools", *planned),),
     "X-7": (clause("new diagnostics after a change", *planned),),
     "X-8": (
@@ -682,6 +721,13 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "the context holds ids, workspace, cancellation, limits, metadata and nothing else",
             "runtime/test_custom_tools.py::test_a_parameter_called_context_gets_the_calls_own_and_nothing_else",
         ),
+        clause(
+            "a tool gets it by annotation under any name, a handler by its signature",
+            "runtime/test_custom_tools.py::test_a_parameter_of_the_type_context_gets_it_whatever_its_name",
+            "runtime/test_custom_tools.py::test_a_context_may_be_optional_quoted_or_untyped",
+            "runtime/test_custom_tools.py::test_a_context_that_only_type_checkers_import_is_found",
+            "runtime/test_custom_tools.py::test_the_signature_of_a_handler_decides_whether_it_gets_the_context",
+        ),
     ),
     "D-3": (
         clause(
@@ -703,7 +749,46 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "the project's own tool folder, for a host that trusts the project",
             "runtime/test_custom_tools.py::test_a_file_dropped_in_the_projects_tool_folder_is_a_tool_once_the_project_is_trusted",
         ),
-        clause("the same from the command line, by handrail trust", *planned),
+        clause(
+            "the same from the command line, by handrail trust, which pins the content",
+            "cli/test_cli_project_tools.py::test_nothing_runs_before_the_person_trusts_the_project",
+            "cli/test_cli_project_tools.py::test_a_tool_file_is_used_once_it_is_trusted",
+            "cli/test_cli_project_tools.py::test_trust_shows_the_files_and_their_content_is_pinned",
+            "cli/test_cli_project_tools.py::test_another_set_of_files_is_another_content",
+            "cli/test_cli_project_tools.py::test_a_compiled_copy_is_not_run",
+        ),
+        clause(
+            "a tool is registered in a running session",
+            "runtime/test_tool_set.py::test_a_tool_can_be_registered_in_a_running_session",
+            "runtime/test_tool_set.py::test_a_tool_that_cannot_be_registered_changes_nothing",
+            "mcp/test_mcp_registered.py::test_clients_hear_of_a_registered_tool",
+        ),
+        clause(
+            "coroutine functions are tools, and are cancelled with their calls",
+            "runtime/test_custom_tools.py::test_a_coroutine_function_is_a_tool",
+            "runtime/test_hostile_tools.py::test_a_coroutine_is_cancelled_with_its_call",
+        ),
+        clause(
+            "a tool that hangs, floods, raises or lies does no harm",
+            "runtime/test_hostile_tools.py::test_a_tool_that_hangs_ends_with_its_time_and_blocks_nobody",
+            "runtime/test_hostile_tools.py::test_a_tool_that_hangs_ends_with_a_cancel",
+            "runtime/test_hostile_tools.py::test_a_flood_of_text_is_cut",
+            "runtime/test_hostile_tools.py::test_a_flood_of_updates_is_cut",
+            "runtime/test_hostile_tools.py::test_whatever_a_tool_raises_is_one_result",
+            "runtime/test_hostile_tools.py::test_a_broken_output_is_one_result",
+            "runtime/test_hostile_tools.py::test_a_tool_that_lies_about_its_effects_leaves_no_false_record",
+        ),
+        clause(
+            "schema errors are explained at load",
+            "runtime/test_custom_tools.py::test_a_signature_that_has_no_schema_is_explained",
+            "runtime/test_custom_tools.py::test_a_definition_that_cannot_be_checked_is_explained",
+        ),
+        clause(
+            "a kit for tests of one's own tools",
+            "test_testing.py::test_a_scripted_model_works_in_a_session",
+            "test_testing.py::test_a_failed_assertion_tells_what_happened_instead",
+            "test_testing.py::test_pytest_finds_the_fixtures_and_loads_nothing_for_other_tests",
+        ),
     ),
     "D-4": (
         clause(
@@ -900,7 +985,11 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "runtime/test_opened_roots.py::test_the_question_names_the_folder_and_what_it_is_opened_for",
             "protocol/test_protocol_permissions.py::test_a_request_says_on_the_wire_which_folder_a_yes_opens",
         ),
-        clause("bash and edit for S4: no event adapter uses the names yet", *planned),
+        clause(
+            "bash, edit and external_directory for S4, with the message",
+            "dialects/test_event_adapters.py::test_onethings_requests_have_its_own_types_with_the_message",
+            "dialects/test_event_adapters.py::test_onethings_request_to_read_is_no_edit",
+        ),
     ),
     "P-3": (
         clause(
@@ -1681,7 +1770,7 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "one-thing's STEP_UPDATED",
             "dialects/test_event_adapters.py::test_onething_is_told_of_every_step_of_a_message",
             "dialects/test_event_adapters.py::test_onething_is_told_of_a_call_by_its_title",
-            "dialects/test_event_adapters.py::test_onethings_requests_have_its_own_types",
+            "dialects/test_event_adapters.py::test_onethings_requests_have_its_own_types_with_the_message",
         ),
         clause(
             "a schema and a live form for each",
@@ -1755,6 +1844,12 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "runtime/test_parallel_calls.py::test_the_results_are_those_of_one_by_one",
             "runtime/test_parallel_calls.py::test_they_really_run_side_by_side_and_no_more_than_so_many",
             "runtime/test_parallel_calls.py::test_a_read_behind_a_write_sees_what_was_written",
+        ),
+        clause(
+            "read-only custom tools and proven commands run side by side like reads",
+            "runtime/test_parallel_calls.py::test_read_only_custom_tools_run_side_by_side",
+            "runtime/test_parallel_calls.py::test_proven_commands_run_side_by_side",
+            "runtime/test_parallel_calls.py::test_a_command_that_is_not_proven_runs_alone",
         ),
         clause(
             "permissions and questions: the turn waits, and goes on with the answer",
@@ -1964,7 +2059,7 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
         ),
         clause(
             "approvals: list, allow, deny, revoke, watch, with the exit codes of call",
-            "cli/test_cli_approvals.py::test_allow_runs_it_and_prints_the_result_as_call_does",
+            "cli/test_cli_approvals.py::test_allow_runs_it_and_prints_one_line_about_the_result",
             "cli/test_cli_approvals.py::test_the_exit_code_is_that_of_the_call",
             "cli/test_cli_approvals.py::test_an_id_that_is_wrong_short_or_used_is_one_clear_line",
             "cli/test_cli_approvals.py::test_watch_tells_every_change_on_a_line_until_it_is_interrupted",
@@ -2000,9 +2095,26 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "chat/test_chat_keys.py::test_rewinding_shows_the_diff_and_takes_files_and_conversation_back",
             "chat/test_chat_keys.py::test_a_plain_session_only_grows_and_takes_numbers",
             "chat/test_chat_escapes.py::test_no_payload_reaches_a_row_raw_and_each_is_visible",
+            "chat/test_chat_session.py::test_a_signal_ends_the_session_with_its_command_and_restores_the_terminal",
+            "chat/test_chat_session.py::test_a_resize_during_output_loses_nothing_and_leaves_no_frame",
+            "chat/test_chat_typing.py::test_a_key_shortly_before_a_prompt_counts_before_it",
+            "chat/test_chat_screens.py::test_a_session_looks_as_it_did",
             "chat/test_recording.py::test_the_recording_is_what_a_session_shows",
+            "cli/test_run_asking.py::test_a_terminal_shows_what_a_session_shows",
         ),
-        clause("serve, completion, audit receipt", *planned),
+        clause("serve", *planned),
+        clause(
+            "completion for shells",
+            "cli/test_cli_completion.py::test_every_command_is_completed",
+            "cli/test_cli_completion.py::test_a_shell_completes_a_command_an_option_and_a_tool",
+        ),
+        clause(
+            "audit receipt: what was asked, done, approved and changed, with hashes, signed, and a page",
+            "cli/test_cli_receipt.py::test_a_receipt_tells_who_let_each_call_run",
+            "cli/test_cli_receipt.py::test_a_receipt_has_the_hashes_of_files_and_the_numbers_for_undo",
+            "cli/test_cli_receipt.py::test_one_changed_byte_anywhere_is_detected",
+            "cli/test_cli_receipt.py::test_the_page_tells_the_story_and_ends_with_the_head_of_the_chain",
+        ),
         clause(
             "the reference of commands, settings, codes and the Python API follows from the code",
             "test_site.py::test_the_reference_is_what_the_code_says",

@@ -140,6 +140,34 @@ def test_names_docstrings_patterns_and_sql_are_no_messages(code: str) -> None:
     assert list(rules.list_messages(ast.parse(code), "a.py")) == []
 
 
+def test_a_forbidden_phrase_is_found_in_a_short_string() -> None:
+    [message] = rules.list_messages(ast.parse('state = "switched off"'), "a.py")
+    assert rules.list_message_faults([message]) == ['a.py:1: forbidden: "switched off" in "switched off"']
+
+
+def test_a_long_sentence_of_a_message_is_found_and_a_table_of_options_is_none() -> None:
+    def list_long(text: str) -> list[str]:
+        return list(rules.list_long_sentences([rules.Message("a.py", 1, text)]))
+
+    words = "it is one of the words " * 5
+    assert list_long(f"Short. {words}.") == [f'a.py:1: 30 words in "{words[:80]}"; at most 25']
+    assert list_long("\n    all author not ignore" * 10) == list_long("verbose quiet checksum archive " * 9) == []
+
+
+def test_the_system_prompt_is_a_page_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "tests/agent/prompts").mkdir(parents=True)
+    (tmp_path / "tests/agent/prompts/base.md").write_text("Say what could not be done.\n")
+    assert "tests/agent/prompts/base.md" in rules.list_pages(tmp_path)
+
+
+def test_a_generated_page_is_checked_except_for_the_width_of_its_code(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs/a.md").write_text(f"{rules.GENERATED} a -->\n\nThe client is told.\n\n```sh\n{'x' * 90}\n```\n")
+    for name in ("README.md", "CONTRIBUTING.md", "THREAT_MODEL.md", "ARCHITECTURE.md", "CHANGELOG.md"):
+        (tmp_path / name).write_text("A page.\n")
+    assert rules.list_page_faults(tmp_path, frozenset()) == ['docs/a.md: forbidden: "is told"']
+
+
 def test_a_replaced_sentence_that_comes_back_is_found_across_lines() -> None:
     code = 'TEXT = (\n    "of the network it has "\n    "what a person opened"\n)\n'
     assert rules.list_replaced({"a.py": code}) == ['a.py: "of the network it has what a person opened" was replaced']

@@ -1,7 +1,12 @@
 """What `import handrail` offers: a name that appears or disappears here is a decision, not an accident."""
 
+import inspect
+import pydoc
 import subprocess
 import sys
+from typing import Any, ForwardRef, get_type_hints
+
+import pytest
 
 import handrail
 
@@ -18,6 +23,34 @@ def test_the_root_exports_exactly_these_names() -> None:
 def test_every_exported_name_is_there() -> None:
     for name in handrail.__all__:
         assert getattr(handrail, name) is not None
+
+
+def list_functions(public: Any) -> list[Any]:
+    """The object itself, and if it is a class, its public methods and properties."""
+    if not inspect.isclass(public):
+        return [public]
+    members = [
+        getattr(value, "__func__", None) or getattr(value, "fget", None) or getattr(value, "func", value)
+        for name, value in inspect.getmembers_static(public)
+        if name == "__init__" or not name.startswith("_")
+    ]
+    return [public, *filter(inspect.isfunction, members)]
+
+
+@pytest.mark.parametrize("name", [name for name in handrail.__all__ if name != "__version__"])
+def test_everything_can_be_inspected(name: str) -> None:
+    public = getattr(handrail, name)
+    assert name in pydoc.render_doc(public)
+    for function in list_functions(public):
+        assert inspect.signature(function)
+        hints = get_type_hints(function)
+        assert not [hint for hint in hints.values() if isinstance(hint, ForwardRef)]
+
+
+def test_the_methods_of_asyncio_have_the_signatures_of_the_others() -> None:
+    assert inspect.signature(handrail.AsyncHandrail.exec) == inspect.signature(handrail.Handrail.exec)
+    assert inspect.iscoroutinefunction(handrail.AsyncHandrail.exec)
+    assert get_type_hints(handrail.Handrail.undo)["return"].__args__[0].__name__ == "UndoData"
 
 
 def test_importing_the_package_loads_nothing_heavy() -> None:

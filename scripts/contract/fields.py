@@ -52,7 +52,7 @@ def rows(shape: Any, name: Name, *, without: type | None = None) -> list[Row]:
     found = [_row(field, meanings.get(field.name, ""), name) for field in info.fields if field.name not in known]
     if info.tag is None or without:
         return found
-    return [Row(str(info.tag_field), f"`{_json(info.tag)}`", "yes", "What tells it from the others."), *found]
+    return [Row(str(info.tag_field), f"`{_json(info.tag)}`", "yes", "The kind of this type."), *found]
 
 
 def parts(shape: Any) -> Iterator[type]:

@@ -97,7 +97,7 @@ def _session(events: list[Any]) -> str:
         )
         for event in events
     ]
-    return _table(("seq", "kind", "call", "what it says"), lines)
+    return _table(("seq", "kind", "call", "content"), lines)
 
 
 def _messages(samples: dict[str, Any]) -> Iterator[str]:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from functools import partial
-from threading import Condition, Lock, get_ident
+from threading import Condition, Lock
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, Self, TypeVar, cast
 
 from msgspec import to_builtins
@@ -34,9 +34,10 @@ from handrail.protocol.wire import encode
 from handrail.runtime.batch import run_batch
 from handrail.runtime.execute import digest_environment
 from handrail.runtime.grants import set_client_roots
-from handrail.runtime.registry import HELPED, build_tool_set
+from handrail.runtime.registry import HELPED, build_tool_set, load_tool_files
 from handrail.runtime.results import build_pending_result
 from handrail.runtime.session import Resolver, Session, SessionOptions, fork_session, load_project_tools, open_session
+from handrail.runtime.tool_thread import get_call_thread
 from handrail.settings import LoadedSettings, Settings, load, resolve_state_folder
 from handrail.settings.load import build_policy_config, check_tools, find_managed_mode, pick_stricter_mode
 from handrail.settings.units import parse_seconds
@@ -44,7 +45,7 @@ from handrail.store.conversation_state import read_last_todo
 from handrail.store.runner import list_dead_runners
 from handrail.store.state_dir import StateFolder, make_id
 from handrail.tools.tool import Tool
-from handrail.tools.typed_tools import TypedTools
+from handrail.tools.typed_tools import TypedTools, refer_types
 
 if TYPE_CHECKING:
     from handrail.dialects.dialect import Dialect
@@ -59,6 +60,21 @@ if TYPE_CHECKING:
     from handrail.runtime.undo import Resolve
     from handrail.store.approvals import DeferredCalls
     from handrail.tools.undo import UndoData
+
+if not TYPE_CHECKING:
+    globals().update(
+        refer_types(
+            protocol__changes="ChangeRecord LineOrigin StoredDiff",
+            protocol__permissions="Question Reply",
+            protocol__records="Memory ProcessRecord SkillEntry TodoItem",
+            runtime__approvals="Approver OnPermission SettledReply",
+            runtime__conversation="Conversation",
+            runtime__foreign__source="ToolSource",
+            runtime__undo="Resolve",
+            store__approvals="DeferredCalls",
+            tools__undo="UndoData",
+        )
+    )
 
 CLOSED = "this Handrail is closed"
 Parameters = ParamSpec("Parameters")
@@ -138,7 +154,7 @@ class Handrail(TypedTools):
                     state=self._state,
                     settings=self._settings,
                     rules=replace(rules, denied=(*rules.denied, *deny)),
-                    custom=(*tools, *(load_project_tools(os.fspath(workspace)) if project_tools else ())),
+                    custom=(*tools, *_load_project_tools(loaded, os.fspath(workspace), of_host=project_tools)),
                     repair=repair,
                     resolver=resolver,
                     variables=variables,
@@ -295,7 +311,7 @@ class Handrail(TypedTools):
         return self._enter(_load_approvals().permission_request.list_outdated_files, self._session, request)
 
     def is_pending(self, subject: "PermissionRequest | Question | str") -> bool:
-        """Whether a request or a question has no answer yet. A request also has to be as it was shown; by its id, any
+        """Whether a request or a question is still open. A request also has to be as it was shown; by its id, any
         revision of it counts."""
         return self._enter(_load_approvals().is_pending, self._session, subject)
 
@@ -450,6 +466,15 @@ class Handrail(TypedTools):
         tool = self._session.offer.get(name)
         return None if tool is None else tool.spec
 
+    def register(self, tool: Tool) -> None:
+        """Offers one more custom tool from now on. UsageError if its name is invalid, reserved or taken."""
+        self._enter(self._register, tool)
+
+    def _register(self, tool: Tool) -> None:
+        if self._surface is not None and self._surface.speaks(getattr(getattr(tool, "spec", None), "name", "")):
+            raise UsageError(f"the tool {tool.spec.name!r} would shadow a tool of the dialect; give it another name")
+        self._session.skills.renew(lambda offer: offer.with_custom(tool))
+
     def look_at_servers(self) -> None:
         """Asks servers for their tools, if these may have changed. May wait for a server to start."""
         self._check_open()
@@ -584,6 +609,15 @@ class Handrail(TypedTools):
 
         return self._enter(render_repository_map, self._session, self._settings)
 
+    def list_files(self, most: int = 10_000) -> tuple[str, ...]:
+        """The files of the workspace that `find` lists, without a call: nothing is logged."""
+        from handrail.tools.find import list_files  # noqa: PLC0415  few programs ask
+        from handrail.tools.search import SessionSearch  # noqa: PLC0415
+
+        search = self._settings.search
+        searching = SessionSearch(search.ignore, search.engine)
+        return self._enter(list_files, searching, self._session.workspace, most)
+
     def memories(self) -> "tuple[Memory, ...]":
         """The models' notes about this workspace, the last changed at the end. A person's word counts more."""
         from handrail.store.memories import Memories  # noqa: PLC0415  few programs ask
@@ -659,7 +693,7 @@ class Handrail(TypedTools):
         self, work: Callable[Parameters, Returned], *args: Parameters.args, **kwargs: Parameters.kwargs
     ) -> Returned:
         """Does work that `close` waits for."""
-        token, thread = object(), get_ident()
+        token, thread = object(), get_call_thread()
         self._check_process()
         try:
             with self._lock:
@@ -688,7 +722,7 @@ class Handrail(TypedTools):
         if os.getpid() != self._process:
             return False
         with self._door:
-            if get_ident() in self._inside.values():
+            if get_call_thread() in self._inside.values():
                 raise UsageError("a Handrail cannot be closed from inside one of its calls")
             if self._closed:
                 return False
@@ -771,6 +805,11 @@ def _complete_settings(
     return given or load(os.environ, {"mode": mode}, workspace, state=state)
 
 
+def _load_project_tools(loaded: LoadedSettings, workspace: str, *, of_host: bool) -> list[Tool]:
+    """The workspace's own tools: all of them if the host trusts them, else those that the settings bring."""
+    return load_project_tools(workspace) if of_host else load_tool_files(loaded.tool_files)
+
+
 def _close_sources(sources: "tuple[ToolSource, ...]") -> None:
     if sources:
         from handrail.runtime.foreign.catalog import close_sources  # noqa: PLC0415  few sessions have servers
@@ -816,7 +855,7 @@ def _build_event_writer(session: Session, folder: str, dialect: str | None) -> C
     if dialect is not None:
         from handrail.dialects.adapters import ADAPTERS  # noqa: PLC0415  few sessions export events
 
-        adapter = ADAPTERS[dialect]()
+        adapter = ADAPTERS[dialect](session.workspace.main.path)
 
     def append(event: Event) -> None:
         lines = (event,) if adapter is None else adapter.render(event)

@@ -5,15 +5,20 @@ import os
 from collections.abc import Awaitable, Callable, Generator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, Self
 
 from handrail.api import CLOSED, Handrail, Parameters, Returned
 from handrail.protocol.decisions import Mode
 from handrail.protocol.errors import UsageError
+from handrail.tools.typed_tools import refer_types
 
 if TYPE_CHECKING:
     from handrail.runtime.conversation import Conversation
     from handrail.store.approvals import DeferredCalls
+
+if not TYPE_CHECKING:
+    globals().update(refer_types(runtime__conversation="Conversation", store__approvals="DeferredCalls"))
 
 
 def _make_async(
@@ -21,11 +26,10 @@ def _make_async(
 ) -> Callable[Concatenate["AsyncHandrail", Parameters], Awaitable[Returned]]:
     """The method, run in the pool."""
 
+    @wraps(method)
     async def run(self: "AsyncHandrail", *args: Parameters.args, **kwargs: Parameters.kwargs) -> Returned:
         return await self.in_pool(lambda: method(self.rail, *args, **kwargs))
 
-    run.__doc__ = method.__doc__
-    run.__name__ = method.__name__
     return run
 
 
@@ -34,11 +38,10 @@ def _forward(
 ) -> Callable[Concatenate["AsyncHandrail", Parameters], Returned]:
     """The method without the pool. It waits for nothing once `look_at_servers` has run."""
 
+    @wraps(method)
     def run(self: "AsyncHandrail", *args: Parameters.args, **kwargs: Parameters.kwargs) -> Returned:
         return method(self.rail, *args, **kwargs)
 
-    run.__doc__ = method.__doc__
-    run.__name__ = method.__name__
     return run
 
 
@@ -193,6 +196,7 @@ class AsyncHandrail:
     waiting_questions = _make_async(Handrail.waiting_questions)
     todo = _make_async(Handrail.todo)
     repository_map = _make_async(Handrail.repository_map)
+    list_files = _make_async(Handrail.list_files)
     memories = _make_async(Handrail.memories)
     would_differ = _make_async(Handrail.would_differ)
     resume = _make_async(Handrail.resume)
@@ -207,6 +211,7 @@ class AsyncHandrail:
     split_streams = _forward(Handrail.split_streams)
     skills = _make_async(Handrail.skills)
     active_skills = _forward(Handrail.active_skills)
+    register = _forward(Handrail.register)
     tool_names = _make_async(Handrail.tool_names)
     specs = _forward(Handrail.specs)
     spec = _forward(Handrail.spec)

@@ -42,6 +42,7 @@ from handrail.sandbox.profile import SandboxHost
 from handrail.sandbox.sandbox import CommandSandbox
 from handrail.settings import LoadedSettings, Settings, SettingsError, resolve_state_folder
 from handrail.settings.load import build_policy_config, check_tools, list_trusted_servers
+from handrail.settings.merge import ToolFile
 from handrail.settings.paths import expand_home
 from handrail.store.grants import GrantFiles
 from handrail.store.runner import list_dead_runners
@@ -65,13 +66,13 @@ __all__ = ["MODE_TABLE", "DecisionChange", "PolicyReplay", "build_tool_set", "ha
 # Tools
 
 
-def list_tool_specs(settings: Settings) -> list[ToolSpec]:
+def list_tool_specs(settings: Settings, files: tuple[ToolFile, ...] = ()) -> list[ToolSpec]:
     """The tools that a session with these settings offers. UsageError if the settings name tools that do not exist."""
     if settings.dialect is not None:
         from handrail.dialects.surface import list_dialect_specs  # noqa: PLC0415  few sessions speak a dialect
 
-        return list_dialect_specs(settings)
-    return [tool.spec for tool in build_tool_set(settings).tools]
+        return list_dialect_specs(settings, files)
+    return [tool.spec for tool in build_tool_set(settings, files=files).tools]
 
 
 class ServerStatus(NamedTuple):
@@ -106,18 +107,19 @@ def list_server_specs(
 # Skills
 
 
-def load_skills(workspace: str, settings: Settings, environ: Mapping[str, str]) -> "SkillCatalog":
+def load_skills(workspace: str, loaded: LoadedSettings, environ: Mapping[str, str]) -> "SkillCatalog":
     """The skills that a session would find."""
-    discovery = _load_discovery()
-    folders, known = discovery.list_skill_folders(settings, environ), build_tool_set(settings).registered
+    settings, discovery = loaded.settings, _load_discovery()
+    folders = discovery.list_skill_folders(settings, environ)
+    known = build_tool_set(settings, files=loaded.tool_files).registered
     with _open_workspace(workspace, settings) as opened:
         return discovery.find_skills(opened, folders, disabled=settings.skills.disable, known=known)
 
 
-def find_skill(workspace: str, settings: Settings, environ: Mapping[str, str], name: str) -> "Skill | None":
+def find_skill(workspace: str, loaded: LoadedSettings, environ: Mapping[str, str], name: str) -> "Skill | None":
     """A skill with its other files."""
-    skill = load_skills(workspace, settings, environ).get(name)
-    with _open_workspace(workspace, settings) as opened:
+    skill = load_skills(workspace, loaded, environ).get(name)
+    with _open_workspace(workspace, loaded.settings) as opened:
         return None if skill is None else _load_discovery().add_files(opened, skill)
 
 
@@ -196,7 +198,7 @@ class PolicyInspector:
 
     @cached_property
     def _offer(self) -> ToolSet:
-        return build_tool_set(self._loaded.settings)
+        return build_tool_set(self._loaded.settings, files=self._loaded.tool_files)
 
     @cached_property
     def _explainer(self) -> Explainer:

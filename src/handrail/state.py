@@ -141,14 +141,14 @@ def add_notice(folder: str, text: str) -> None:
         journal.append((Notice, {"text": text}))
 
 
-def build_export_path(session_id: str, event: Event, kind: str = "events") -> str:
+def build_export_path(session_id: str, event: Event, kind: str = "handrail") -> str:
     """The file that an event is exported to: one per session and day."""
     return f"{session_id}/{kind}-{event.time:%Y%m%d}.jsonl"
 
 
 def get_export_kind(dialect: str | None) -> str:
-    """The start of the name of exported files. DevMinds reads `events-…`."""
-    return "events" if dialect in {None, "devminds"} else str(dialect)
+    """The start of the name of exported files. DevMinds reads `events-…`, and no file has lines of two forms."""
+    return "handrail" if dialect is None else "events" if dialect == "devminds" else dialect
 
 
 def make_session_id() -> str:
@@ -292,9 +292,9 @@ class StoredState(StateFolder):
     def list_trusted_projects(self) -> dict[str, Trust]:
         return read_trust(self.path)
 
-    def give_trust(self, workspace: str, digest: str, servers: str = "") -> Trust:
-        """Trusts a project as long as its settings file and its `.mcp.json` have these SHA-256 digests."""
-        trust = Trust(digest, datetime.now(UTC), servers)
+    def give_trust(self, workspace: str, digest: str, servers: str = "", tools: str = "") -> Trust:
+        """Trusts a project as long as its settings file, `.mcp.json` and tool files have these SHA-256 digests."""
+        trust = Trust(digest, datetime.now(UTC), servers, tools)
         with self._update_trust() as projects:
             projects[workspace] = trust
         return trust

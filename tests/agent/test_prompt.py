@@ -12,6 +12,7 @@ from tool_sets import RETIRED, every_tool, named
 
 from handrail import tool
 from handrail.agent.prompt import fence_text, render_signature, render_system_prompt
+from handrail.agent.transcript import estimate_fixed_tokens
 from handrail.protocol.arguments import ALIASES
 from handrail.protocol.records import Memory, SkillEntry
 from handrail.protocol.tool_spec import BASE_NAMES, ToolSpec
@@ -90,7 +91,13 @@ def test_nothing_of_this_moment_or_this_machine_is_in_it(tmp_path: Path, monkeyp
 
 
 def test_it_is_short() -> None:
-    assert len(render_system_prompt(BASE)) < 3_600  # 900 tokens of four characters
+    assert len(render_system_prompt(BASE)) <= 2_909
+
+
+@pytest.mark.parametrize(("specs", "most"), [(BASE, 2_841), (EVERY, 5_479)], ids=["base", "every"])
+def test_the_prompt_and_the_tools_take_no_more_tokens_than_before(specs: tuple[ToolSpec, ...], most: int) -> None:
+    assert len(specs) in {8, 17}
+    assert estimate_fixed_tokens(render_system_prompt(specs), specs) <= most
     assert len(render_system_prompt(EVERY)) < 6_500
 
 

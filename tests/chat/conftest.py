@@ -33,11 +33,16 @@ def chat(workspace: Path, environment: dict[str, str], bytecode: dict[str, str],
     (workspace / "a.txt").write_text("one\n")
 
     def start(
-        *lines: dict[str, Any], words: tuple[str, ...] = (), columns: int = 100, ready: bool = True, **changes: str
+        *lines: dict[str, Any],
+        words: tuple[str, ...] = (),
+        columns: int = 100,
+        ready: bool = True,
+        has_model: bool = True,
+        **changes: str,
     ) -> Window:
         file = tmp_path / "script.json"
         file.write_text(json.dumps(lines))
-        model = () if "--model" in words else ("--model", f"scripted:{file}")
+        model = () if "--model" in words or not has_model else ("--model", f"scripted:{file}")
         command = [sys.executable, "-m", "handrail", "chat", *words, *model]
         variables = {**environment, **bytecode, "TERM": "xterm-256color", **changes}
         program = Program(command, workspace, variables, columns=columns)

@@ -1,5 +1,7 @@
 """Nothing of a model, a tool or a file reaches the terminal raw."""
 
+import os
+import random
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -13,13 +15,11 @@ from hypothesis import strategies as st
 from prompt_toolkit.document import Document
 from prompt_toolkit.layout.controls import BufferControl
 from prompt_toolkit.layout.processors import TransformationInput
-from tests.chat.conftest import Chat
+from tests.chat.conftest import DEEP, Chat
 from tests.chat.payloads import INVISIBLE, PAYLOADS, SEQUENCES
 from tests.chat.window import Window
 
 from handrail.chat.composer import VisibleText
-from handrail.chat.markdown import MarkdownStream
-from handrail.chat.view import SessionView
 from handrail.chat.viewer import build_card_pages
 from handrail.models.base import CallPiece
 from handrail.protocol import events
@@ -27,6 +27,8 @@ from handrail.protocol.calls import ToolCall
 from handrail.protocol.results import Artifacts, Meta, ToolResult
 from handrail.protocol.text import escape_control
 from handrail.terminal.glyphs import Glyphs, SpoofGuard
+from handrail.terminal.markdown import MarkdownStream
+from handrail.terminal.session_view import SessionView
 from handrail.terminal.style import paint_text
 
 SGR = re.compile(r"\x1b\[[0-9;]*m")
@@ -192,3 +194,52 @@ def test_on_a_real_terminal_none_is_raw_and_all_are_visible_in_the_prompt(chat: 
     for payload in payloads:
         visible = re.sub(r"\s+", "", escape_control(payload))
         assert visible in squeezed, (payload, visible)
+
+
+PLACES = ("command", "name", "content", "model text", "tool output")
+SHARE = len(PAYLOADS) if os.environ.get("HANDRAIL_DEEP", "") not in {"", "0"} else 3
+PICKED = random.Random(27).sample(sorted(PAYLOADS), SHARE)
+"""The payloads of today."""
+
+
+@pytest.mark.parametrize("place", [pytest.param(place, marks=() if place == "name" else DEEP) for place in PLACES])
+def test_each_place_of_a_real_terminal_shows_payloads_as_escapes(chat: Chat, workspace: Path, place: str) -> None:
+    payloads = [PAYLOADS[name] for name in PICKED if name != "null"]  # a journal keeps none
+    if place in {"command", "name"}:  # what a file or an argument cannot have
+        payloads = [one for one in payloads if not set(one) & {"/", "\r"}]
+    text = "".join(f"<{at}|{payload}|>" + "\n" * (at % 3 == 2) for at, payload in enumerate(payloads))
+    words = "; ".join(f"echo '<{number}|{payload}|>'" for number, payload in enumerate(payloads))
+    if place == "tool output":
+        (workspace / "out.txt").write_bytes(text.encode())
+    parts = ["".join(payloads[at : at + 3]) for at in range(0, len(payloads), 3)]
+    names = [["write", {"path": f"n{at}{part}.txt", "content": "x"}] for at, part in enumerate(parts)]
+    calls: dict[str, list[Any]] = {
+        "command": [["exec", {"command": f"{words}; touch made"}]],
+        "name": names,
+        "content": [["write", {"path": "b.txt", "content": text}]],
+        "model text": [],
+        "tool output": [["exec", {"command": "cat out.txt; exit 3"}]],
+    }
+    first: dict[str, Any] = {"text": text} if place == "model text" else {"calls": calls[place]}
+    window = chat(first, {"text": "All is done."})
+    window.sends("begin")
+    for number in range(len(names) if place == "name" else place in {"command", "content"}):
+        several = place == "name" and len(names) > 1
+        window.sees(f"Permission {number + 1} of {len(names)}" if several else "Permission ·")
+        last = re.compile("why do you ask|more lines")
+        window.waits_for(lambda last=last: bool(last.search("\n".join(window.lines[-8:]))), "the end of a page")
+        shows_all(window)
+        window.answers(b"y", "✓ You")
+    if place == "tool output":
+        window.sees("All is done.")
+        window.press("\x0f")  # every call with its output
+        window.sees("output")
+        window.press("q")
+    window.sees("All is done." if place != "model text" else "Done ·")
+    raw = window.raw
+    squeezed = re.sub(r"[\s│]+", "", SGR.sub("", raw))
+    for at, payload in enumerate(payloads):  # with its mark: handrail sends some of the sequences itself
+        mark = f"|{payload}" if place != "name" else parts[at // 3]
+        assert mark not in raw, payload
+        if place != "tool output":
+            assert re.sub(r"\s+", "", escape_control(payload)) in squeezed, payload

@@ -1,5 +1,7 @@
 """The keys and the slash commands of a session."""
 
+import base64
+import json
 import os
 import re
 import subprocess
@@ -7,6 +9,11 @@ import sys
 from pathlib import Path
 
 from tests.chat.conftest import DEEP, Chat
+from tests.wires.openai_wire import events
+from tests.wires.server import Answer
+
+from handrail.protocol.results import MAX_IMAGE_BYTES
+from handrail.terminal.slash_hints import to_slash_commands
 
 EDIT = {"text": "I change it.", "calls": [["edit", {"path": "a.txt", "oldText": "one", "newText": "two"}]]}
 DONE = {"text": "All is done."}
@@ -20,6 +27,10 @@ def test_every_key_does_what_the_help_says(chat: Chat, workspace: Path, tmp_path
     window = chat(EDIT, DONE, words=("--mode", "auto"), EDITOR=str(editor), VISUAL="")
     window.press("one\x1b\rtwo")
     window.sees("› one\n  two")
+    window.press("\x1b[27;2;13~three")  # Shift+Enter
+    window.sees("  two\n  three")
+    window.press("\x7f" * 6)
+    window.sees_no("three")
     window.press("\x0athree")
     window.sees("  two\n  three")
     window.press("\x03")
@@ -152,16 +163,20 @@ def test_slash_commands_answer(chat: Chat) -> None:
     for typed, shown in (
         ("/help", "suspend"),
         ("/udno", "Did you mean /undo?"),
+        ("/udno 1", "Did you mean /undo?"),
         ("/mode full", "Full mode needs the flag --mode full or the user file. The mode was not changed."),
         ("/mode plan", "mode plan"),
         ("/model", "model scripted:"),
-        ("/ps", "nothing is running here"),
+        ("/ps", "nothing is running here\n"),
         ("/approvals", "nothing is granted"),
         ("/policy explain rm -rf build", "fs.delete"),
         ("/compact", "The conversation is too short to be summarized. Nothing was changed."),
         ("/continue", "Nothing waits: the last turn has ended."),
         ("/diff", "No change is in effect"),
-        ("/undo 99", "There is no change 99"),
+        ("/undo 99", "There is no change 99. `/log changes` lists them."),
+        ("/log changes", "change"),
+        ("/skills", "skill"),
+        ("/doctor", "sandbox"),
         ("/fork", "This is a copy of session task"),
         ("/resume task", "session task"),
         ("/quit", "To continue this session: handrail chat -c"),
@@ -175,13 +190,60 @@ def test_slash_commands_answer(chat: Chat) -> None:
 
 
 @DEEP
-def test_a_picture_goes_to_the_model_by_its_path(chat: Chat, workspace: Path, run_log) -> None:
-    (workspace / "shot.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(64))
-    window = chat(DONE, words=("--session", "task"))
-    window.sends("look at shot.png please")
-    window.sees("All is done.")
+def test_a_picture_goes_to_the_model_by_its_path_and_a_false_one_stays_a_name(
+    chat: Chat, workspace: Path, run_log, openai_wire
+) -> None:
+    picture = b"\x89PNG\r\n\x1a\n" + bytes(range(64))
+    (workspace / "shot.png").write_bytes(picture)
+    (workspace / "false.png").write_text("no picture")
+    (workspace / "large.png").write_bytes(picture + bytes(MAX_IMAGE_BYTES))
+    openai_wire.sends(Answer(pieces=tuple(events("I see it."))))
+    window = chat(words=("--session", "task", "--model", openai_wire.model), **openai_wire.environment)
+    window.sends("look at shot.png false.png and large.png please")
+    window.sees("I see it.")
+    window.is_ready()
+    shown = " ".join(window.text.split())
+    assert "false.png is not a PNG, JPEG, GIF or WebP, so it is not attached." in shown
+    assert "large.png is not attached." in shown
     prompt = next(event for event in run_log("task") if event["kind"] == "user")
-    assert prompt["text"] == "look at [picture 1: shot.png] please"
+    assert prompt["text"] == "look at [picture 1: shot.png] false.png and large.png please"
+    assert base64.b64encode(picture).decode() in json.dumps(openai_wire.received[0].body)
+
+
+def test_the_commands_of_a_session_break_between_words(chat: Chat) -> None:
+    window = chat(DONE, columns=60)
+    for typed, last in (("?", "leave the session"), ("/policy", "reading")):
+        window.press(typed + "\r" * (typed != "?"))
+        window.sees(last)
+        window.is_ready()
+    shown = window.text
+    rows = [line for line in shown.splitlines() if "more: send now" in line or "once" in line]
+    assert "once more" in " ".join(" ".join(rows).split())
+    assert re.search(r"(^|\s)reading\b", shown, re.M)
+
+
+def test_completing_a_file_is_no_call(chat: Chat, workspace: Path, run_log) -> None:
+    (workspace / "notes.md").write_text("x\n")
+    window = chat(DONE, words=("--session", "task"))
+    window.press("see @not")
+    window.sees("  notes.md\n ask ·")
+    window.press("\t\r\r")
+    window.sees("All is done.")
+    assert {event["kind"] for event in run_log("task")} <= {"user", "text", "end", "usage", "session.start"}
+
+
+def test_hints_have_slash_commands() -> None:
+    for text, expected in (
+        ("to stop one: handrail processes stop ID", "to stop one: /ps stop ID"),
+        ("nothing is running here; every workspace: --all", "nothing is running here"),
+        ("`handrail log --changes` lists them", "`/log changes` lists them"),
+        ("see: handrail diff 12", "see: /diff 12"),
+        ("to reply: handrail approvals reply c1 NUMBER", "to reply: /continue"),
+        ("handrail approvals revoke 3f ends it", "/approvals revoke 3f ends it"),
+        ("handrail processes write p-1 yes", "handrail processes write p-1 yes"),
+        ("handrail log --sessions", "/resume"),
+    ):
+        assert to_slash_commands(text) == expected
 
 
 def test_a_plain_session_only_grows_and_takes_numbers(chat: Chat, workspace: Path) -> None:
@@ -189,7 +251,7 @@ def test_a_plain_session_only_grows_and_takes_numbers(chat: Chat, workspace: Pat
     window.sees("Your message (/help lists commands, Ctrl-D leaves):")
     window.press("change it\n")
     window.sees("3 or n: deny it and say why")
-    window.answers(b"1", "ok: You allowed Edit a.txt once")
+    window.answers(b"1", "ok: You allowed Edit a.txt")
     window.sees("Done, ")
     window.press("/rewind\n")
     window.sees("  1  change it")
@@ -212,6 +274,12 @@ def test_a_terminal_without_control_sequences_gets_the_plain_form(chat: Chat) ->
     assert "\x1b" not in window.raw
 
 
+def test_without_a_model_it_says_how_to_choose_one(chat: Chat) -> None:
+    window = chat(has_model=False, ready=False)
+    assert window.program.ends() == 2
+    assert "next: handrail chat --model " in window.text
+
+
 def test_it_needs_a_terminal(workspace: Path, environment: dict[str, str]) -> None:
     command = [sys.executable, "-m", "handrail", "chat"]
     done = subprocess.run(
@@ -225,10 +293,12 @@ def test_it_needs_a_terminal(workspace: Path, environment: dict[str, str]) -> No
 def test_nothing_else_imports_the_composers_library(workspace: Path, environment: dict[str, str]) -> None:
     program = (
         "import sys\nfrom handrail.cli.main import run\n"
-        "run(['call', 'read', '{\"path\": \"a.txt\"}'])\nrun(['chat', '--help'])\nrun(['run', '--help'])\n"
+        "run(['call', 'read', '{\"path\": \"a.txt\"}'])\nrun(['chat', '--help'])\n"
+        "assert run(['run', 'go on', '--model', 'scripted:script.json']) == 0\n"
         "sys.exit('prompt_toolkit' in sys.modules)"
     )
     (workspace / "a.txt").write_text("one\n")
+    (workspace / "script.json").write_text(json.dumps([EDIT, DONE]))
     done = subprocess.run(
         [sys.executable, "-c", program], cwd=workspace, env=environment, check=False, capture_output=True
     )

@@ -4,9 +4,11 @@ import os
 import re
 import signal
 import sys
+import termios
 import time
 from pathlib import Path
 
+import pytest
 from tests.chat.conftest import DEEP, Chat
 from tests.chat.window import Window
 from tests.wires.openai_wire import events
@@ -52,12 +54,11 @@ def test_a_turn_streams_shows_its_calls_and_ends_with_what_changed(chat: Chat, w
         "» ✓ Half way",
         "»   why: so you know",
         "»   see: a.txt:1",
-        "✓ You allowed Edit a.txt once",
+        "✓ You allowed Edit a.txt · undo 1",
         "     1 - one",
         "     1 + two",
         "  All is done.",
         "  1 file changed +1 −1 · undo 1      /diff turn · /undo turn · /rewind",
-        "  Not undoable: nothing",
     ):
         assert f"\n{line}\n" in shown, line
     assert "lines 1–1 of 1" in shown
@@ -149,6 +150,12 @@ def test_a_message_is_queued_edited_or_given_to_the_running_turn(chat: Chat, wor
     assert window.text.index("use tabs (with") < window.text.index("I heard it.") < window.text.index("› and then")
 
 
+def list_waiting_commands() -> list[bytes]:
+    """The processes that run `WAITS`."""
+    commands = [Path(one, "cmdline") for one in Path("/proc").iterdir() if one.name.isdigit()]
+    return [line for line in (one.read_bytes() for one in commands if one.exists()) if WAITS.encode() in line]
+
+
 def test_escape_stops_a_command_and_leaves_no_process(chat: Chat, workspace: Path) -> None:
     window = chat(SLOW, DONE, words=("--mode", "auto"))
     window.sends("wait")
@@ -157,9 +164,7 @@ def test_escape_stops_a_command_and_leaves_no_process(chat: Chat, workspace: Pat
     window.sees("Stopped ·")
     window.is_ready()
     assert re.search(r"\n⊘ exec .*\n  \w.*\.\n    begun\n", window.text)
-    commands = [Path(one, "cmdline") for one in Path("/proc").iterdir() if one.name.isdigit()]
-    running = [one.read_bytes() for one in commands if one.exists()]
-    assert not [one for one in running if WAITS.encode() in one]
+    assert not list_waiting_commands()
 
 
 def test_escape_stops_a_model_that_streams_and_its_words_stay(chat: Chat, openai_wire) -> None:
@@ -180,19 +185,25 @@ def test_cancelling_works_while_a_prompt_or_a_question_waits(chat: Chat, workspa
     window = chat(EDIT, question(), DONE)
     window.sends("begin")
     window.sees("Permission · edit")
-    window.answers(b"\x03", "Left waiting")
+    window.answers(b"\x03", "The request still waits. This call has changed nothing.")
     window.sees("It waits for you: /continue asks again")
+    assert "Permission · edit" not in window.text
     window.sends("/continue")
-    window.sees_in_scrollback("Permission · edit")
+    window.sees("Permission · edit")
     window.answers(b"y", "You allowed")
     window.sees("? Which callers?")
-    window.press(b"\x04")
-    window.sees("Left for later.")
+    window.answers(b"\x03", "The question still waits. This call has changed nothing.")
+    window.is_ready()
     window.sends("/continue")
-    window.waits_for(lambda: window.text.count("? Which callers?") > 1, "the question again")
+    window.sees("Esc or Ctrl-D leaves it for later.")
+    window.answers(b"\x1b", "Left for later.")
+    window.is_ready()
+    window.sends("/continue")
+    window.sees_after("Left for later.", "? Which callers?")
     window.press(b"2\n")
     window.sees("All is done.")
     assert "\n? Which callers?\n› all\n" in window.text
+    assert "untouched" not in window.text
     assert (workspace / "a.txt").read_text() == "two\n"
 
 
@@ -209,13 +220,12 @@ def test_a_batch_asks_one_request_after_the_other(chat: Chat, workspace: Path) -
     assert (workspace / "c.txt").read_text() == "c.txt\n"
 
 
-@DEEP
 def test_a_stale_preview_cannot_be_kept(chat: Chat, workspace: Path) -> None:
     change = {"calls": [["exec", {"command": "sh -c 'echo two > a.txt'"}]]}
     window = chat(change, DONE)
     window.sends("change it")
     window.sees("y keep this result")
-    window.answers(b"x", "asks: sh runs")
+    window.answers(b"x", "Rule exec.interpreter needs your approval")
     (workspace / "a.txt").write_text("mine\n")
     window.press(b"y")
     window.sees("Out of date")
@@ -260,7 +270,8 @@ def test_without_a_key_for_the_model_the_session_is_kept(chat: Chat) -> None:
     window = chat(words=("--model", "anthropic:claude-x"))
     window.sends("hello")
     window.sees("✗ No key for anthropic. Set ANTHROPIC_API_KEY")
-    assert "The session is saved: handrail chat -c" in " ".join(window.lines).replace("  ", " ")
+    saved = "The session is saved: handrail chat -c"
+    window.waits_for(lambda: saved in " ".join(" ".join(window.lines).split()), saved)
     window.press(b"\x04")
     assert window.program.ends() == 0
     assert "To continue this session: handrail chat -c" in window.text
@@ -269,8 +280,26 @@ def test_without_a_key_for_the_model_the_session_is_kept(chat: Chat) -> None:
     again.sees("> hello")
 
 
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGHUP, 129), (signal.SIGTERM, 143)])
+def test_a_signal_ends_the_session_with_its_command_and_restores_the_terminal(
+    chat: Chat, number: signal.Signals, code: int
+) -> None:
+    window = chat(SLOW, DONE, words=("--mode", "auto"))
+    window.sends("wait")
+    window.sees("    begun")
+    os.kill(window.program.pid, number)
+    assert window.program.ends() == code
+    assert "To continue this session: handrail chat -c" in window.text
+    modes = termios.tcgetattr(window.program.terminal.device)[3]
+    assert modes & termios.ECHO
+    assert modes & termios.ICANON
+    for switch in ("?1004", "?2004"):  # reports of focus, marks of pastes
+        assert window.raw.rindex(f"\x1b[{switch}l") > window.raw.rindex(f"\x1b[{switch}h")
+    assert not list_waiting_commands()
+
+
 @DEEP
-def test_the_terminal_going_away_ends_the_session_and_its_commands(chat: Chat) -> None:
+def test_a_session_that_a_signal_ended_continues(chat: Chat) -> None:
     window = chat(SLOW, DONE, words=("--mode", "auto"))
     window.sends("wait")
     window.sees("    begun")
@@ -292,24 +321,28 @@ def test_a_prompt_that_waits_does_not_keep_the_session_from_ending(chat: Chat, r
     assert "tool_call.permission-denied" not in kinds
 
 
-def last_line(window: Window) -> int:
-    """The last number that the command printed, as far as the screen shows it."""
-    return max([int(number) for number in re.findall(r"    line (\d+)", "\n".join(window.lines))], default=0)
-
-
-def test_a_resize_during_output_loses_nothing(chat: Chat, workspace: Path) -> None:
-    counts = "i=0; until grep -q enough a.txt; do i=$((i+1)); echo line $i; sleep 0.02; done"
+def test_a_resize_during_output_loses_nothing_and_leaves_no_frame(chat: Chat, workspace: Path) -> None:
+    words = "and more words than a narrow window has columns " * 3
+    counts = f"for i in 1 2 3 4; do echo line $i {words}; until grep -q go$i a.txt; do sleep 0.02; done; done"
     window = chat({"calls": [["exec", {"command": counts}]]}, DONE, words=("--mode", "auto"), columns=200)
     window.sends("count")
-    window.sees("    line 3")
-    window.resizes(60)
-    before = last_line(window)
-    window.waits_for(lambda: last_line(window) > before + 5, "more lines")
-    (workspace / "a.txt").write_text("enough\n")
+    window.sees("    line 1")
+    window.press("typed meanwhile " * 5)
+    window.sees("typed meanwhile " * 4)
+    for number, columns in ((1, 60), (2, 120), (3, 45)):
+        window.sees(f"    line {number}")
+        window.resizes(columns)
+        (workspace / "a.txt").write_text("".join(f"go{one}\n" for one in range(1, number + 1)))
+        window.sees(f"    line {number + 1}")
+        window.waits_for(lambda: [line.count("● exec") for line in window.text.splitlines()].count(1) == 1, "one frame")
+    (workspace / "a.txt").write_text("go1\ngo2\ngo3\ngo4\n")
     window.sees("All is done.")
     window.is_ready()
-    assert all(len(line) <= 60 for line in window.lines)
-    assert sum("All is done." in line for line in window.text.splitlines()) == 1
+    shown = window.text
+    assert "● exec" not in shown
+    assert "    line " not in shown
+    assert "› count" in shown
+    assert sum("All is done." in line for line in shown.splitlines()) == 1
 
 
 def test_a_paste_of_10000_lines_is_one_line_of_the_composer_and_whole_for_the_model(chat: Chat, run_log) -> None:
@@ -353,3 +386,33 @@ def test_suspending_gives_the_terminal_back_and_comes_again(chat: Chat, workspac
     window.sees("› half a")
     window.press(b" sentence\r")
     window.sees("All is done.")
+
+
+def test_a_denied_call_is_told_once(chat: Chat, workspace: Path) -> None:
+    window = chat(EDIT, EDIT, DONE, words=("--session", "task"))
+    window.sends("begin")
+    window.sees("Permission · edit")
+    window.answers(b"n", "Why not?")
+    window.press("use b.txt")
+    window.sees("use b.txt")
+    window.press("\r")
+    window.sees("⊘ You denied Edit a.txt: use b.txt")
+    window.sees("Permission · edit")
+    window.answers(b"\x03", "The request still waits")
+    window.is_ready()
+    assert window.text.count("⊘") == 1
+    assert (workspace / "a.txt").read_text() == "one\n"
+
+
+@DEEP
+def test_a_resumed_session_shows_where_it_ended(chat: Chat) -> None:
+    window = chat(EDIT, DONE)
+    window.sends("begin")
+    window.sees("Permission · edit")
+    window.answers(b"l", "Left for later")
+    window.is_ready()
+    window.press(b"\x04")
+    assert window.program.ends() == 0
+    again = chat(DONE, words=("-c",))
+    again.sees("The last turn is unfinished.")
+    again.sees("\n› begin\n  I change it.\n")

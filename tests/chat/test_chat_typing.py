@@ -5,10 +5,12 @@ import os
 import threading
 import time
 from contextlib import suppress
+from pathlib import Path
 from typing import NamedTuple
 
-from hypothesis import given, settings
+from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
+from tests.chat.conftest import Chat
 
 from handrail.chat.console import QuietClock
 from handrail.protocol.permissions import ApproverReply
@@ -73,6 +75,43 @@ def test_steady_typing_never_answers_a_prompt_that_arrives(keys: list[int], paus
     assert typing.answers == []
     assert typing.last is not None
     assert typing.last.answer is None
+
+
+EDIT = {"calls": [["edit", {"path": "a.txt", "oldText": "one", "newText": "two"}]]}
+PHASES = (Phase.explicit,) if os.environ.get("HANDRAIL_DEEP", "") in {"", "0"} else (Phase.explicit, Phase.generate)
+
+
+@settings(max_examples=30, phases=PHASES, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(after=st.floats(0.93, 1.03), key=st.sampled_from("\x1byn"))
+@example(after=0.98, key="\x1b")
+def test_a_key_shortly_before_a_prompt_counts_before_it(chat: Chat, workspace: Path, after: float, key: str) -> None:
+    """`after`: seconds after the last key. The prompt comes after a quiet second."""
+    (workspace / "a.txt").write_text("one\n")
+    window = chat(EDIT, {"text": "All is done."})
+    window.press("begin")
+    window.sees("› begin")
+    window.press("\r")
+    pressed = time.monotonic()
+    while (left := pressed + after - time.monotonic()) > 0:
+        window.program.terminal.look(left)
+    was_early = "Permission ·" not in "\n".join(window.lines)
+    window.press(key)
+    window.waits_for(lambda: any(one in window.text for one in ("Permission ·", "Stopped ·")), "a prompt or the end")
+    if "Stopped ·" not in window.text:
+        window.answers(b"y", "You allowed")
+        window.sees("Done ·")
+        while window.program.terminal.look(0.5):  # a key that was held back would come now
+            pass
+        assert "Stopped" not in window.text
+        assert "esc again" not in window.raw
+        assert (workspace / "a.txt").read_text() == "two\n"
+    else:
+        assert was_early
+        assert key == "\x1b"
+        assert (workspace / "a.txt").read_text() == "one\n"
+        assert " 0 denied" in window.text  # nobody denied it
+        assert "The user denied" not in window.text
+    window.close()
 
 
 @settings(max_examples=8, deadline=None)

@@ -112,10 +112,13 @@ class Window:
         self.sees_no("working ·")
 
     def resizes(self, columns: int) -> None:
-        fcntl.ioctl(self.program.terminal.control, termios.TIOCSWINSZ, struct.pack("HHHH", self._rows, columns, 0, 0))
+        """Makes the window so wide, once its program rests: a terminal that wraps half a frame loses it."""
+        while self.program.terminal.look(0.1):
+            pass
         self._feed()
         for screen in self._screens:
-            screen.resize(self._rows, columns)
+            _reflow(screen, columns)
+        fcntl.ioctl(self.program.terminal.control, termios.TIOCSWINSZ, struct.pack("HHHH", self._rows, columns, 0, 0))
 
     def _feed(self) -> None:
         raw = self.raw
@@ -132,6 +135,31 @@ class Window:
 
     def _read_rows(self, screen: pyte.HistoryScreen) -> list[str]:
         return [_read_row(screen.buffer[row], screen.columns) for row in range(screen.lines)]
+
+
+def _reflow(screen: pyte.HistoryScreen, columns: int) -> None:
+    """Wraps the rows anew, as tmux, VTE, kitty or iTerm2 do. The cursor stays at its character."""
+    rows: list[dict[int, Any]] = []
+    last = at = len(screen.history.top) + screen.cursor.y
+    for number, line in enumerate([*screen.history.top, *(screen.buffer[row] for row in range(screen.lines))]):
+        cells = {column: cell for column, cell in line.items() if cell.data.strip()}
+        width = max(cells, default=0) + 1
+        if number == last:
+            at, width = len(rows) + screen.cursor.x // columns, max(width, screen.cursor.x + 1)
+        for start in range(0, width, columns):
+            rows.append({column - start: cell for column, cell in cells.items() if 0 <= column - start < columns})
+    while len(rows) > at + 1 and not rows[-1]:
+        rows.pop()
+    above = max(0, len(rows) - screen.lines)
+    column = screen.cursor.x % columns
+    screen.reset()
+    screen.resize(screen.lines, columns)
+    for row, cells in enumerate(rows[above:]):
+        screen.buffer[row].update(cells)
+    for cells in rows[:above]:
+        screen.history.top.append(pyte.screens.StaticDefaultDict(screen.default_char))
+        screen.history.top[-1].update(cells)
+    screen.cursor.y, screen.cursor.x = at - above, column
 
 
 def _read_row(line: Any, columns: int) -> str:

@@ -102,12 +102,11 @@ def test_looking_disturbs_nobody(run, library: Library, state: Path) -> None:
     assert seen() == before
 
 
-def test_allow_runs_it_and_prints_the_result_as_call_does(run, workspace: Path) -> None:
+def test_allow_runs_it_and_prints_one_line_about_the_result(run, workspace: Path) -> None:
     run("call", "write", WRITE)
     [waiting] = waits(run)
     done = run("approvals", "allow", waiting["short"])
-    assert (done.code, done.out.splitlines()[0]) == (0, "Created new.txt +1 −0.")
-    assert done.err == "to undo: handrail undo 1\n"
+    assert (done.code, done.out, done.err) == (0, "✓ You allowed Write new.txt · undo 1\n", "")
     assert (workspace / "new.txt").read_text() == "one\n"
     assert waits(run) == []
 
@@ -171,7 +170,7 @@ def test_a_grant_is_listed_and_revoked_at_once(run, state: Path) -> None:
     told = (
         "no longer asks for `touch` in this workspace; handrail approvals lists it, handrail approvals revoke ends it\n"
     )
-    assert (done.code, done.err) == (0, f"to undo: handrail undo 1\n{told}")
+    assert (done.code, done.err) == (0, told)
     [grant] = grants(run)
     assert (grant["kind"], grant["command"], grant["scope"]) == ("command", "touch", "workspace")
     assert run("call", "exec", '{"command": "touch again"}', "--session", "another").code == 0
@@ -189,7 +188,7 @@ def test_plain_edits_are_granted_listed_and_revoked(run, workspace: Path) -> Non
     done = run("approvals", "allow", waits(run)[0]["id"], "--scope", "edits")
     told = "no longer asks for plain edits in this session; handrail approvals lists it, "
     told += "handrail approvals revoke ends it\n"
-    assert (done.code, done.err) == (0, f"to undo: handrail undo 1\n{told}")
+    assert (done.code, done.err) == (0, told)
     [grant] = grants(run)
     assert (grant["kind"], grant["command"], grant["scope"]) == ("edits", "plain edits", "session")
     assert run("approvals").out.splitlines()[-1].endswith("  plain edits")

@@ -294,7 +294,7 @@ def test_an_interrupt_while_it_waits_for_stdin_is_exit_130(environment: dict[str
         ):
             time.sleep(0.01)
         process.send_signal(signal.SIGINT)
-        assert process.stderr.read().endswith(b"error: interrupted\n")
+        assert process.stderr.read().endswith(b"error: interrupted\nnext: handrail log\n")
         assert process.wait() == 130
 
 
@@ -322,7 +322,7 @@ def test_an_interrupted_call_has_its_result_and_its_record(
         assert process.stderr is not None
         assert process.stderr.readline() == b"begun\n"
         process.send_signal(signal.SIGINT)
-        assert process.stderr.read() == b"error: interrupted\n"
+        assert process.stderr.read() == b"error: interrupted\nnext: handrail log\n"
         assert process.wait() == 130
     [record] = run("audit", "--json").json["records"]
     assert (record["name"], record["error_code"]) == ("linger", "CANCELLED")

@@ -31,6 +31,12 @@ def test_every_export_has_the_tools_of_the_dialect(run, form: str) -> None:
     assert [entry.get("name") or entry["function"]["name"] for entry in listed] == ["workspace_fs", "workspace_shell"]
 
 
+@pytest.mark.parametrize("dialect", ["codex", "deepchat"])
+def test_tools_json_claims_no_schema_of_answers_that_they_do_not_fit(run, dialect: str) -> None:
+    for tool in run("tools", "--dialect", dialect, "--json").json:
+        assert tool["outputSchema"] == {}
+
+
 def test_call_prints_the_text_that_a_model_gets(run, workspace: Path) -> None:
     (workspace / "a.py").write_text("x = 1\n")
     done = run("call", "--dialect", "claude-code", "Read", '{"file_path": "a.py"}')
@@ -84,6 +90,45 @@ def test_the_settings_repair_the_case_of_names_with_a_warning(run, environment, 
     (folder / "config.toml").write_text("[tools]\nrepair_case = true\n")
     assert run(*call).code == 0
     assert "Workspace.FS was taken for workspace.fs." in run("log", "--events").out
+
+
+def write_config(environment, text: str) -> None:
+    folder = Path(environment["HOME"]) / ".config" / "handrail"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "config.toml").write_text(text)
+
+
+@pytest.mark.parametrize("repairs", [True, False])
+def test_run_repairs_the_case_of_names_only_if_the_settings_say_so(
+    run, environment, tmp_path: Path, workspace: Path, repairs: bool
+) -> None:
+    (workspace / "a.py").write_text("x = 1\n")
+    write_config(environment, f"[tools]\nrepair_case = {str(repairs).lower()}\n")
+    edit = ["edit", {"file_path": "a.py", "old_string": "x = 1", "new_string": "x = 2"}]
+    model = write_script(tmp_path, {"calls": [edit]}, {"text": "Done."})
+    assert run("run", "change it", "--model", model, "--mode", "auto", "--dialect", "claude-code").code == 0
+    assert (workspace / "a.py").read_text() == ("x = 2\n" if repairs else "x = 1\n")
+
+
+@pytest.mark.parametrize("repairs", [True, False])
+def test_mcp_repairs_the_case_of_names_only_if_the_settings_say_so(
+    apart, environment, workspace: Path, repairs: bool
+) -> None:
+    (workspace / "a.py").write_text("x = 1\n")
+    write_config(environment, f"[tools]\nrepair_case = {str(repairs).lower()}\n")
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+    call = {"name": "READ", "arguments": {"file_path": "a.py"}}
+    requests = [
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello},
+        {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call},
+    ]
+    stdin = b"".join(json.dumps(one).encode() + b"\n" for one in requests)
+    done = apart("mcp", "--dialect", "claude-code", stdin=stdin)
+    answer = next(one for one in map(json.loads, done.out.splitlines()) if one.get("id") == 2)
+    if repairs:
+        assert answer["result"]["content"][0]["text"] == "     1\tx = 1"
+    else:
+        assert answer["error"]["message"] == "No such tool available: READ"
 
 
 def test_mcp_serves_the_dialect(apart, workspace: Path) -> None:

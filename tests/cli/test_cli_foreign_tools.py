@@ -135,7 +135,7 @@ def test_what_a_server_says_otherwise_is_no_difference_of_files_for_an_editor(
 
 def test_policy_explain_needs_no_server(here: Run) -> None:
     done = here("policy", "explain", "--tool", NAME, "--args", "{}")
-    assert "create_issue (github)  confirm  tool.mcp" in done.out
+    assert "create_issue (github)  needs approval  tool.mcp" in done.out
     assert "no server was contacted: its arguments and version are not checked" in done.out
     assert here("policy", "explain", "--tool", NAME, "--args", "{}", "--mode", "plan", "--exit-code").code == 1
     assert here("policy", "explain", "--tool", "mcp__x", "--args", "{}").code == 2

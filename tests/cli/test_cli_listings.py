@@ -162,7 +162,7 @@ def test_config_explains_a_whole_section(here) -> None:
 def test_config_of_an_unknown_setting_names_the_nearest(here) -> None:
     done = here("config", "limits.exce")
     assert (done.code, done.out) == (2, "")
-    assert done.err == "error: limits.exce is not a setting; did you mean limits.exec?.\nnext: handrail config\n"
+    assert done.err == "error: limits.exce is not a setting; did you mean limits.exec?\nnext: handrail config\n"
 
 
 def test_config_names_the_problems_of_every_file_with_their_lines(here, config, workspace: Path) -> None:

@@ -135,7 +135,7 @@ def test_log_tells_which_event_is_broken_and_goes_on(here, state: Path) -> None:
     done = here("log", "--events", "-q")
     assert done.code == 0
     assert len(done.out.splitlines()) == 5
-    assert done.err.startswith("event 2 cannot be read: ")
+    assert done.err.startswith("warning: event 2 cannot be read: ")
     found = here("log", "--events", "--json").json
     assert [one["seq"] for one in found["broken"]] == [2]
     assert [one["seq"] for one in found["events"]] == [1, 3, 4]
@@ -176,7 +176,7 @@ def test_export_writes_every_event_to_the_file_of_its_day(here, workspace: Path)
     [file] = (workspace / ".tasklogs" / "cli").iterdir()
     events = here("log", "--events", "--json").json["events"]
     assert [json.loads(line) for line in file.read_text().splitlines()] == events
-    assert file.name == f"events-{events[0]['time'][:10].replace('-', '')}.jsonl"
+    assert file.name == f"handrail-{events[0]['time'][:10].replace('-', '')}.jsonl"
     assert done.out == f".tasklogs/cli/{file.name}  4 events\n"
 
 
@@ -196,7 +196,7 @@ def test_export_leaves_out_what_is_broken_and_says_so(here, state: Path, workspa
     break_event(state, 3)
     done = here("log", "export", "cli", "-q")
     assert done.code == 0
-    assert done.err.startswith("event 3 cannot be read and was left out: ")
+    assert done.err.startswith("warning: event 3 cannot be read and was left out: ")
     [file] = workspace.rglob("*.jsonl")
     assert [json.loads(line)["seq"] for line in file.read_text().splitlines()] == [1, 2, 4]
 
@@ -220,7 +220,7 @@ def test_export_in_a_dialect_is_what_that_system_would_be_told(here, workspace: 
 
 
 @pytest.mark.usefixtures("played")
-@pytest.mark.parametrize("linked", [".tasklogs", ".tasklogs/cli", ".tasklogs/cli/events-{day}.jsonl"])
+@pytest.mark.parametrize("linked", [".tasklogs", ".tasklogs/cli", ".tasklogs/cli/handrail-{day}.jsonl"])
 def test_export_follows_no_link_that_a_project_brings(here, workspace: Path, tmp_path: Path, linked: str) -> None:
     from datetime import UTC, datetime
 

@@ -103,7 +103,7 @@ MISTAKES = [
     ("a.txt:x", 2, "--line takes FILE:N"),
     (":3", 2, "--line takes FILE:N"),
     ("a.txt:3", 1, "error: a.txt has 2 lines, so there is no line 3."),
-    ("missing.txt:1", 1, "error: No file missing.txt."),
+    ("missing.txt:1", 1, "error: no file missing.txt."),
     ("a.bin:1", 1, "error: a.bin is not text, so it has no lines."),
     ("/etc/passwd:1", 1, "error: "),
 ]

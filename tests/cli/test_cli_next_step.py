@@ -148,7 +148,7 @@ def test_a_quiet_call_gets_the_error_and_its_command(here) -> None:
 
 def test_a_missing_file_is_followed_by_the_command_that_lists(here) -> None:
     done = here("call", "read", '{"path": "missing.txt"}')
-    assert done.err == "error: No file missing.txt. Nothing was changed. (NOT_FOUND)\nnext: handrail ls\n"
+    assert done.err == "error: no file missing.txt. Nothing was changed. (NOT_FOUND)\nnext: handrail ls\n"
 
 
 def test_a_command_of_which_one_part_asks_in_auto_too_is_told_the_mode_that_lets_all_of_it_be(

@@ -43,7 +43,9 @@ def test_the_table_of_modes_is_the_one_that_decides(here) -> None:
 
 
 def test_a_person_reads_a_row_for_everything_a_call_may_do(here) -> None:
-    head, *rows = here("policy", "modes").out.splitlines()
+    shown = here("policy", "modes").out
+    assert "confirm" not in shown
+    head, *rows = shown.replace("needs approval", "confirm").splitlines()
     assert head.split() == list(MODES)
     assert [tuple(row.split()) for row in rows] == [
         (subject, *(cells[mode] for mode in MODES)) for subject, cells in TABLE.items()
@@ -133,7 +135,7 @@ def test_replay_tells_how_many_differ_and_which(here) -> None:
     first, head, row = done.out.splitlines()
     assert (done.code, first) == (0, "1 of 3 calls would differ in mode ask")
     assert head.split() == ["time", "session", "tool", "subject", "then", "now", "rule"]
-    assert row.split()[2:] == ["cli", "write", "one.txt", "allow", "→", "confirm", "fs.write"]
+    assert row.split()[2:] == ["cli", "write", "one.txt", "allow", "→", "needs", "approval", "fs.write"]
     assert "1 call left out: invalid before the policy decided\n" in done.err
 
 

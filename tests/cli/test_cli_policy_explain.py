@@ -160,18 +160,18 @@ def test_a_person_reads_a_tree(here, workspace: Path) -> None:
     assert head == "$ cd api && rm -rf build | tee log"
     assert [part.split("  ")[0] for part in parts] == ["├ cd api", "├ rm -rf build", "└ tee log"]
     assert [part.split()[-1] for part in (total.partition(":")[0],)] == ["ask"]
-    assert total.startswith("= confirm in mode ask: ")
+    assert total.startswith("= needs approval in mode ask: ")
     assert sandbox.rstrip("23") == "  in the sandbox of this machine: tier "
 
 
 TOTALS = [
     ("ls; pwd", "ask", "= allow in mode ask: every part is allowed"),
     ("node -v", "ask", "= allow in mode ask: node -v only reads (exec.read-only)"),
-    ("make; ls", "ask", "= confirm in mode ask: make can run any command of the build (exec.build)"),
+    ("make; ls", "ask", "= needs approval in mode ask: make can run any command of the build (exec.build)"),
     (
         "make; pytest; make",
         "ask",
-        "= confirm in mode ask: make can run any command of the build (exec.build), and 2 more",
+        "= needs approval in mode ask: make can run any command of the build (exec.build), and 2 more",
     ),
     (
         "make",

@@ -40,7 +40,7 @@ def test_as_json_it_is_a_result_that_waits(run: Any) -> None:
 def test_unattended_it_is_an_error_and_nothing_waits(run: Any) -> None:
     done = run("call", "question", ASKED, "--unattended")
     assert done.code == 1
-    assert "No user is present to answer. Decide yourself, continue, and name your assumption at the end." in done.err
+    assert "no user is present to answer. Decide yourself, continue, and name your assumption at the end." in done.err
     assert run("approvals", "--json").json["questions"] == []
 
 

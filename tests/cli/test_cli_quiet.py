@@ -79,3 +79,13 @@ def test_a_command_within_another_has_its_own_notes(capsys: pytest.CaptureFixtur
         warn("always")
     print_note("afterwards")
     assert capsys.readouterr().err == "inner\nalways\nafterwards\n"
+
+
+def test_the_workspace_is_named_only_if_it_is_not_the_current_folder(run, workspace: Path, tmp_path: Path) -> None:
+    def note(*words: str, cwd: Path = workspace) -> list[str]:
+        return [line for line in run("ls", *words, cwd=cwd).err.splitlines() if line.startswith("workspace:")]
+
+    assert note("--workspace", str(workspace), cwd=tmp_path) == [f"workspace: {workspace}"]
+    assert note("--workspace", str(workspace), "--json", cwd=tmp_path) == []
+    assert note("--workspace", str(workspace), "-q", cwd=tmp_path) == []
+    assert note("--workspace", ".") == note() == []

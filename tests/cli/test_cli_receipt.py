@@ -309,7 +309,7 @@ def test_records_cut_from_the_end_give_no_receipt(run, worked: Path, state: Path
     lines = (state / "audit.jsonl").read_bytes().splitlines(keepends=True)
     (state / "audit.jsonl").write_bytes(b"".join(lines[:-1]))
     done = run("audit", "receipt", "cli")
-    assert (done.code, "The end was cut" in done.err) == (1, True)
+    assert (done.code, "the end was cut" in done.err) == (1, True)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
-"""The screens of commands on a pseudo-terminal of 60, 80 and 120 columns, compared as text with `screens/`.
+"""The screens of commands on a pseudo-terminal of 60, 80 and 120 columns: dark, light and without colours.
 
+`screens/` has each with the codes of a dark terminal. A light terminal gets other codes at the same places.
 To write the files anew after an intended change: HANDRAIL_WRITE_SCREENS=1.
 """
 
@@ -8,6 +9,7 @@ import json
 import os
 import pty
 import re
+import select
 import struct
 import sys
 import termios
@@ -29,6 +31,8 @@ MASKS: list[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] = [
     (re.compile(r"\d\d:\d\d:\d\d"), "12:00:00"),
     (re.compile(r"(?<!\d)\d+\.\d\d(?=(\s|\x1b\[[0-9;]*m)+s\b)"), "0.01"),
     (re.compile(r"\b\d+ s  "), "1 s  "),
+    (re.compile(r"(?<!\d)\d\.\d(?= s\b)"), "0.01"),
+    (re.compile(r"/tmp/\S+/(?=trusting|shop\b|script)"), "/home/"),
     (re.compile(r"(?<=s_)[0-9a-f]+(\n +[0-9a-f]+)?"), lambda found: re.sub("[0-9a-f]", "0", found[0])),
     (re.compile(r"^[0-9a-f]{3}(?=  waiting)|(?<=allow )[0-9a-f]{3}\b|(?<=deny )[0-9a-f]{3}\b", re.M), "8f2"),
 ]
@@ -42,7 +46,9 @@ SCRIPT = [
     {"calls": [["read", {"path": ".env"}], ["exec", {"command": "rm old.txt; echo done > notes.txt"}]]},
     {"text": "The total is rounded."},
 ]
-UNCOLOURED = {"help", "help-exec", "approvals", "log-changes", "result"}
+LIGHT = {"\x1b[33m": "\x1b[35m", "\x1b[36m": "\x1b[34m"}
+"""The codes of a dark terminal that a light one gets otherwise."""
+UNCOLOURED = {"help", "help-exec", "approvals", "log-changes", "trust"}
 COPIED = ("next:", "→", "error:", "to answer:")
 """Lines to copy, which no break may cut."""
 STABLE_GROUPS = ("network", "config", "models", "clients")
@@ -61,9 +67,11 @@ class Place:
         (self.workspace / "old.txt").write_text("old\n")
         (self.workspace / "last.txt").write_text("last\n")
         (self.workspace / ".env").write_text("TOKEN=1\n")
+        (folder / "trusting").mkdir()
+        (folder / "trusting/handrail.toml").write_text('mode = "auto"\n')
+        self._model = f"scripted:{folder / 'script.json'}"
         (folder / "script.json").write_text(json.dumps(SCRIPT))
-        model = f"scripted:{folder / 'script.json'}"
-        self.show("run", "round the total half up", "--model", model, "--mode", "auto", "-q", "--unattended")
+        self.show("run", "round the total half up", "--model", self._model, "--mode", "auto", "-q", "--unattended")
         found = re.search(r"s_[0-9a-f]{32}", self.show("sessions", columns=1000))
         assert found
         self.session = found[0]
@@ -79,18 +87,23 @@ class Place:
         with suppress(OSError):  # at the end of the command
             while read := os.read(control, 65536):
                 found += read
+                while b"any other key: no." in found and not select.select([control], [], [], 0.2)[0]:
+                    os.write(control, b"n")  # until the prompt takes it
         os.close(control)
         os.waitpid(child, 0)
         return found.decode().replace("\r\n", "\n")
 
     def show_screen(self, name: str, columns: int, **environ: str) -> str:
         """A screen of the table, without the parts that differ between machines and runs."""
-        known = {"SESSION": self.session}
+        known = {"SESSION": self.session, "MODEL": self._model}
+        environ |= {"CI": "1"} if name == "demo" else {}  # otherwise it asks
         if "REQUEST" in NAMED[name]:
             known["REQUEST"] = self.park("exec", {"command": KEPT})
         shown = self.show(*(known.get(word, word) for word in NAMED[name]), columns=columns, **environ)
         for pattern, mask in MASKS:
             shown = pattern.sub(mask, shown)
+        if name in {"run", "demo"}:  # the columns depend on the digits of a duration
+            shown = re.sub("  +", "  ", re.sub(r"│ Ran in a .*?just now\.[^\n]*", "│ Ran", shown, flags=re.DOTALL))
         if name == "doctor":
             groups = re.split(r"(?m)^(?=\S)", shown)
             shown = "".join(group for group in groups if STYLE.sub("", group).startswith(STABLE_GROUPS))
@@ -134,25 +147,38 @@ NAMED: dict[str, tuple[str, ...]] = {
     "help": ("--help",),
     "help-exec": ("exec", "--help"),
     "error": ("call", "edit", '{"path": "cart.py", "oldText": "sum(items, tax)", "newText": "0"}'),
+    "trust": ("trust", "--workspace", "../trusting"),
+    "demo": ("demo",),
+    "run": ("run", "round the total", "--model", "MODEL", "--mode", "plan", "--unattended"),
     "result": ("approvals", "allow", "REQUEST"),
 }
+COLOURS = {"dark": {}, "light": {"COLORFGBG": "0;15"}, "none": {"NO_COLOR": "1"}}
+ONCE = {"result", "demo"}
+"""These change files, or take seconds. Their three looks are seen at three widths."""
+SHOWN = [
+    (name, columns, colours)
+    for name in NAMED
+    for columns, own in zip((60, 80, 120), COLOURS, strict=True)
+    for colours in ((own,) if name in ONCE else COLOURS)
+]
 
 
-SLOW = {"doctor": (60, 80, 120), "result": (80,)}
-SHOWN = [(name, columns) for name in NAMED for columns in SLOW.get(name, (60, 80, 120))]
-
-
-@pytest.mark.parametrize(("name", "columns"), SHOWN)
-def test_a_screen_looks_as_it_did(place: Place, name: str, columns: int) -> None:
-    painted = place.show_screen(name, columns)
-    plain = STYLE.sub("", painted)
-    assert ("\x1b" in painted) is (name not in UNCOLOURED), "the styles of the screen"
-    if columns == 80 and name not in SLOW:
-        assert place.show_screen(name, columns, NO_COLOR="1") == plain, "colour changes nothing else"
-    assert all(measure_width(row) <= columns for row in plain.split("\n") if not row.lstrip().startswith(COPIED))
-    shown = painted.replace("\x1b", "␛") if columns == 80 else plain
+@pytest.mark.parametrize(("name", "columns", "colours"), SHOWN)
+def test_a_screen_looks_as_it_did(place: Place, name: str, columns: int, colours: str) -> None:
+    writes = bool(os.environ.get("HANDRAIL_WRITE_SCREENS"))
+    painted = place.show_screen(name, columns, **({} if writes else COLOURS[colours]))
+    rows = STYLE.sub("", painted).split("\n")
+    if name not in {"run", "demo"}:  # the words of a model are not wrapped
+        assert all(measure_width(row) <= columns for row in rows if not row.lstrip().startswith(COPIED))
+    assert all(row == row.rstrip() for row in rows if name == "log")
     file = SCREENS / f"{name}-{columns}.txt"
-    if os.environ.get("HANDRAIL_WRITE_SCREENS"):
-        file.parent.mkdir(exist_ok=True)
-        file.write_text(shown)
-    assert shown == file.read_text()
+    if writes:
+        file.write_text(painted.replace("\x1b", "␛"))
+    expected = file.read_text().replace("␛", "\x1b")
+    assert ("\x1b" in expected) is (name not in UNCOLOURED), "the styles of the screen"
+    if not writes and colours == "none":
+        expected = STYLE.sub("", expected)
+        expected = re.sub("  +", "  ", expected) if name in {"run", "demo"} else expected
+    elif not writes and colours == "light":
+        expected = STYLE.sub(lambda found: LIGHT.get(found[0], found[0]), expected)
+    assert painted == expected

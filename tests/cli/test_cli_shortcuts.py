@@ -110,7 +110,7 @@ NOT_RUN = [
     (["exec", "--", "touch new"], "handrail approvals allow"),
     (["exec", "--unattended", "--", "touch new"], "needs approval, which was denied"),
     (["exec", "--", "cat .env"], "is denied by rule"),
-    (["exec", "--mode", "full", "--timeout-ms", "100", "--", "sleep 5"], "error: Stopped after"),
+    (["exec", "--mode", "full", "--timeout-ms", "100", "--", "sleep 5"], "error: stopped after"),
     (["exec", "--timeout-ms", "1", "--", "true"], "timeoutMs must be 100 or more"),
     (["exec", "--workspace", "/nowhere", "--", "true"], "/nowhere"),
     (["exec", "--"], "the command is missing"),

@@ -151,5 +151,5 @@ def test_a_broken_event_is_named_and_the_rest_is_shown(here, state: Path) -> Non
     connection.close()
     done = here("log", "-q")
     assert (done.code, " ls " in done.out) == (0, True)
-    assert done.err.startswith("event 1 cannot be read: ")
+    assert done.err.startswith("warning: event 1 cannot be read: ")
     assert [one["seq"] for one in here("log", "--json").json["broken"]] == [1]

@@ -81,7 +81,8 @@ def test_trust_is_listed_and_taken_back(here, project, workspace: Path) -> None:
     assert head.split() == ["workspace", "sha-256", "since"]
     assert row.split()[0] == str(workspace)
     done = here("trust", "--revoke")
-    assert done.out == f"{workspace} is no longer trusted: what its handrail.toml loosens is ignored, .mcp.json too.\n"
+    ignored = "what its handrail.toml loosens is ignored, .mcp.json and .handrail/tools too"
+    assert done.out == f"{workspace} is no longer trusted: {ignored}.\n"
     assert here("trust", "--revoke").out == f"{workspace} was not trusted; nothing changed.\n"
     assert here("trust", "--list").out == "No project is trusted.\n"
 
@@ -121,7 +122,7 @@ def test_where_there_is_no_file_there_is_nothing_to_trust(here, workspace: Path,
     done = here("trust", "--yes")
     assert (done.code, done.out) == (
         0,
-        f"Nothing to trust: {workspace} has no handrail.toml and no .mcp.json.\n",
+        f"Nothing to trust: {workspace} has no handrail.toml, no .mcp.json and no .handrail/tools.\n",
     )
     assert here("trust", "--yes", "--json").json == {
         "schema": "handrail.trust/1",
@@ -139,7 +140,7 @@ def test_a_broken_file_is_exit_2_and_nothing_is_trusted(here, project, state: Pa
     project(text)
     done = here("trust", "--yes")
     assert (done.code, done.out) == (2, "")
-    assert "The project file " in done.err
+    assert "the project file " in done.err
     assert not state.exists()
 
 

@@ -79,7 +79,7 @@ def test_a_session_is_taken_back(here, workspace: Path) -> None:
     assert (workspace / "a.txt").read_text() == "one\n"
     other = here("undo", "--session", "other")
     assert (other.code, "Session other has no change in effect" in other.err) == (1, True)
-    assert other.err.endswith("lists the changes of all sessions.\nnext: handrail log --changes\n")
+    assert other.err.endswith("has no change in effect.\nnext: handrail log --changes\n")
 
 
 def test_a_turn_is_taken_back(here, workspace: Path) -> None:
@@ -92,9 +92,9 @@ def test_diff_shows_a_change(here) -> None:
     assert here("diff").out.endswith("-two\n+three\n")
     missing = here("diff", "99", "-q")
     assert (missing.code, missing.out) == (1, "")
-    assert missing.err.startswith("error: There is no change 99")
+    assert missing.err.startswith("error: there is no change 99")
     here("undo", "--session")
-    assert here("diff", "-q").err == "error: No change is in effect in this workspace.\nnext: handrail log --changes\n"
+    assert here("diff", "-q").err == "error: no change is in effect in this workspace.\nnext: handrail log --changes\n"
 
 
 def test_json_has_everything(here) -> None:

@@ -126,6 +126,7 @@ def test_only_the_module_of_the_command_is_imported(environment: dict[str, str],
 
 
 NEEDED = {
+    **dict.fromkeys(("code outline", "code symbols", "code analyze", "code lint", "code format"), ("a.py",)),
     "run": ["hello", "--model", "scripted:script.json"],
     "mcp": ["--config", "codex"],
     "replay": ("cli",),
@@ -171,6 +172,12 @@ def test_every_command_runs_as_a_process_of_its_own(name: str, run, workspace: P
         run("undo")
     if name == "audit check-receipt":
         run("audit", "receipt", "cli", "--out", "receipt.json")
+    if name.startswith("code "):
+        (workspace / "a.py").write_text("import os\n")
+        ruff = workspace / ".venv/bin/ruff"
+        ruff.parent.mkdir(parents=True)
+        ruff.write_text("#!/bin/bash\n[ $1 = check ] && echo '[]' || cat\n")
+        ruff.chmod(0o755)
     if name == "skills show":
         (workspace / ".claude/skills/tidy").mkdir(parents=True)
         (workspace / ".claude/skills/tidy/SKILL.md").write_text("---\ndescription: Tidies up.\n---\n")
@@ -349,3 +356,8 @@ def test_a_defect_without_a_place_for_the_report_is_told_all_the_same(tmp_path: 
 def test_a_folder_that_is_not_there_is_nothing_to_look_at(name: str, capsys) -> None:
     assert run_here([name, "--workspace", "/nowhere"]) == 2
     assert "the workspace /nowhere is not a folder. Nothing was done." in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_line_of_a_command_is_short(name: str) -> None:
+    assert all(len(text) <= 60 for text in COMMANDS[name] if isinstance(text, str))

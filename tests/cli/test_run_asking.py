@@ -1,6 +1,7 @@
 """handrail run at a terminal: it asks, and what is typed is the answer."""
 
 import json
+import re
 import sys
 import termios
 from collections.abc import Callable, Iterator
@@ -45,7 +46,7 @@ def test_a_yes_keeps_and_the_model_goes_on(start: Start, workspace: Path) -> Non
     program = start(EDIT, DONE)
     program.terminal.sees("│ +two")
     assert (workspace / "a.txt").read_text() == "one\n"
-    program.press_until(b"y", "✓ You allowed Edit a.txt once\n")
+    program.press_until(b"y", "✓ You allowed Edit a.txt · undo 1\n")
     assert program.ends() == 0
     assert "All is \\u001b[31mdone.\n" in program.terminal.shown
     assert "1 call, 1 kept, 0 denied" in program.terminal.shown
@@ -53,11 +54,34 @@ def test_a_yes_keeps_and_the_model_goes_on(start: Start, workspace: Path) -> Non
     assert termios.tcgetattr(program.terminal.device) == program.terminal.modes
 
 
+def test_a_terminal_shows_what_a_session_shows(start: Start, workspace: Path) -> None:
+    shows = {"content": "Half way", "level": "success", "thought": "so you know", "evidence": ["a.txt:1"]}
+    begins = {
+        "text": "# Plan\n\nI change **one** word.\n- first",
+        "calls": [["todo", {"items": [{"text": "look", "status": "done"}]}], ["display", shows]],
+    }
+    fails = {"calls": [["exec", {"command": "echo why; exit 3"}]]}
+    program = start(begins, EDIT, fails, DONE, words=("x", "--mode", "auto"), TERM="xterm-256color")
+    assert program.ends() == 0
+    shown = re.sub(r"\x1b\[[0-9;]*[A-Za-z]|\r", "", program.terminal.shown)
+    for row in (
+        "  Plan\n",
+        "  I change one word.\n",
+        "    ✓ look\n",
+        "» ✓ Half way\n»   why: so you know\n»   see: a.txt:1\n",
+        "     1 - one\n     1 + two\n",
+        "    why\n",
+        "1 file changed +1 −1",
+    ):
+        assert row in shown, (row, shown)
+    assert re.search(r"✗ exec +echo why; exit 3 .*exit code 3", shown)
+
+
 def test_plain_edits_are_allowed_for_the_session_and_a_later_one_does_not_ask(start: Start, workspace: Path) -> None:
     again = {"text": "", "calls": [["exec", {"command": "echo three > a.txt"}]]}
     program = start(EDIT, again, DONE)
     program.terminal.sees("│ Change a.txt?")
-    program.press_until(b"a", "✓ You allowed Edit a.txt, and plain edits in this session\n")
+    program.press_until(b"a", "✓ You allowed Edit a.txt · undo 1 · plain edits in this session\n")
     assert program.ends() == 0
     assert "    not asked: plain edits are allowed in this session\n" in program.terminal.shown
     assert "2 calls, 1 kept, 0 denied" in program.terminal.shown
@@ -179,7 +203,8 @@ def test_a_command_shows_its_time_and_last_lines_while_it_runs(start: Start, mod
     program.terminal.press(b"\x03")
     assert program.ends() == 130
     after = program.terminal.shown.rpartition("\x1b[J")[2]
-    assert "line 7" not in after
+    assert "● exec" not in after
+    assert after.count("    line 7\n") == (mode == "auto")  # the last lines of a command that failed stay
     assert "Stopped · " in after
 
 

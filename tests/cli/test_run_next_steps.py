@@ -70,7 +70,7 @@ def test_all_that_a_turn_changed_is_shown_by_the_command_that_it_names(here, scr
     here("undo", "--turn", "-q")
     assert (
         here("diff", "--turn", "-q").err
-        == "error: No change is in effect in this workspace.\nnext: handrail log --changes\n"
+        == "error: no change is in effect in this workspace.\nnext: handrail log --changes\n"
     )
     assert here("diff", "1", "--turn").code == 2
 
@@ -80,7 +80,7 @@ def test_the_log_is_of_the_last_session_and_says_which(here, script: Script) -> 
     here("run", "what is here?", "--model", script(DONE), "--session", "second", "-q")
     done = here("log")
     assert "what is here?" in done.out
-    assert "session: second (the last one; handrail log --sessions lists them)\n" in done.err
+    assert "session: second (the last one)\nothers: handrail log --sessions\n" in done.err
     assert here("log", "--json").json["session"] == "second"
     assert here("log", "--events", "--limit", "1", "--session", "cli").err.endswith(
         "handrail log --session cli --events --after 0\n"

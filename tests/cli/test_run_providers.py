@@ -48,7 +48,7 @@ def test_without_its_key_a_model_leaves_no_session_behind(here) -> None:
     done = here("run", "hello", "--model", "anthropic:claude-x")
     assert (done.code, done.out) == (4, "")
     error, step = done.err.splitlines()
-    assert error.startswith("error: No key for anthropic. Set ANTHROPIC_API_KEY")
+    assert error.startswith("error: no key for anthropic. Set ANTHROPIC_API_KEY")
     assert (error.endswith(" Nothing was run."), step) == (True, "next: export ANTHROPIC_API_KEY=KEY")
     assert here("sessions", "--json").json["sessions"] == []
     as_json = here("run", "hello", "--json", "--model", "anthropic:claude-x")

@@ -47,6 +47,7 @@ _STABLE: tuple[tuple[str, str], ...] = (
     (r"m-[a-z0-9]{5,8}", "$NOTE"),
     (r"running for \d\d:\d\d", "running for 00:00"),
     (r"session ID \d+", "session ID $N"),
+    (r'"(start|end)":\d{13}', r'"\1":0'),
     (r'"session_id":\d+', '"session_id":0'),
 )
 
@@ -104,7 +105,8 @@ def _fill(args: Any, names: dict[str, str]) -> Any:
 
 def finish_call(rail: Handrail, result: ToolResult[Any]) -> ToolResult[Any]:
     for question in rail.waiting_questions():
-        chosen = question.options[:1]
+        firsts = {option.partition(". ")[0]: option for option in reversed(question.options)}  # one a numbered question
+        chosen = tuple(reversed(firsts.values())) if "1" in firsts else question.options[:1]
         outcome = rail.reply(question, Reply(chosen=chosen, text=None if chosen else "1. yes\n2. no"))
         return outcome.results[0]
     for request in rail.waiting():

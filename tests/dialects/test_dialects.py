@@ -22,11 +22,7 @@ from handrail.settings import Settings
 
 ROWS = [(name, tool) for name in DIALECTS for tool in load_dialect(name).tools]
 NOT_BUILT = {
-    "clude": {"read_lints"},
-    "agentica": {
-        *("analyze_code", "get_code_outline", "format_code", "lint_code", "find_symbols", "goto_definition"),
-        *("find_references", "hover_info", "get_diagnostics", "lsp_symbol", "lsp_format"),
-    },
+    "agentica": {"goto_definition", "find_references", "hover_info", "get_diagnostics", "lsp_symbol", "lsp_format"},
     "claude-code": {"LSP", "EnterPlanMode", "ExitPlanMode"},
     "codex": {"request_permissions"},
     "opencode": {"lsp", "plan_exit"},
@@ -178,6 +174,22 @@ def test_policy_asks_about_the_canonical_call_before_it_runs(tmp_path: Path) -> 
         assert again.data == outcome.results[0].data
 
 
+@pytest.mark.parametrize("path", ["n.ipynb", "../n.ipynb", ".env"])
+def test_a_notebook_is_edited_only_if_policy_lets_it_be_read(tmp_path: Path, path: str) -> None:
+    build_workspace(tmp_path)
+    notebook = (tmp_path / "ws" / "n.ipynb").read_bytes()
+    (tmp_path / "ws" / path).write_bytes(notebook)
+    denied = {"deny": ("fs.read",)} if path == "n.ipynb" else {}
+    with open_rail(tmp_path, "claude-code", mode="full", **denied) as rail:
+        for args in ({"cell_id": "c1"}, {"cell_id": "c2"}):
+            result = rail.call("NotebookEdit", {"notebook_path": path, "new_source": "2 + 2", **args})
+            assert result.error is not None
+            assert result.error.code in {"POLICY_DENIED", "OUTSIDE_WORKSPACE", "UNKNOWN_TOOL"}
+            assert "c1" not in result.content
+            assert "1 + 1" not in str(result.data)
+    assert (tmp_path / "ws" / path).read_bytes() == notebook
+
+
 def test_a_denial_is_told_in_the_words_of_the_system(tmp_path: Path) -> None:
     with open_rail(tmp_path, "codex", mode="ask") as rail:
         rail.call("apply_patch", "*** Begin Patch\n*** Add File: n\n+x\n*** End Patch")
@@ -196,12 +208,26 @@ def test_display_is_one_log_record_of_the_library(tmp_path: Path, caplog: pytest
 
 def test_clude_renders_decisions(tmp_path: Path) -> None:
     with open_rail(tmp_path, "clude", mode="ask") as rail:
+        allowed = rail.call("read_file", {"path": "a.py"})
+        assert allowed.data["payload"]["meta"]["decision"] == {"decision": "ALLOW"}
         asked = rail.call("delete_file", {"path": "a.py"})
         decision = asked.data["error"]["details"]["decision"]
-        assert decision["decision"] == "REQUIRE_CONFIRMATION"
-        assert decision["scope"] in {"single_action", "session", "workspace"}
+        assert decision == {
+            "decision": "REQUIRE_CONFIRMATION",
+            "scope": "single_action",
+            "reason": "ask mode asks before every deletion",
+        }
+        outcome = rail.answer(rail.waiting()[0], "deny", reason="not that file")
+        assert isinstance(outcome, Done)
+        decision = outcome.results[0].data["error"]["details"]["decision"]
+        assert (decision["decision"], decision["code"]) == ("DENY", "E_DENIED")
+        assert "not that file" in decision["reason"]
         denied = rail.call("read_file", {"path": "../x"})
-        assert denied.data["error"]["details"]["decision"]["decision"] == "DENY"
+        assert denied.data["error"]["details"]["decision"] == {
+            "decision": "DENY",
+            "code": "E_POLICY",
+            "reason": "the path leads outside the workspace",
+        }
 
 
 def test_clude_takes_a_whole_call_of_its_contract_and_the_short_form_of_small_models(tmp_path: Path) -> None:
@@ -228,7 +254,18 @@ def test_clude_takes_a_whole_call_of_its_contract_and_the_short_form_of_small_mo
         assert wrong.data["error"]["code"] == "E_UNSUPPORTED"
 
 
-@pytest.mark.parametrize("call", [{"args": {}}, {"name": "read_file", "timestamp": "soon"}, "read_file"])
+@pytest.mark.parametrize(
+    "call",
+    [
+        {"args": {}},
+        "read_file",
+        *({"name": "read_file", "timestamp": moment} for moment in ("soon", True, None, 1e30, -1e30, 10**400)),
+        *(
+            {"name": "read_file", "timestamp": moment}
+            for moment in (float("nan"), float("inf"), "2026-01-01T00:00:00Z")
+        ),
+    ],
+)
 def test_clude_refuses_what_is_no_call(tmp_path: Path, call: Any) -> None:
     with open_rail(tmp_path, "clude") as rail, pytest.raises(UsageError):
         rail.batch([call])

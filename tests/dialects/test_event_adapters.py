@@ -15,7 +15,7 @@ from handrail.agent.loop import Agent
 from handrail.dialects.adapters import ADAPTERS
 from handrail.dialects.event_schemas import EVENT_SCHEMAS
 from handrail.models.scripted import ScriptedModel, ScriptedReply
-from handrail.protocol.events import End, Event, ToolCallUpdate, User, decode_event
+from handrail.protocol.events import End, Event, ToolCallPermissionRequired, ToolCallUpdate, User, decode_event
 from handrail.protocol.schema import read_wire_samples
 from handrail.protocol.wire import encode
 from handrail.settings import Settings
@@ -104,6 +104,29 @@ def test_deepchats_permission_events_have_what_resumes_them() -> None:
     asked = [one["data"]["permission_request"] for one in told("deepchat", samples()) if "permission" in str(one)]
     assert asked
     assert all({"toolName", "serverName", "permissionType", "description", "requestId"} <= set(one) for one in asked)
+
+
+def test_deepchats_results_have_what_its_dialect_answers(tmp_path: Path) -> None:
+    (tmp_path / "w").mkdir()
+    with Handrail(tmp_path / "w", state_dir=tmp_path / "s", dialect="deepchat", on_permission="park") as rail:
+        rail.call("write", {"path": "n", "content": ""})
+        rail.answer(rail.waiting()[0], "deny")
+        rail.call("write", {"path": "n", "content": ""})
+        written = rail.answer(rail.waiting()[0], "once").results[0]  # pyright: ignore[reportAttributeAccessIssue]
+        rail.call("exec", {"command": "cat", "background": True})
+        started = rail.answer(rail.waiting()[0], "once").results[0]  # pyright: ignore[reportAttributeAccessIssue]
+        rail.call(
+            "process", {"action": "kill", "sessionId": started.data["rawData"]["toolResult"]["meta"]["sessionId"]}
+        )
+        events = [event for event in rail.events() if isinstance(event, Event)]
+    raw = [one["data"].get("tool_call_response_raw") for one in told("deepchat", events)]
+    denied, written_raw, started_raw, killed = (one["toolResult"] for one in raw if one is not None)
+    assert denied["error"]["message"] == "User denied the request."
+    assert denied["error"]["recoverable"] is False
+    assert written_raw["meta"]["affectedPaths"] == ["n"]
+    assert started_raw["meta"]["sessionId"] == killed["meta"]["sessionId"]
+    for result, event in ((written, written_raw), (started, started_raw)):
+        assert json.loads(encode(result.data["rawData"]["toolResult"])) == json.loads(encode(event))
 
 
 def test_deepchats_usage_is_summed_up(events: list[Event]) -> None:
@@ -197,6 +220,26 @@ def test_devminds_is_warned_of_a_refusal_before_its_output(tmp_path: Path) -> No
     assert (output["type"], output["payload"]["ok"]) == ("agent.run.output", False)
 
 
+@pytest.mark.parametrize(
+    ("name", "args", "code"),
+    [
+        ("workspace.fs", {"op": "read", "path": "../x"}, "POLICY_DENIED"),
+        ("workspace.shell", {"cmd": "rm", "args": ["-rf", "."]}, "POLICY_DENIED"),
+        ("read", {"path": "a"}, "UNKNOWN_TOOL"),
+    ],
+)
+def test_devminds_is_warned_of_what_its_dialect_refuses(
+    tmp_path: Path, name: str, args: dict[str, Any], code: str
+) -> None:
+    (tmp_path / "w").mkdir()
+    with Handrail(tmp_path / "w", state_dir=tmp_path / "s", dialect="devminds") as rail:
+        assert not rail.call(name, args).ok
+        events = [event for event in rail.events() if isinstance(event, Event)]
+    messages = [one["payload"] for one in told("devminds", events)]
+    assert [one["warning"]["code"] for one in messages if "warning" in one] == [code]
+    assert "ok" in messages[-1]
+
+
 def test_onething_is_told_of_growing_output_while_a_command_runs() -> None:
     [update] = [sample for sample in samples() if isinstance(sample, ToolCallUpdate)]
     update = replace(update, tool_call_name="exec", output="a\n", metadata=None)
@@ -210,12 +253,73 @@ def test_onething_is_told_of_a_call_by_its_title(events: list[Event]) -> None:
     assert {"Reading a.txt", "Editing a.txt", "Reading b.txt"} <= set(titles)
 
 
-def test_onethings_requests_have_its_own_types() -> None:
+@pytest.mark.parametrize(
+    ("call", "kind", "pattern", "metadata"),
+    [
+        (("bash", {"command": "touch n"}), "bash", ["touch n *"], {"command": "touch n", "pattern": "touch n *"}),
+        (("write", {"file_path": "n", "content": ""}), "edit", ["n"], {"filePath": "WS/n", "operation": "write"}),
+        (("edit", {"file_path": "a", "old_string": "a", "new_string": "b"}), "edit", ["a"], {"filePath": "WS/a"}),
+        (
+            ("read", {"file_path": "OUT/o"}),
+            "external_directory",
+            ["OUT", "OUT/*"],
+            {"filePath": "OUT/o", "boundary": "WS", "operation": "read"},
+        ),
+    ],
+)
+def test_onethings_requests_have_its_own_types_with_the_message(
+    tmp_path: Path, call: tuple[str, dict[str, Any]], kind: str, pattern: list[str], metadata: dict[str, Any]
+) -> None:
+    workspace, outside = tmp_path / "w", tmp_path / "o"
+    for folder, name in ((workspace, "a"), (outside, "o")):
+        folder.mkdir()
+        (folder / name).write_text("a\n")
+
+    def place(text: str) -> str:
+        return text.replace("OUT", str(outside)).replace("WS", str(workspace))
+
+    settings = Settings.from_values({"paths.outside": "ask"})
+    with Handrail(
+        workspace, state_dir=tmp_path / "s", dialect="onething", mode="ask", settings=settings, on_permission="park"
+    ) as rail:
+        args = {name: place(value) for name, value in call[1].items()}
+        rail.call(call[0], args, message_id="m1")
+        events = [event for event in rail.events() if isinstance(event, Event)]
+    adapter = ADAPTERS["onething"](str(workspace))
+    steps = [message["payload"] for event in events for message in adapter.render(event)]
+    (request,) = [
+        one["updates"]["metadata"]["permission_request"]
+        for one in steps
+        if "permission_request" in one["updates"]["metadata"]
+    ]
+    assert (request["type"], request["messageId"]) == (kind, "m1")
+    assert request["pattern"] == [place(one) for one in pattern]
+    assert request["title"]
+    assert {name: request["metadata"][name] for name in metadata} == {
+        name: place(value) for name, value in metadata.items()
+    }
+    assert {one["updates"]["metadata"]["tool"] for one in steps} == {call[0]}
+
+
+def test_onethings_request_to_read_is_no_edit() -> None:
+    [asked, *_] = [one for one in samples() if isinstance(one, ToolCallPermissionRequired)]
+    request = replace(asked.permission_request, permissions=("fs.read",), permission_type="read", command=None)
+    [message] = told("onething", [replace(asked, permission_request=request)])
+    assert message["payload"]["updates"]["metadata"]["permission_request"]["type"] == "read"
+
+
+def test_a_running_step_of_onething_keeps_its_title(events: list[Event]) -> None:
+    steps = [one["payload"]["updates"] for one in told("onething", events)]
+    running = [one["title"] for one in steps if one["metadata"]["status"] == "running"]
+    assert running
+    assert set(running) <= {"Reading a.txt", "Editing a.txt", "Reading b.txt"}
+
+
+def test_onethings_requests_have_all_fields() -> None:
     updates = [one["payload"]["updates"]["metadata"] for one in told("onething", samples())]
     requests = [one["permission_request"] for one in updates if "permission_request" in one]
     assert requests
     for request in requests:
-        assert request["type"] in {"bash", "edit", "external_directory"}
         assert {"messageId", "title", "metadata", "createdAt"} <= set(request)
 
 
@@ -228,3 +332,16 @@ def test_live_lines_have_the_form_of_a_dialect(tmp_path: Path) -> None:
     assert file.name.startswith("events-")
     types = [json.loads(line)["type"] for line in file.read_text().splitlines()]
     assert types == ["agent.run.delta", "agent.run.output"]
+
+
+def test_no_file_of_live_lines_has_lines_of_two_forms(tmp_path: Path) -> None:
+    (tmp_path / "w").mkdir()
+    for form in ({}, {"events.dialect": "devminds"}, {"events.dialect": "deepchat"}):
+        settings = Settings.from_values({"events.jsonl": ".tasklogs", **form})
+        with Handrail(tmp_path / "w", state_dir=tmp_path / "s", session="t1", settings=settings) as rail:
+            rail.ls(".")
+    files = sorted((tmp_path / "w" / ".tasklogs" / "t1").iterdir())
+    assert [file.name.partition("-")[0] for file in files] == ["deepchat", "events", "handrail"]
+    for file in files:
+        lines = [json.loads(line) for line in file.read_text().splitlines()]
+        assert len({frozenset(line) & {"kind", "taskId", "event"} for line in lines}) == 1

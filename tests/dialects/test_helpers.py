@@ -116,3 +116,102 @@ def test_only_the_first_of_several_matches_is_replaced(tmp_path: Path) -> None:
 def test_hunks_of_a_diff_have_their_lines() -> None:
     (hunk,) = list_hunks("--- a/f\n+++ b/f\n@@ -1,2 +1,2 @@\n a\n-b\n+c\n")
     assert hunk == {"oldStart": 1, "oldLines": 2, "newStart": 1, "newLines": 2, "lines": [" a", "-b", "+c"]}
+
+
+@pytest.mark.parametrize(
+    ("cmd", "workdir"),
+    [
+        ("{patch}", "src"),
+        ("{patch}", "/ws/src"),
+        ("cd src && {patch}", None),
+        ("cd 'src' && {patch}", "."),
+        ("cd /ws/src && {patch}", "src"),
+    ],
+)
+def test_a_patch_sent_to_the_shell_of_codex_is_applied_in_its_folder(
+    tmp_path: Path, cmd: str, workdir: str | None
+) -> None:
+    rows = "*** Add File: k2\n+x\n*** Update File: b.ts\n*** Move to: c.ts\n@@\n-foo\n+*** Add File: bar\n"
+    patch = f"apply_patch <<'EOF'\n*** Begin Patch\n{rows}*** End Patch\nEOF"
+    with open_rail(tmp_path, "codex") as rail:
+        given = {"cmd": cmd.format(patch=patch)} | ({"workdir": workdir} if workdir else {})
+        given = {name: text.replace("/ws", rail.workspace, 1) for name, text in given.items()}
+        assert rail.call("exec_command", given).ok
+        folder = Path(rail.workspace)
+    assert (folder / "src" / "k2").read_text() == "x\n"
+    assert "*** Add File: bar" in (folder / "src" / "c.ts").read_text()
+    assert not (folder / "k2").exists()
+
+
+@pytest.mark.parametrize("form", ["cd src; {patch}", "{patch} && ls", "cd src && cd .. && {patch}"])
+def test_a_patch_within_a_longer_command_is_refused_plainly(tmp_path: Path, form: str) -> None:
+    patch = "apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: k2\n+x\n*** End Patch\nEOF"
+    with open_rail(tmp_path, "codex") as rail:
+        refused = rail.call("exec_command", {"cmd": form.format(patch=patch)})
+        assert not refused.ok
+        assert not Path(rail.workspace, "k2").exists()
+        assert not Path(rail.workspace, "src", "k2").exists()
+        assert refused.content == "cmd: a patch is a call of apply_patch, or the whole command: " + (
+            "apply_patch <<'EOF'. Nothing was run."
+        )
+
+
+def test_overlapping_context_of_onething_is_shown_once(tmp_path: Path) -> None:
+    with open_rail(tmp_path, "onething") as rail:
+        found = rail.call("grep", {"pattern": "TODO", "path": "src", "context_lines": 1}).data["data"]["output"]
+    assert found.splitlines()[3:] == ["  1: // TODO one", "  2- foo", "  3: // TODO two"]
+
+
+@pytest.mark.parametrize("dialect", ["onething", "claude-code", "opencode"])
+def test_a_timeout_keeps_the_output_and_names_no_exit_code(tmp_path: Path, dialect: str) -> None:
+    name = "Bash" if dialect == "claude-code" else "bash"
+    with open_rail(tmp_path, dialect) as rail:
+        result = rail.call(name, {"command": "echo printed; sleep 60", "timeout": 300})
+    assert result.error is not None
+    assert result.error.code == "TIMEOUT"
+    text = f"{result.content} {result.data}"
+    assert "None" not in result.content
+    assert "exit None" not in text
+    assert "printed" in result.content
+    if dialect == "claude-code":
+        twin = result.data["tool_use_result"]
+        assert (twin["stdout"], twin["interrupted"], twin["timedOutAfterMs"]) == ("printed\n", True, 300)
+
+
+def test_a_picture_of_codex_is_no_text_file(tmp_path: Path) -> None:
+    with open_rail(tmp_path, "codex") as rail:
+        refused = rail.call("view_image", {"path": "a.py"})
+        assert not refused.ok
+        assert refused.error is not None
+        assert refused.content == "unable to process image: a.py has another format."
+        assert "x = 1" not in str(refused.data)
+        assert rail.call("view_image", {"path": "p.png"}).data["image_url"].startswith("data:image/png;base64,")
+
+
+def test_a_plan_of_codex_is_refused_in_plan_mode(tmp_path: Path) -> None:
+    plan = {"plan": [{"step": "a", "status": "pending"}]}
+    with open_rail(tmp_path, "codex", mode="plan") as rail:
+        assert "not allowed in plan mode" in rail.call("update_plan", plan).content
+    with open_rail(tmp_path, "codex") as rail:
+        assert rail.call("update_plan", plan).content == "Plan updated"
+
+
+def test_a_patch_of_opencode_has_the_diff_and_the_paths_of_each_file(tmp_path: Path) -> None:
+    rows = ("*** Update File: a.py", "*** Move to: z.py", "@@", "-y = 2", "+y = 3", "*** Delete File: src/c.py")
+    with open_rail(tmp_path, "opencode") as rail:
+        patch = "\n".join(("*** Begin Patch", *rows, "*** Add File: n.py", "+x", "*** End Patch"))
+        files = rail.call("apply_patch", {"patchText": patch}).data["metadata"]["files"]
+        by_path = {file["relativePath"]: file for file in files}
+        moved = by_path["z.py"]
+        assert (moved["filePath"], moved["movePath"]) == (f"{rail.workspace}/a.py", f"{rail.workspace}/z.py")
+    assert moved["type"] == "move"
+    assert all("@@" in file["patch"] for file in files)
+    assert "+y = 3" in moved["patch"]
+    assert "-class App:" in by_path["src/c.py"]["patch"]
+
+
+def test_an_error_of_opencode_has_its_time(tmp_path: Path) -> None:
+    with open_rail(tmp_path, "opencode") as rail:
+        state = rail.call("edit", {"filePath": "a.py", "oldString": "q", "newString": "r"}).data
+    assert (state["status"], set(state["time"])) == ("error", {"start", "end"})
+    assert 0 < state["time"]["start"] <= state["time"]["end"]

@@ -28,7 +28,7 @@ def events_of(bundle: dict[str, Any], folder: Path) -> list[Event]:
 
 def rendered(adapter: str, events: list[Event]) -> str:
     """The whole stream in one dialect."""
-    one = ADAPTERS[adapter]()
+    one = ADAPTERS[adapter]("/workspace")
     return "".join(f"{encode(message).decode()}\n" for event in events for message in one.render(event))
 
 

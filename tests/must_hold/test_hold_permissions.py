@@ -192,8 +192,10 @@ def check(pair: Pair, mix: tuple[str, ...], session: str, results: dict[str, str
     kinds = [kind for kind, _, _ in events]
     if "confirm" in mix and "tool_call.running" in kinds:
         assert kinds.index("tool_call.running") > max(n for n, kind in enumerate(kinds) if kind in ANSWERED)
-    # A process does one call of a batch at a time, so each death cuts off one at the most.
-    assert list(results.values()).count("INTERRUPTED") <= pair.killed
+    # A process does one call of a batch at a time, so each death cuts off one at the most, or one group in parallel.
+    cut_off = [kind for number, kind in enumerate(mix) if results[f"{session}.{number}"] == "INTERRUPTED"]
+    assert sum(kind != "allow" for kind in cut_off) <= pair.killed
+    assert pair.killed or not cut_off
 
 
 def test_every_mix_is_asked_once_and_run_once_whoever_answers_and_whoever_is_killed(

@@ -85,18 +85,29 @@ def test_a_wait_for_a_lock_that_is_cancelled_is_cancelled_not_a_conflict(rail: M
     lock.release()
 
 
+@tool
+def interrupted(context: Context) -> str:
+    """Is at work when the person presses Ctrl-C."""
+    os.kill(os.getpid(), signal.SIGINT)
+    while not context.cancelled():
+        threading.Event().wait(0.01)
+    return "x"
+
+
 @pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit, GeneratorExit])
-def test_an_interrupt_in_a_tool_is_written_down_and_goes_on(
+def test_an_interrupt_of_a_tool_is_written_down_and_goes_on(
     rail: Make, tmp_path: Path, kind: type[BaseException]
 ) -> None:
-    @tool
-    def interrupted() -> str:
-        """Is interrupted."""
+    def interrupt(*_: Any) -> None:
         raise kind
 
+    before = signal.signal(signal.SIGINT, interrupt)
     one = rail(mode="full", tools=[interrupted])
-    with pytest.raises(kind):
-        one.call("interrupted", {}, tool_call_id="x")
+    try:
+        with pytest.raises(kind):
+            one.call("interrupted", {}, tool_call_id="x")
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert ends(one) == audited(tmp_path) == {"x": "CANCELLED"}
     again = one.call("interrupted", {}, tool_call_id="x")
     assert code(again) == "CANCELLED"
@@ -105,11 +116,6 @@ def test_an_interrupt_in_a_tool_is_written_down_and_goes_on(
 
 
 def test_an_interrupt_cancels_the_rest_of_the_batch(rail: Make, tmp_path: Path, workspace: Path) -> None:
-    @tool
-    def interrupted() -> str:
-        """Is interrupted."""
-        raise KeyboardInterrupt
-
     calls = [call("a", "ls", path="."), call("b", "interrupted"), call("c", "write", path="c.txt", content="x")]
     one = rail(mode="full", tools=[interrupted])
     with pytest.raises(KeyboardInterrupt):
@@ -120,11 +126,6 @@ def test_an_interrupt_cancels_the_rest_of_the_batch(rail: Make, tmp_path: Path, 
 
 
 def test_an_interrupt_cancels_the_rest_of_a_resumed_batch(rail: Make, tmp_path: Path, workspace: Path) -> None:
-    @tool
-    def interrupted() -> str:
-        """Is interrupted."""
-        raise KeyboardInterrupt
-
     one = rail(mode="ask", session="s", tools=[interrupted])
     outcome = one.batch([call("b", "interrupted"), call("c", "write", path="c.txt", content="x")])
     assert isinstance(outcome, Parked)

@@ -1,8 +1,10 @@
 """Tools of one's own: by decorator, by definition, from a folder, from an installed package."""
 
+import asyncio
 import inspect
 import pydoc
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal, get_type_hints
@@ -10,10 +12,12 @@ from typing import Any, Literal, get_type_hints
 import pytest
 
 import handrail
-from handrail import Context, Handrail, Output, ToolError, UsageError, tool, tool_from_definition
+from handrail import AsyncHandrail, Context, Handrail, Output, ToolError, UsageError, tool, tool_from_definition
+from handrail.runtime import registry
 from handrail.runtime.registry import load_folder_tools, load_installed_tools
 from handrail.settings import Settings
 from handrail.settings.model import Tools
+from handrail.testing import TemporarySession
 
 Open = Callable[..., Handrail]
 TOOL_FILE = '''
@@ -104,6 +108,69 @@ def test_a_parameter_of_the_type_context_gets_it_whatever_its_name(rail: Open) -
     assert list(one.openai_tools()[-1]["function"]["parameters"]["properties"]) == ["word"]
 
 
+def optional(ctx: Context | None = None) -> str:
+    """Name the call."""
+    return ctx.tool_call_id if ctx else "none"
+
+
+def quoted(ctx: "Context") -> str:
+    """Name the call."""
+    return ctx.tool_call_id
+
+
+def untyped(context) -> str:
+    """Name the call."""
+    return context.tool_call_id
+
+
+@pytest.mark.parametrize("function", [optional, quoted, untyped])
+def test_a_context_may_be_optional_quoted_or_untyped(rail: Open, function: Callable[..., str]) -> None:
+    one = rail(tools=[tool(function, read_only=True, auto_execute=True)])
+    assert one.call(function.__name__, {}, tool_call_id="c1").content == "c1"
+    assert one.openai_tools()[-1]["function"]["parameters"]["properties"] == {}
+
+
+def test_a_context_that_only_type_checkers_import_is_found(rail: Open, tmp_path: Path) -> None:
+    (tmp_path / "late.py").write_text(
+        "from __future__ import annotations\n"
+        "from typing import TYPE_CHECKING\n"
+        "from handrail import tool\n"
+        "if TYPE_CHECKING:\n    from handrail import Context\n"
+        "@tool(read_only=True, auto_execute=True)\n"
+        "def late(ctx: Context) -> str:\n"
+        "    'Name the call.'\n"
+        "    return ctx.tool_call_id\n"
+    )
+    one = rail(tools=load_folder_tools(str(tmp_path)))
+    assert one.call("late", {}, tool_call_id="c1").content == "c1"
+
+
+def test_a_parameter_called_context_with_a_type_of_its_own_is_an_argument(rail: Open) -> None:
+    @tool(read_only=True, auto_execute=True)
+    def quote(context: str) -> str:
+        """Quote the context."""
+        return context
+
+    assert rail(tools=[quote]).call("quote", {"context": "said"}).content == "said"
+
+
+def test_a_coroutine_function_is_a_tool(rail: Open) -> None:
+    @tool(read_only=True, auto_execute=True)
+    async def fetch(word: str, ctx: Context) -> str:
+        """Fetch a word."""
+        await asyncio.sleep(0)
+        return f"{word} {ctx.tool_call_id}"
+
+    one = rail(tools=[fetch])
+    assert one.call("fetch", {"word": "a"}, tool_call_id="c1").content == "a c1"
+
+    async def story() -> str:
+        async with AsyncHandrail(one) as later:
+            return (await later.call("fetch", {"word": "b"}, tool_call_id="c2")).content
+
+    assert asyncio.run(story()) == "b c2"
+
+
 @pytest.mark.parametrize("name", ["Context", "Output", "Tool", "Handrail", "tool"])
 def test_what_tool_authors_use_can_be_inspected(name: str) -> None:
     public = getattr(handrail, name)
@@ -128,15 +195,21 @@ def test_a_tool_error_keeps_its_code(rail: Open) -> None:
     )
 
 
-def test_a_tool_that_says_nothing_about_its_effects_asks(rail: Open) -> None:
+def test_a_tool_that_says_nothing_about_its_effects_asks() -> None:
     @tool
     def launch() -> str:
         """Launch it."""
         return "gone"
 
-    assert rail(tools=[launch], mode="ask").call("launch", {}).error.code == "PERMISSION_REQUIRED"  # type: ignore[union-attr]
-    assert rail(tools=[launch], mode="plan").call("launch", {}).error.code == "POLICY_DENIED"  # type: ignore[union-attr]
-    assert rail(tools=[launch], mode="full").call("launch", {}).ok
+    with TemporarySession(tools=[launch], mode="ask", approve="once") as session:
+        assert session.call("launch").ok
+        session.assert_asked("launch", rule="tool.custom")
+    with TemporarySession(tools=[launch], mode="plan", approve="once") as session:
+        session.call("launch")
+        session.assert_refused("launch")
+    with TemporarySession(tools=[launch], mode="full") as session:
+        assert session.call("launch").ok
+        session.assert_not_asked()
 
 
 def bad_star(*words: str) -> str:
@@ -162,6 +235,65 @@ def bad_unnamed(context: Context, /) -> str:
 def test_a_function_that_cannot_be_a_tool_is_refused_when_declared(function: Callable[..., str]) -> None:
     with pytest.raises(UsageError, match="bad_"):
         tool(function)
+
+
+class Socket:
+    """A type that JSON does not have."""
+
+
+def bad_type(word: str, connection: Socket) -> str:
+    """Take an object."""
+    return ""
+
+
+def bad_default(word: str, times: int = None) -> str:  # type: ignore[assignment]  # noqa: RUF013
+    """Take no number."""
+    return ""
+
+
+def bad_reference(word: "Nowhere") -> str:  # type: ignore[name-defined]  # noqa: F821
+    """Take an unknown type."""
+    return ""
+
+
+def bad_größe(größe: int) -> str:  # noqa: PLC2401
+    """Take a name that providers reject."""
+    return ""
+
+
+@pytest.mark.parametrize(
+    ("function", "told"),
+    [
+        (
+            bad_type,
+            r"'connection' of the type .*Socket, which has no schema: JSON cannot express it; use str, int",
+        ),
+        (bad_default, r"'bad_default' has the parameter 'times' with the default null .*; use int \| None"),
+        (bad_reference, r"'bad_reference' has a type .*'Nowhere' is not defined at the top of its module; import"),
+        (bad_untyped, r"'bad_untyped' has the parameter 'word' without a type; use str, int"),
+        (bad_star, r"'bad_star' has the parameter \*words: str; name each argument instead"),
+        (bad_größe, r"'größe', which model providers reject; use letters"),
+    ],
+)
+def test_a_signature_that_has_no_schema_is_explained(function: Callable[..., str], told: str) -> None:
+    with pytest.raises(UsageError, match=told):
+        tool(function, name=function.__name__ if function.__name__.isascii() else "bad_size")
+
+
+@pytest.mark.parametrize(
+    ("schema", "told"),
+    [
+        ({"properties": {"size": {"type": "string", "minLength": "x"}}}, "size"),
+        ({"properties": {"size": {"type": "string", "pattern": "("}}}, "size"),
+        ({"properties": {"size": {"type": "word"}}}, "size is of type 'word', which JSON Schema does not have"),
+        ({"properties": {"size": {"enum": [1.5]}}}, "size has the choices"),
+        ({"type": "array"}, "not an object"),
+        ({"required": ["size"]}, "'size' is required but not described"),
+    ],
+)
+def test_a_definition_that_cannot_be_checked_is_explained(schema: dict[str, Any], told: str) -> None:
+    with pytest.raises(UsageError, match=f"the tool 'paint' has parameters that cannot be checked: .*{told}"):
+        tool_from_definition({"name": "paint", "parameters": schema}, lambda _: None)
 
 
 def test_a_definition_with_a_handler_is_a_tool(rail: Open) -> None:
@@ -191,6 +323,48 @@ def test_a_definition_with_a_handler_is_a_tool(rail: Open) -> None:
     ):
         assert one.call("paint", wrong).error.code == "INVALID_ARGUMENT"  # type: ignore[union-attr]
     assert len(given) == 1
+
+
+def takes_context(arguments: dict[str, Any], context: Any) -> str:
+    return f"{arguments['word']} {context.tool_call_id}"
+
+
+def takes_annotated(arguments: dict[str, Any], times: int = 1, *, ctx: Context | None = None) -> str:
+    assert ctx is not None
+    return f"{arguments['word'] * times} {ctx.tool_call_id}"
+
+
+def takes_any_second(arguments: dict[str, Any], about: Any, /) -> str:
+    return f"{arguments['word']} {about.tool_call_id}"
+
+
+async def takes_later(arguments: dict[str, Any], context: Any) -> str:
+    return f"{arguments['word']} {context.tool_call_id}"
+
+
+def takes_no_context(arguments: dict[str, Any], suffix: str = "c1") -> str:
+    return f"{arguments['word']} {suffix}"
+
+
+def takes_all(*arguments: dict[str, Any]) -> str:
+    return f"{arguments[0]['word']} c{len(arguments)}"
+
+
+@pytest.mark.parametrize(
+    "handler", [takes_context, takes_annotated, takes_any_second, takes_later, takes_no_context, takes_all]
+)
+def test_the_signature_of_a_handler_decides_whether_it_gets_the_context(
+    rail: Open, handler: Callable[..., Any]
+) -> None:
+    definition = {"name": "say", "parameters": {"properties": {"word": {"type": "string"}}}}
+    one = rail(tools=[tool_from_definition(definition, handler)], mode="full")
+    assert one.call("say", {"word": "a"}, tool_call_id="c1").content == "a c1"
+
+
+@pytest.mark.parametrize("handler", [lambda: None, lambda a, b, c: None, lambda *, arguments: None])
+def test_a_handler_that_cannot_be_called_is_refused(handler: Callable[..., Any]) -> None:
+    with pytest.raises(UsageError, match=r"'say' has a handler that cannot be called.*handler\(arguments, context\)"):
+        tool_from_definition({"name": "say"}, handler)
 
 
 @pytest.mark.parametrize(
@@ -247,11 +421,24 @@ def test_a_tool_file_that_does_not_load_leaves_no_module_behind(tmp_path: Path) 
     assert not [name for name in sys.modules if "broken_halfway" in name]
 
 
-@pytest.mark.parametrize("text", ["def (", "raise RuntimeError('no')", "import does_not_exist"])
+@pytest.mark.parametrize(
+    "text",
+    ["def (", "raise RuntimeError('no')", "import does_not_exist", "raise KeyboardInterrupt", "raise GeneratorExit"],
+)
 def test_a_tool_file_that_does_not_load_is_named(tmp_path: Path, text: str) -> None:
     (tmp_path / "broken.py").write_text(text)
     with pytest.raises(UsageError, match=r"broken\.py"):
         load_folder_tools(str(tmp_path))
+
+
+def test_a_tool_file_that_hangs_while_it_loads_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "_LOAD_SECONDS", 0.05)
+    free = threading.Event()
+    monkeypatch.setattr(sys, "free", free, raising=False)
+    (tmp_path / "slow.py").write_text("import sys\nsys.free.wait(60)\n")
+    with pytest.raises(UsageError, match=r"slow\.py' does not load within 0\.05 s"):
+        load_folder_tools(str(tmp_path))
+    free.set()
 
 
 def test_a_tool_folder_that_is_not_there_is_named(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from handrail import Handrail, Output, Tool, tool
+from handrail import Context, Handrail, Output, Tool, tool
 from handrail.runtime.locks import ROOT, Locks, SessionQueue
 from handrail.tools.tool import Touches
 
@@ -199,9 +199,14 @@ def test_a_tool_that_writes_through_its_own_session_is_refused_not_hung(rail: Ma
 
 def test_whatever_a_call_comes_to_it_leaves_no_lock(rail: Make, tmp_path: Path, workspace: Path) -> None:
     @tool
-    def fails(kind: str) -> str:
+    def fails(context: Context, kind: str) -> str:
         """Fails."""
-        raise (KeyboardInterrupt if kind == "interrupt" else ValueError)
+        if kind == "defect":
+            raise ValueError
+        os.kill(os.getpid(), signal.SIGINT)
+        while not context.cancelled():
+            threading.Event().wait(0.01)
+        return "x"
 
     one = rail(mode="full", tools=[fails])
     one.write("a.txt", "x")

@@ -236,7 +236,7 @@ def test_the_command_that_a_person_wrote_is_the_one_that_is_kept_and_the_model_i
     assert (anew.command, anew.edited, output_of(anew)) == ("tee made <<< mine", True, "mine\n")
     result = answered(one, anew, "once")
     assert result.ok
-    assert result.content.startswith("The user changed the command to: tee made <<< mine\n")
+    assert result.content.startswith("A person changed the command to: tee made <<< mine\n")
     assert result.artifacts.commands_run == ("tee made <<< mine",)
     assert (workspace / "made").read_text() == "mine\n"
     assert [change.summary for change in one.changes()] == ["tee made <<< mine"]

@@ -59,10 +59,6 @@ def test_the_decorator_works_with_and_without_arguments() -> None:
     assert (schema["required"], schema["additionalProperties"]) == (["somePath"], False)
 
 
-async def is_async(word: str) -> str:
-    return word
-
-
 def positional(word: str, /) -> str:
     return word
 
@@ -87,9 +83,7 @@ def two_of_a_kind(value: float | list[int] | list[str]) -> str:
     return str(value)
 
 
-@pytest.mark.parametrize(
-    "function", [is_async, positional, unresolved, unsupported, colliding, changeable, two_of_a_kind]
-)
+@pytest.mark.parametrize("function", [positional, unresolved, unsupported, colliding, changeable, two_of_a_kind])
 def test_a_signature_that_no_schema_can_express_is_refused(function: Callable[..., Any]) -> None:
     with pytest.raises(UsageError, match="the tool 'it'"):
         tool(function, name="it", description="x")

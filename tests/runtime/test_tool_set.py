@@ -3,10 +3,11 @@
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
 import pytest
 from other_server import OtherServer, listed
 
-from handrail import Handrail, Tool, UsageError, tool
+from handrail import Handrail, Tool, UsageError, tool, tool_from_definition
 from handrail.protocol import events as event_kinds
 from handrail.protocol.events import ToolCallError
 from handrail.protocol.results import render_for_model
@@ -246,13 +247,11 @@ def test_only_what_skills_allow_is_offered() -> None:
 
 @pytest.mark.parametrize("name", [*BASE_NAMES, *(name.upper() for name in BASE_NAMES), "Read", "eXec"])
 def test_a_custom_tool_cannot_take_the_name_of_a_base_tool(rail: Make, name: str) -> None:
-    @tool(name=name)
-    def shadow() -> str:
-        """Pretends to be another."""
-        return "x"
-
     with pytest.raises(UsageError, match="would shadow a base tool"):
-        rail(tools=[shadow])
+        tool(lambda: "x", name=name, description="Pretends to be another.")
+    made = Tool(msgspec.structs.replace(weather.spec, name=name), weather.run)
+    with pytest.raises(UsageError, match="would shadow a base tool"):
+        rail(tools=[made])
 
 
 def test_a_custom_tool_cannot_pass_for_a_builtin(rail: Make) -> None:
@@ -273,12 +272,17 @@ def test_two_tools_of_one_name_are_refused(rail: Make) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["", "two words", "ünïcode", "ｒead", "x" * 65, "x" * 129, "a/b", "new\nline", "@tool", "jira.search"]
+    "name",
+    ["", "two words", "ünïcode", "ｒead", "x" * 65, "x" * 129, "a/b", "new\nline", "@tool", "jira.search", "3d", "-x"],
 )
 def test_a_name_that_no_model_could_call_is_refused(rail: Make, name: str) -> None:
-    odd = tool(lambda: "x", name=name or " ", description="x")
-    with pytest.raises(UsageError, match="name has letters, digits, _ and - only, at most 64"):
-        rail(tools=[odd])
+    rule = "name has letters, digits, _ and - only, at most 64"
+    with pytest.raises(UsageError, match=rule):
+        tool(lambda: "x", name=name or " ", description="x")
+    with pytest.raises(UsageError, match=rule):
+        tool_from_definition({"name": name or " ", "description": "x"}, lambda _: None)
+    with pytest.raises(UsageError, match=rule):
+        rail(tools=[Tool(msgspec.structs.replace(weather.spec, name=name), weather.run)])
 
 
 def test_a_tool_with_the_longest_name_that_providers_take_is_offered(rail: Make) -> None:
@@ -341,3 +345,56 @@ def test_an_unknown_mode_is_refused(rail: Make) -> None:
     with pytest.raises(UsageError, match="no mode 'yolo'"):
         one.set_mode("yolo")  # type: ignore[arg-type]
     assert one.mode == "auto"
+
+
+def test_a_tool_can_be_registered_in_a_running_session(rail: Make) -> None:
+    one = rail(sources=[OtherServer("a", listed("x"))])
+    before = one.tool_names()
+    one.register(weather)
+    assert one.tool_names() == (*before, "weather")
+    assert one.tool_names() is one.tool_names()
+    assert one.spec("weather") == weather.spec
+    assert one.call("weather", {"city": "Rome"}).content == "sunny in Rome"
+    assert one.mcp_tools()[-1]["name"] == "weather"
+
+
+def test_a_registered_tool_stays_when_servers_change_their_tools(rail: Make) -> None:
+    server = OtherServer("a", listed("x"))
+    one = rail(sources=[server])
+    one.register(weather)
+    server.now_lists(listed("y"))
+    assert one.tool_names()[-2:] == ("weather", "mcp__a__y")
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (Tool(msgspec.structs.replace(weather.spec, name="Read"), weather.run), "would shadow a base tool"),
+        (Tool(msgspec.structs.replace(weather.spec, name="todo"), weather.run), "'todo' is registered already"),
+        (Tool(msgspec.structs.replace(weather.spec, name="a b"), weather.run), "name has letters"),
+        (Tool(msgspec.structs.replace(weather.spec, category="builtin"), weather.run), "category builtin"),
+        (deploy, "'deploy' is registered already"),
+        (weather.run, "is not a tool; declare a function with @tool"),
+    ],
+)
+def test_a_tool_that_cannot_be_registered_changes_nothing(rail: Make, given: Any, told: str) -> None:
+    one = rail(tools=[deploy])
+    before = one.tool_names()
+    with pytest.raises(UsageError, match=told):
+        one.register(given)
+    assert one.tool_names() is before
+
+
+def test_a_tool_cannot_take_the_name_of_a_tool_of_the_dialect(rail: Make) -> None:
+    one = rail(dialect="claude-code")
+    with pytest.raises(UsageError, match="'Bash' would shadow a tool of the dialect"):
+        one.register(tool(lambda: "x", name="Bash", description="Pretends to be another."))
+    one.register(weather)
+    assert one.call("weather", {"city": "Rome"}).ok
+
+
+def test_the_settings_and_the_permissions_of_a_session_hold_for_a_registered_tool(rail: Make) -> None:
+    one = rail(deny=["net.connect"])
+    one.register(deploy)
+    assert "deploy" not in one.tool_names()
+    assert "it needs net.connect" in str(one.why_off("deploy"))

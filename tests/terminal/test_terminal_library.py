@@ -57,7 +57,7 @@ def start(tmp_path: Path, workspace: Path) -> Iterator[Start]:
 def test_without_on_permission_the_person_at_the_terminal_is_asked(start: Start, workspace: Path) -> None:
     program = start(piped=True)
     program.terminal.sees("Permission · write")
-    program.press_until(b"y", "✓ You allowed Write a.txt once")
+    program.press_until(b"y", "✓ You allowed Write a.txt · undo 1")
     assert program.ends() == 0
     assert program.piped().decode().splitlines()[-1] == "WAITING 0"
     assert (workspace / "a.txt").read_text() == "x"
@@ -67,7 +67,7 @@ def test_without_on_permission_the_person_at_the_terminal_is_asked(start: Start,
 def test_of_a_batch_each_question_says_which_it_is_and_later_leaves_the_rest(start: Start, workspace: Path) -> None:
     program = start('print("PARKED", type(rail.batch([write("a"), write("b")])).__name__)')
     program.terminal.sees("Permission 1 of 2 · write")
-    program.press_until(b"y", "You allowed Write a once")
+    program.press_until(b"y", "You approved Write a · runs when its whole batch has answers")
     program.terminal.sees("Permission 2 of 2 · write")
     program.press_until(b"l", "Left for later")
     program.terminal.sees("PARKED Parked\nWAITING 1")
@@ -133,7 +133,7 @@ def test_a_process_that_was_stopped_unasked_takes_single_keys_again_when_it_goes
     termios.tcsetattr(program.terminal.device, termios.TCSANOW, program.terminal.modes)
     os.kill(program.pid, signal.SIGCONT)
     program.terminal.sees("└", times=2)
-    program.press_until(b"y", "You allowed Write a.txt once")
+    program.press_until(b"y", "You allowed Write a.txt · undo 1")
     program.ends()
     assert termios.tcgetattr(program.terminal.device) == program.terminal.modes
 
@@ -146,7 +146,7 @@ def test_a_process_that_is_stopped_gives_the_terminal_back_and_asks_again_when_i
     assert termios.tcgetattr(program.terminal.device) == program.terminal.modes
     program.terminal.press(b"\n")
     program.terminal.sees("└", times=2)
-    program.press_until(b"y", "You allowed Write a.txt once")
+    program.press_until(b"y", "You allowed Write a.txt · undo 1")
     program.terminal.sees("ENDED 0")
     program.ends()
     assert termios.tcgetattr(program.terminal.device) == program.terminal.modes

@@ -276,7 +276,7 @@ def test_the_time_that_a_kept_command_took_is_that_of_its_trial(rail: Make) -> N
 
 def test_only_the_output_is_told_as_such(rail: Make, workspace: Path) -> None:
     result = kept(rail(mode="ask"), "echo said; echo a > made", "output")
-    assert result.content == "said\n[exit code 0; its changes were dropped, as the user decided]\n"
+    assert result.content == "said\n[exit code 0; its changes were dropped: only its output was approved]\n"
     assert (result.ok, result.meta.undo, result.artifacts.files_changed) == (True, None, ())
     assert list(workspace.iterdir()) == []
     assert kept(rail(mode="ask", settings=ASKING), "true | bash -c 'echo said'", "output").content == "said\n"

@@ -24,6 +24,9 @@ _MAX_DIFFS_CHARS = 200_000
 _KINDS: dict[str, ToolKind] = {
     "read": "read",
     "ls": "read",
+    "code_outline": "read",
+    "code_analyze": "read",
+    "code_symbols": "read",
     "find": "search",
     "grep": "search",
     "write": "edit",
@@ -31,9 +34,11 @@ _KINDS: dict[str, ToolKind] = {
     "multi_edit": "edit",
     "apply_patch": "edit",
     "undo": "edit",
+    "code_format": "edit",
     "delete": "delete",
     "exec": "execute",
     "process": "execute",
+    "code_lint": "execute",
     "todo": "think",
 }
 _SUBJECTS = ("path", "name", "question", "title", "pattern", "action")

@@ -137,7 +137,7 @@ async def close_open_calls(rail: AsyncHandrail, transcript: Transcript) -> None:
     message = transcript.open_message
     if message is not None and message.calls:
         error = ToolError("CANCELLED", _CANCELLED)
-        transcript.add_results(await close_calls(rail, message, transcript.turn, error, "the turn was ended"))
+        transcript.add_results(await close_calls(rail, message, transcript.turn, error))
 
 
 async def refuse_calls(
@@ -145,30 +145,31 @@ async def refuse_calls(
 ) -> tuple[ToolResult[Any], ...]:
     """The results of calls that are beyond a limit of the turn."""
     error = ToolError("LIMIT_EXCEEDED", f"{why} Nothing was run.")
-    return await finish_despite_cancel(close_calls(rail, message, transcript.turn, error, "the turn was ended"))
+    return await finish_despite_cancel(close_calls(rail, message, transcript.turn, error))
 
 
 async def close_calls(
-    rail: AsyncHandrail, message: AssistantMessage, turn: str, error: ToolError, reason: str
+    rail: AsyncHandrail, message: AssistantMessage, turn: str, error: ToolError, reason: str | None = None
 ) -> tuple[ToolResult[Any], ...]:
-    """The results of a message's calls. Calls that ran keep theirs, parked ones are denied with the reason, the rest
-    gets the error."""
+    """The results of a message's calls. Calls that ran keep theirs, parked ones are denied with the reason of the
+    person, the rest gets the error. Without a reason nobody waits for an answer any more."""
     calls = build_calls(message, turn)
     was_cancelled = rail.conversation.cancelled
     rail.cancel()  # a denial would let the other calls of its batch run
     try:
         while isinstance(outcome := await rail.in_pool(lambda: rail.conversation.refuse(calls, error)), Parked):
-            await _refuse(rail, outcome, reason)
+            by = "expiry" if reason is None else None
+            await _refuse(rail, outcome, Answer(kind="deny", reason=reason or "the turn was ended", by=by))
         return outcome.results
     finally:
         if not was_cancelled:
             rail.uncancel()
 
 
-async def _refuse(rail: AsyncHandrail, parked: Parked, reason: str) -> None:
+async def _refuse(rail: AsyncHandrail, parked: Parked, answer: Answer) -> None:
     for request in parked.requests:
         with suppress(UsageError):  # answered meanwhile
-            await rail.answer(request.id, Answer(kind="deny", reason=reason))
+            await rail.answer(request.id, answer)
     for question in parked.questions:
         with suppress(UsageError):
             await rail.reply(question, None)

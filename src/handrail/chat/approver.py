@@ -6,9 +6,10 @@ from typing import Protocol
 
 from handrail.async_api import AsyncHandrail
 from handrail.protocol.calls import Done, Parked
-from handrail.protocol.permissions import ApproverReply, PermissionRequest, Question
+from handrail.protocol.permissions import Answer, ApproverReply, PermissionRequest, Question
 from handrail.terminal.keyboard import KeyTiming, raise_on_signal
 from handrail.terminal.permission_prompt import RequestHooks, TerminalApprover
+from handrail.terminal.session_view import SessionView
 
 
 class PromptPlace(Protocol):
@@ -16,11 +17,14 @@ class PromptPlace(Protocol):
 
     plain: bool
 
+    @property
+    def view(self) -> SessionView: ...
+
     def end_live(self) -> None:
         """Ends everything that is live."""
         ...
 
-    def lend_for_prompt(self) -> AbstractAsyncContextManager[KeyTiming]: ...
+    def lend_for_prompt(self, what: str) -> AbstractAsyncContextManager[KeyTiming]: ...
 
     def call_attention(self, text: str, *, waits: bool) -> None: ...
 
@@ -41,23 +45,28 @@ class ChatApprover:
         self._terminal = TerminalApprover(
             RequestHooks(rail.rail.is_pending, rail.rail.outdated, rail.rail.retry),
             plain=chat.plain,
-            shows_results=True,
         )
 
     async def ask(self, subject: PermissionRequest | Question, number: int, total: int) -> ApproverReply:
         chat = self._chat
         chat.end_live()
-        chat.call_attention("a question waits" if isinstance(subject, Question) else "approval needed", waits=True)
-        async with chat.lend_for_prompt() as timing:
+        is_question = isinstance(subject, Question)
+        what = "A question waits." if is_question else "Approval needed."
+        chat.call_attention(what.rstrip(".").lower(), waits=True)
+        async with chat.lend_for_prompt(what) as timing:
             try:
                 with raise_on_signal(signal.SIGHUP):
                     if isinstance(subject, Question):
                         return ApproverReply(subject, self._terminal.ask_question(subject))
-                    return self._terminal.ask(subject, number, total, timing)
+                    reply = self._terminal.ask(subject, number, total, timing)
+                    if isinstance(reply.answer, Answer) and reply.answer.kind == "deny":
+                        chat.view.mute(subject.tool_call_id)
+                    return reply
             except KeyboardInterrupt as interrupt:
                 if interrupt.args != (signal.SIGINT,):
                     chat.leave_soon(128 + interrupt.args[0])
-                chat.say("The request still waits. Your files are untouched. /continue asks again.")
+                noun = "question" if is_question else "request"
+                chat.say(f"The {noun} still waits. This call has changed nothing. /continue asks again.")
                 return ApproverReply(self._reload(subject))
 
     def report(self, reply: ApproverReply, outcome: Done | Parked | None) -> None:

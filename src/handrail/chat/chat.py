@@ -1,6 +1,7 @@
 """The interactive session: takes prompts, runs turns, asks the person."""
 
 import asyncio
+import os
 import signal
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterable, Sequence
@@ -17,12 +18,12 @@ from handrail.protocol.errors import HandrailError, ToolError
 from handrail.protocol.text import escape_control, to_one_line, truncate
 from handrail.terminal.glyphs import Glyphs
 from handrail.terminal.keyboard import KeyTiming
+from handrail.terminal.slash_hints import IN_SESSION
 
 if TYPE_CHECKING:
     from handrail.chat.session import ChatSession
     from handrail.terminal.diff_view import ViewerPage
 
-_MAX_FILES = 10_000
 _FAILED, _HUNG_UP = 1, 129
 
 
@@ -33,7 +34,6 @@ class Chat(ComposerWork):
         super().__init__(host, glyphs, verbose=verbose)
         self.composer = Composer(COMMANDS, self._list_files, build_history(self._load_history))
         self.console = Console(self.composer, build_bindings(self), self._render_live, self._render_bar, glyphs.paint)
-        self._loop: asyncio.AbstractEventLoop | None = None
         self._entries: deque[Entry] = deque()
         self._wake = asyncio.Event()
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -45,12 +45,12 @@ class Chat(ComposerWork):
 
     async def run(self, before_start: Callable[[], None]) -> int:
         """Runs until the person leaves. Returns the exit code. `before_start` gives the terminal back."""
-        self._loop = asyncio.get_running_loop()
+        loop = asyncio.get_running_loop()
+        before_start()  # it also gives back the signals that end the process
         for number in (signal.SIGTERM, signal.SIGHUP):
-            self._loop.add_signal_handler(number, self._hang_up, number)
-        self._loop.add_signal_handler(signal.SIGINT, self.stop)
+            loop.add_signal_handler(number, self._hang_up, number)
+        loop.add_signal_handler(signal.SIGINT, self.stop)
         try:
-            before_start()
             code = await self.console.run(self._begin)
         finally:
             await self._end()
@@ -125,8 +125,11 @@ class Chat(ComposerWork):
     def write(self, rows: list[str]) -> None:
         self.console.write(rows)
 
-    def lend_for_prompt(self) -> AbstractAsyncContextManager[KeyTiming]:
-        return self.console.lend_when_quiet()
+    def lend_for_prompt(self, what: str) -> AbstractAsyncContextManager[KeyTiming]:
+        return self.console.lend_when_quiet(f"{what} Stop typing for a second to see it.")
+
+    def hold_screen(self) -> AbstractAsyncContextManager[None]:
+        return self.console.hold_screen()
 
     async def choose(self, title: str, rows: Sequence[str]) -> int | None:
         from handrail.chat.viewer import choose_row  # noqa: PLC0415  loaded with the session
@@ -143,7 +146,7 @@ class Chat(ComposerWork):
     async def show_command(self, *words: str) -> None:
         argv = self.host.build_command(*words)
         async with self.console.lend():
-            process = await asyncio.create_subprocess_exec(*argv)
+            process = await asyncio.create_subprocess_exec(*argv, env={**os.environ, IN_SESSION: "1"})
             await process.wait()
 
     def put_prompt(self, text: str) -> None:
@@ -266,11 +269,9 @@ class Chat(ComposerWork):
 
     def _list_files(self) -> Iterable[str]:
         """The files of the workspace, for completion. Runs in a thread."""
-        if self.session is None or self._loop is None:
-            return ()
-        work = self.session.call_hidden("find", {"pattern": "*", "maxResults": _MAX_FILES})
-        data: Any = asyncio.run_coroutine_threadsafe(work, self._loop).result()
-        return getattr(data, "files", ())
+        with suppress(HandrailError, ToolError, OSError):
+            return self.session.rail.rail.list_files() if self.session is not None else ()
+        return ()
 
     def _load_history(self) -> Iterable[str]:
         with suppress(HandrailError):

@@ -14,7 +14,9 @@ from prompt_toolkit.data_structures import Size
 from prompt_toolkit.filters import Condition, has_focus
 from prompt_toolkit.formatted_text import ANSI, StyleAndTextTuples, to_formatted_text
 from prompt_toolkit.input.ansi_escape_sequences import ANSI_SEQUENCES
+from prompt_toolkit.input.vt100 import Vt100Input
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent, merge_key_bindings
+from prompt_toolkit.key_binding.key_processor import KeyPress
 from prompt_toolkit.keys import Keys
 from prompt_toolkit.layout import (
     BufferControl,
@@ -26,12 +28,12 @@ from prompt_toolkit.layout import (
     Window,
 )
 from prompt_toolkit.output import ColorDepth
-from prompt_toolkit.output.vt100 import Vt100_Output
-from prompt_toolkit.styles import Style
+from prompt_toolkit.styles import Style, default_ui_style, merge_styles
 from prompt_toolkit.widgets import SearchToolbar
 
 from handrail.chat.composer import Composer, VisibleText
 from handrail.chat.first_rows import PROMPT
+from handrail.chat.reflow import ReflowOutput, ReflowRenderer
 from handrail.terminal.keyboard import KeyTiming
 from handrail.terminal.style import Paint, paint_nothing, paint_on_light
 
@@ -45,8 +47,8 @@ _MAX_IDLE_ROWS, _MAX_BUSY_ROWS = 10, 3
 FOCUS_IN, FOCUS_OUT = Keys.F23, Keys.F24
 """Keys that stand for reports of the terminal."""
 _REPORT_FOCUS, _IGNORE_FOCUS = "\x1b[?1004h", "\x1b[?1004l"
+_NOTIFY_OFF = frozenset(("0", "off", "no", "false"))
 _NEW_LINE = (Keys.Escape, Keys.ControlM)
-_HELD_UP = "Approval needed. Stop typing for a second to see it."
 
 
 def build_style(paint: Paint) -> Style:
@@ -62,7 +64,7 @@ class QuietClock:
 
     def __init__(self, quiet: float) -> None:
         self._quiet = quiet
-        self._last = self._before = 0.0
+        self._last = 0.0
 
     @property
     def elapsed(self) -> float:
@@ -70,17 +72,27 @@ class QuietClock:
         return time.monotonic() - self._last
 
     def note_key(self) -> None:
-        self._before, self._last = self._last, time.monotonic()
-
-    def forget_key(self) -> None:
-        """The last key was a report of the terminal."""
-        self._last = self._before
+        self._last = time.monotonic()
 
     async def wait(self, on_wait: Callable[[], None]) -> None:
         """Waits until no key was pressed for the quiet time. Calls `on_wait` whenever it has to wait."""
         while (left := self._quiet - self.elapsed) > 0:
             on_wait()
             await asyncio.sleep(left)
+
+
+class _Keyboard(Vt100Input):
+    """Notes each byte when it arrives: prompt_toolkit delivers an Esc later, since it may begin a sequence."""
+
+    def __init__(self, note_key: Callable[[], None]) -> None:
+        super().__init__(sys.stdin)
+        self._note_key = note_key
+
+    def read_keys(self) -> list[KeyPress]:
+        keys = super().read_keys()
+        if not keys or any(one.key not in {FOCUS_IN, FOCUS_OUT} for one in keys):
+            self._note_key()
+        return keys
 
 
 class Console:
@@ -100,6 +112,8 @@ class Console:
         self._flush_at: asyncio.TimerHandle | None = None
         self._lent = 0
         self._lock = asyncio.Lock()
+        self._holder: asyncio.Task[object] | None = None
+        """The task that the terminal is lent to."""
         self.note = ""
         """A line below the composer, until the next key."""
         self.earlier_note = ""
@@ -109,17 +123,20 @@ class Console:
         """Whether the window has the focus. None: the terminal does not report it."""
         self._search = SearchToolbar(text_if_not_searching="")
         depth = ColorDepth.DEPTH_1_BIT if paint is paint_nothing else ColorDepth.DEPTH_4_BIT
-        output = Vt100_Output(sys.stdout, _read_size, default_color_depth=depth, enable_cpr=False)
+        output = ReflowOutput(sys.stdout, _read_size, default_color_depth=depth, enable_cpr=False)
+        style = build_style(paint)
         self.app: Application[int] = Application(
             layout=self._build_layout(),
             key_bindings=merge_key_bindings([self._build_focus_bindings(), bindings]),
-            style=build_style(paint),
+            style=style,
             include_default_pygments_style=False,
             full_screen=False,
             mouse_support=False,
+            input=_Keyboard(self.clock.note_key),
             output=output,
             erase_when_done=True,
         )
+        self.app.renderer = ReflowRenderer(merge_styles([default_ui_style(), style]), output)
         self.app.ttimeoutlen = 0.05
         self.app.timeoutlen = 0.15
         self.app.key_processor.before_key_press += self._note_key
@@ -168,8 +185,13 @@ class Console:
 
     @asynccontextmanager
     async def lend(self) -> AsyncGenerator[None]:
-        """Gives the terminal to other code, in its usual mode, with the composer erased."""
+        """Gives the terminal to other code, in its usual mode, with the composer erased. The task that has it may ask
+        again."""
+        if self._holder is asyncio.current_task():
+            yield
+            return
         async with self._lock:
+            self._holder = asyncio.current_task()
             self.flush()
             self._lent += 1
             try:
@@ -179,18 +201,31 @@ class Console:
                     sys.stderr.flush()
                     self._control(_REPORT_FOCUS)
             finally:
+                self._holder = None
                 self._lent -= 1
                 self.flush()
 
     @asynccontextmanager
-    async def lend_when_quiet(self) -> AsyncGenerator[KeyTiming]:
+    async def hold_screen(self) -> AsyncGenerator[None]:
+        """Keeps the composer away between pages, so that a key is for the page that comes next."""
+        async with self.lend():
+            yield
+            self._control("\r\x1b[K")
+
+    @asynccontextmanager
+    async def lend_when_quiet(self, held_up: str) -> AsyncGenerator[KeyTiming]:
         """The same for a prompt: first waits until no key was pressed for a while. Keys until then are the composer's.
 
-        The timing tells the prompt how long it was quiet.
+        The timing tells the prompt how long it was quiet. `held_up` is shown while keys hold the prompt up.
         """
+
+        def hold_up() -> None:
+            self.note = held_up
+            self.refresh()
+
         timing = KeyTiming()
         while True:
-            await self.clock.wait(self._hold_up)
+            await self.clock.wait(hold_up)
             self.note = ""
             async with self.lend():
                 if not select.select([sys.stdin], [], [], 0)[0]:  # otherwise a key came just now
@@ -198,10 +233,6 @@ class Console:
                     self.clock.note_key()
                     return
             await asyncio.sleep(timing.settle)  # the composer reads the key
-
-    def _hold_up(self) -> None:
-        self.note = _HELD_UP
-        self.refresh()
 
     @contextmanager
     def hold(self) -> Generator[None]:
@@ -227,6 +258,8 @@ class Console:
 
     def notify(self, title: str, text: str) -> None:
         """Sends a notification of the terminal, or rings its bell. Both texts were escaped before."""
+        if os.environ.get("HANDRAIL_NOTIFY", "").lower() in _NOTIFY_OFF:
+            return
         safe = f"{title}: {text}".replace(";", ",")[:200]
         known = {"iTerm.app", "WezTerm", "ghostty", "kitty"} & {
             os.environ.get("TERM_PROGRAM", ""),
@@ -309,23 +342,18 @@ class Console:
     # Keys
 
     def _note_key(self, _: object) -> None:
-        self.clock.note_key()
         self.earlier_note, self.note = self.note, ""
 
     def _build_focus_bindings(self) -> KeyBindings:
         bindings = KeyBindings()
 
-        def note_focus(focused: bool) -> None:
-            self.focused = focused
-            self.clock.forget_key()
-
         @bindings.add(FOCUS_IN, eager=True)
         def _(_: KeyPressEvent) -> None:
-            note_focus(True)
+            self.focused = True
 
         @bindings.add(FOCUS_OUT, eager=True)
         def _(_: KeyPressEvent) -> None:
-            note_focus(False)
+            self.focused = False
 
         return bindings
 

@@ -15,7 +15,7 @@ STARTS = " starting …"
 def show_first_rows(paint: Paint) -> Generator[None]:
     """Shows the rows in this block. Keys are not echoed: the composer reads them afterwards."""
     rows = f"{paint(PROMPT, 'heading')}\r\n{paint(STARTS, 'dim')}\x1b[A\r\x1b[{len(PROMPT)}C"
-    with enter_raw_mode(sys.stdin.fileno(), lambda: _write(rows), lambda: _write("\r\x1b[J")):
+    with enter_raw_mode(sys.stdin.fileno(), lambda: _write(rows), lambda: _write("\r\x1b[K\x1b[C\x1b[J\r")):
         yield
 
 

@@ -30,18 +30,25 @@ class PicturePrompt(msgspec.Struct, frozen=True):
 
     text: str
     pictures: tuple[Attachment, ...] = ()
+    notes: tuple[str, ...] = ()
+    """Why files that look like pictures are not attached. The prompt has their names."""
 
 
 def attach_pictures(text: str, workspace: str, pasted: dict[str, bytes]) -> PicturePrompt:
-    """Attaches the pictures that a prompt names by path, and those from the clipboard. UsageError: one is too large."""
+    """Attaches the pictures that a prompt names by path, and those from the clipboard."""
     pictures: list[Attachment] = []
+    notes: list[str] = []
 
     def replace(found: re.Match[str]) -> str:
         name = found[1] or found[2] or re.sub(r"\\(.)", r"\1", found[3])
         data = _read_picture(os.path.join(workspace, os.path.expanduser(name)), name)
         if data is None:
             return found[0]
-        pictures.append(_build_attachment(data, name, len(pictures) + 1))
+        try:
+            pictures.append(_build_attachment(data, name, len(pictures) + 1))
+        except UsageError as error:
+            notes.append(str(error))
+            return found[0]
         return f"[picture {len(pictures)}: {to_one_line(name)}]"
 
     shown = _NAME.sub(replace, text)
@@ -49,7 +56,7 @@ def attach_pictures(text: str, workspace: str, pasted: dict[str, bytes]) -> Pict
         if token in shown:
             pictures.append(_build_attachment(data, "clipboard", len(pictures) + 1))
             shown = shown.replace(token, f"[picture {len(pictures)}: from the clipboard]")
-    return PicturePrompt(shown, tuple(pictures))
+    return PicturePrompt(shown, tuple(pictures), tuple(notes))
 
 
 async def read_clipboard_picture() -> bytes | None:
@@ -75,11 +82,8 @@ def _read_picture(path: str, name: str) -> bytes | None:
     if not name.casefold().endswith(_ENDINGS):
         return None
     try:
-        if os.path.getsize(path) > MAX_IMAGE_BYTES:
-            limit = f"a picture has at most {MAX_IMAGE_BYTES:,} bytes"
-            raise UsageError(f"{to_one_line(name)} is too large: {limit}. Nothing was sent.")
         with open(path, "rb") as file:
-            return file.read()
+            return file.read(MAX_IMAGE_BYTES + 1)
     except OSError:
         return None
 
@@ -87,9 +91,8 @@ def _read_picture(path: str, name: str) -> bytes | None:
 def _build_attachment(data: bytes, name: str, number: int) -> Attachment:
     kind = find_image_type(data)
     if kind is None:
-        raise UsageError(f"{to_one_line(name)} is not a PNG, JPEG, GIF or WebP. Nothing was sent.")
+        raise UsageError(f"{to_one_line(name)} is not a PNG, JPEG, GIF or WebP, so it is not attached.")
     if number > _MAX_PICTURES or len(data) > MAX_IMAGE_BYTES:
-        raise UsageError(
-            f"A prompt has at most {_MAX_PICTURES} pictures of {MAX_IMAGE_BYTES:,} bytes. Nothing was sent."
-        )
+        limit = f"A prompt has at most {_MAX_PICTURES} pictures of {MAX_IMAGE_BYTES:,} bytes"
+        raise UsageError(f"{to_one_line(name)} is not attached. {limit}: attach a smaller copy.")
     return Attachment(type="image", path=name, mime=kind, content=base64.b64encode(data).decode())

@@ -7,14 +7,15 @@ import subprocess
 import sys
 from collections import deque
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
 
-from handrail.chat.slash_commands import COMMANDS, describe_unknown, is_command_like, run_command
+from handrail.chat.slash_commands import COMMANDS, HELP, describe_unknown, is_command_like, run_command
 from handrail.chat.work import ChatHost, Entry, SessionWork
 from handrail.protocol.errors import HandrailError, ToolError
 from handrail.terminal.diff_view import ViewerPage
 from handrail.terminal.glyphs import Glyphs
 from handrail.terminal.keyboard import KeyTiming, raise_on_signal
+from handrail.terminal.slash_hints import IN_SESSION
 
 _PROMPT = "Your message (/help lists commands, Ctrl-D leaves): "
 _CHOICE = "Type a number, then Enter. Enter alone goes back: "
@@ -61,8 +62,12 @@ class PlainChat(SessionWork):
             sys.stderr.write("".join(f"{row}\n" for row in rows))
             sys.stderr.flush()
 
-    def lend_for_prompt(self) -> AbstractAsyncContextManager[KeyTiming]:
+    def lend_for_prompt(self, what: str) -> AbstractAsyncContextManager[KeyTiming]:
+        del what  # lines are read, so nobody types meanwhile
         return self._lend()
+
+    def hold_screen(self) -> AbstractAsyncContextManager[None]:
+        return nullcontext()
 
     async def choose(self, title: str, rows: Sequence[str]) -> int | None:
         self.write([title, *(f"  {number}  {row}" for number, row in enumerate(rows, 1))])
@@ -76,7 +81,8 @@ class PlainChat(SessionWork):
         self.write([line for page in pages for line in (f"{page.name}:", *page.rows(self.width))])
 
     async def show_command(self, *words: str) -> None:
-        await asyncio.to_thread(subprocess.run, self.host.build_command(*words), check=False)
+        variables = {**os.environ, IN_SESSION: "1"}
+        await asyncio.to_thread(subprocess.run, self.host.build_command(*words), check=False, env=variables)
 
     def put_prompt(self, text: str) -> None:
         self.say(f"The prompt was:\n{text}")
@@ -104,7 +110,9 @@ class PlainChat(SessionWork):
     def _read_entry(self) -> Entry | None:
         """The next message of the person. None if they leave."""
         while (line := self._read_line(_PROMPT)) is not None:
-            if line.strip():
+            if line.strip() == "?":
+                self.say(HELP)
+            elif line.strip():
                 return Entry(line.strip(), line.strip())
         return None
 

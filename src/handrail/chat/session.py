@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
 from threading import Lock
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import msgspec
 
@@ -17,7 +17,7 @@ from handrail.async_api import AsyncHandrail
 from handrail.models.base import Model, StreamPiece
 from handrail.protocol.calls import ToolCall
 from handrail.protocol.decisions import Mode
-from handrail.protocol.events import Event, ToolEvent, User
+from handrail.protocol.events import Event, User
 from handrail.protocol.messages import AssistantMessage, CallPart, UserMessage
 from handrail.protocol.results import Attachment
 from handrail.settings import LoadedSettings
@@ -75,7 +75,6 @@ class ChatSession:
     def __init__(self, rail: AsyncHandrail, setup: SessionSetup, sink: EventSink, approver: AsyncApprover) -> None:
         self.rail, self.setup, self.model = rail, setup, setup.model
         self._sink, self._approver = sink, approver
-        self._hidden: set[str] = set()
         self._steering: list[str] = []
         self.tally = Tally()
         self._queue = _LoopQueue(self._handle)
@@ -136,6 +135,13 @@ class ChatSession:
         last = await self.rail.in_pool(self.rail.conversation.last_turn_event)
         return isinstance(last, User) or getattr(last, "reason", None) in {"parked", "question"}
 
+    async def read_last_exchange(self) -> tuple[str, str]:
+        """The last prompt and the last words of the model."""
+        messages = [one.message for one in await self.rail.in_pool(self.rail.conversation.messages)]
+        prompts = [one.text for one in messages if isinstance(one, UserMessage) and not one.by_loop]
+        answers = [one.text for one in messages if isinstance(one, AssistantMessage) and one.text.strip()]
+        return "".join(prompts[-1:]), "".join(answers[-1:])
+
     async def list_prompts(self) -> list[Prompt]:
         """The prompts of the conversation, the latest first."""
         messages = await self.rail.in_pool(self.rail.conversation.messages)
@@ -161,13 +167,6 @@ class ChatSession:
         self.agent = self._build_agent()
         await before.close()
 
-    async def call_hidden(self, name: str, args: dict[str, Any]) -> Any:
-        """The data of a call that is not shown. None if it failed."""
-        call_id = self.rail.new_call_id()
-        self._hidden.add(call_id)
-        result = await self.rail.call(name, args, tool_call_id=call_id)
-        return result.data
-
     async def close(self) -> None:
         with suppress(Exception):
             await self.model.close()
@@ -192,7 +191,7 @@ class ChatSession:
     def _handle(self, item: object) -> None:
         if isinstance(item, _PreviewOutput):
             self._sink.show_preview(item.call, item.output)
-        elif isinstance(item, Event) and not (isinstance(item, ToolEvent) and item.tool_call_id in self._hidden):
+        elif isinstance(item, Event):
             if not isinstance(item, User):  # a message during the turn does not begin another one
                 self.tally.add(item)
             self._sink.show(item)

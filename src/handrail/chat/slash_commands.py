@@ -15,7 +15,7 @@ COMMANDS = {
     "undo": "undo the last change, a change by its number, or the whole turn",
     "diff": "show the last change, a change by its number, or the whole turn",
     "rewind": "go back to an earlier prompt: files, conversation or both",
-    "log": "show the transcript of this session",
+    "log": "show the transcript of this session; changes: its changes",
     "ps": "list background processes; log ID, stop ID, remove ID",
     "approvals": "list requests and grants; revoke ID",
     "policy": "explain a decision: explain COMMAND; list modes: modes",
@@ -64,16 +64,22 @@ async def run_command(chat: "SessionWork", text: str) -> None:
 
 
 def is_command_like(text: str) -> bool:
-    """Whether a text is one word that can only be a misspelt command."""
-    return text.startswith("/") and text[1:].isascii() and text[1:].isalpha()
+    """Whether a text can only be a misspelt command: one word behind a slash, or one that is like a command."""
+    word, _, more = text[1:].partition(" ")
+    return text.startswith("/") and word.isascii() and word.isalpha() and (not more or bool(_find_near(word)))
 
 
 def describe_unknown(text: str) -> str:
     """What a misspelt command was probably meant to be."""
+    word = text[1:].partition(" ")[0]
+    near = "".join(f" Did you mean /{name}?" for name in _find_near(word))
+    return f"There is no command /{word[:40]}.{near} /help lists them."
+
+
+def _find_near(word: str) -> list[str]:
     from difflib import get_close_matches  # noqa: PLC0415  few commands are misspelt
 
-    near = get_close_matches(text[1:], COMMANDS, n=1)
-    return f"There is no command {text[:40]}.{f' Did you mean /{near[0]}?' if near else ''} /help lists them."
+    return get_close_matches(word, COMMANDS, n=1)
 
 
 async def show_transcript(chat: "SessionWork") -> None:
@@ -97,15 +103,16 @@ async def rewind(chat: "SessionWork", _: str) -> None:
     if not prompts:
         chat.say("There is no prompt to go back to.")
         return
-    rows = [rewinds.describe_prompt(prompt) for prompt in prompts]
-    chosen = await chat.choose("Go back to before which prompt?", rows)
-    if chosen is None:
-        return
-    plan = await rewinds.plan_rewind(session.rail, prompts, chosen)
-    if plan.diff:
-        end = build_text_page("next", ["Undo would make this change. q closes the diff."])
-        await chat.read_pages([*build_diff_pages(plan.diff, chat.glyphs.paint), end])
-    scope = await chat.choose("Restore files, conversation or both? (q cancels)", rewinds.describe_scopes(plan))
+    async with chat.hold_screen():
+        rows = [rewinds.describe_prompt(prompt) for prompt in prompts]
+        chosen = await chat.choose("Go back to before which prompt?", rows)
+        if chosen is None:
+            return
+        plan = await rewinds.plan_rewind(session.rail, prompts, chosen)
+        if plan.diff:
+            end = build_text_page("next", ["Undo would make this change. q closes the diff."])
+            await chat.read_pages([*build_diff_pages(plan.diff, chat.glyphs.paint), end])
+        scope = await chat.choose("Restore files, conversation or both? (q cancels)", rewinds.describe_scopes(plan))
     if scope is None:
         chat.say("Nothing was changed.")
         return
@@ -132,8 +139,9 @@ async def _diff(chat: "SessionWork", argument: str) -> None:
     await chat.read_pages(pages)
 
 
-async def _log(chat: "SessionWork", _: str) -> None:
-    await chat.show_command("log", "--session", _require(chat).rail.session_id)
+async def _log(chat: "SessionWork", argument: str) -> None:
+    which = [f"--{word}" for word in _split(argument, {"changes"})]
+    await chat.show_command("log", "--session", _require(chat).rail.session_id, *which)
 
 
 async def _ps(chat: "SessionWork", argument: str) -> None:

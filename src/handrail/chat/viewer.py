@@ -8,11 +8,11 @@ from typing import Self
 
 import msgspec
 
-from handrail.chat.view import Card
 from handrail.protocol.text import escape_control, to_one_line, truncate_to_width, wrap
 from handrail.terminal.diff_view import ViewerPage, browse, parse_file_diffs, render_rows
 from handrail.terminal.keyboard import KeyReader, KeyTiming, enter_raw_mode
 from handrail.terminal.screen import Screen
+from handrail.terminal.session_view import Card
 from handrail.terminal.style import Paint
 
 _CHOICE_KEYS = "↑ ↓ choose · enter take it · q back"

@@ -12,22 +12,28 @@ import msgspec
 
 from handrail.protocol.calls import Done, Parked
 from handrail.protocol.results import OVERLAY_TIER
-from handrail.protocol.text import measure_width, to_one_line, truncate
+from handrail.protocol.text import escape_control, measure_width, to_one_line, truncate
 from handrail.terminal.call_lines import format_rounded_seconds
-from handrail.terminal.glyphs import Glyphs
+from handrail.terminal.glyphs import Glyphs, SpoofGuard
 from handrail.terminal.keyboard import KeyTiming
-from handrail.terminal.style import wrap_painted
+from handrail.terminal.markdown import MarkdownStream
+from handrail.terminal.slash_hints import to_slash_commands
+from handrail.terminal.style import paint_nothing, wrap_painted
 
 if TYPE_CHECKING:
     from handrail.agent.turn import Turn
     from handrail.chat.session import ChatSession, SessionSetup
-    from handrail.chat.view import SessionView
     from handrail.models.base import Model
     from handrail.settings import Settings
     from handrail.terminal.diff_view import ViewerPage
+    from handrail.terminal.session_view import SessionView
 
 LONG_SECONDS = 30.0
 """A turn that took longer is worth a notification if the person looks elsewhere."""
+_MAX_END_ROWS = 12
+"""Rows of the last answer, when a session is resumed."""
+_SESSION_CHARS = 14
+"""Of the id of a session: its beginning names it."""
 _MAX_SHOWN_OUTPUT = 20_000
 """Characters of the output of a person's command that the model gets."""
 
@@ -94,8 +100,12 @@ class SessionWork(ABC):
         """Writes rows that are escaped."""
 
     @abstractmethod
-    def lend_for_prompt(self) -> AbstractAsyncContextManager[KeyTiming]:
-        """Gives the terminal to a prompt, once the person stops typing."""
+    def lend_for_prompt(self, what: str) -> AbstractAsyncContextManager[KeyTiming]:
+        """Gives the terminal to a prompt, once the person stops typing. `what` tells those who type what waits."""
+
+    @abstractmethod
+    def hold_screen(self) -> AbstractAsyncContextManager[None]:
+        """Shows nothing else between pages and choices."""
 
     @abstractmethod
     async def choose(self, title: str, rows: Sequence[str]) -> int | None:
@@ -128,7 +138,7 @@ class SessionWork(ABC):
     @property
     def view(self) -> "SessionView":
         if self._view is None:
-            from handrail.chat.view import SessionView  # noqa: PLC0415  after the first prompt is on the screen
+            from handrail.terminal.session_view import SessionView  # noqa: PLC0415  after the first prompt is on the screen
 
             self._view = SessionView(self.glyphs, self, verbose=self._verbose)
         return self._view
@@ -153,7 +163,7 @@ class SessionWork(ABC):
         self.write([part.rstrip() for row in rows for part in wrap_painted(row or " ", self.width, "  ")])
 
     def fail(self, text: str) -> None:
-        self.write_wrapped([f"{self.glyphs.sign('failed')} {to_one_line(text)}"])
+        self.write_wrapped([f"{self.glyphs.sign('failed')} {to_one_line(to_slash_commands(text))}"])
 
     async def switch(self, session_id: str) -> None:
         """Goes on in another session of the workspace."""
@@ -188,8 +198,18 @@ class SessionWork(ABC):
         self.write(self._render_header(setup, tier))
         for note in setup.notes:
             self.say(note)
+        if setup.resumes:
+            self._show_end(*await self.session.read_last_exchange())
         if setup.resumes and await self.session.is_unfinished():
             self.say("The last turn is unfinished. /continue resumes it; a new prompt replaces it.")
+
+    def _show_end(self, prompt: str, answer: str) -> None:
+        """Shows where the conversation ended."""
+        stream = MarkdownStream(paint_nothing, SpoofGuard(self.glyphs))
+        rows = [*stream.feed(answer, self.width), *stream.end(self.width)]
+        left = [f"  … {len(rows) - _MAX_END_ROWS} earlier lines"] if len(rows) > _MAX_END_ROWS else []
+        shown = [truncate(f"› {to_one_line(prompt)}", self.width), *left, *rows[-_MAX_END_ROWS:]]
+        self.write([self.glyphs.paint(row, "dim") for row in shown])
 
     async def close_session(self) -> None:
         """Closes the session. Background processes go on."""
@@ -217,6 +237,8 @@ class SessionWork(ABC):
             await self._run_shell(session, entry)
             return
         prompt = attach_pictures(entry.text, session.rail.rail.workspace, self.pictures)
+        for note in prompt.notes:
+            self.say(note)
         heard = [fence_text("shell", text) for text in self._heard]
         self._heard.clear()
         self.pictures.clear()
@@ -258,7 +280,7 @@ class SessionWork(ABC):
         self.view.end_turn()
         output: str = getattr(result.data, "output", "")
         if output:
-            self.say(truncate(output, _MAX_SHOWN_OUTPUT))
+            self.write(escape_control(truncate(output, _MAX_SHOWN_OUTPUT)).rstrip("\n").split("\n"))
         self._heard.append(f"$ {command}\n{truncate(result.content, _MAX_SHOWN_OUTPUT)}")
 
     async def _settle_own(self, session: "ChatSession", call_id: str, *, typed: bool) -> Any:
@@ -287,7 +309,7 @@ class SessionWork(ABC):
         mode = self.session.mode if self.session is not None else setup.loaded.settings.mode
         sandbox = _describe_sandbox(tier, setup.loaded.settings)
         rows = [to_one_line(shown)]
-        for fact in (mode, to_one_line(setup.model.name), sandbox, f"session {setup.session}"):
+        for fact in (mode, to_one_line(setup.model.name), sandbox, f"session {setup.session[:_SESSION_CHARS]}"):
             longer = f"{rows[-1]}{self.glyphs.between}{fact}"
             rows[-1:] = [longer] if measure_width(longer) <= self.width else [rows[-1], f"  {fact}"]
         return [self.glyphs.paint(row, "dim") for row in rows]

@@ -15,6 +15,7 @@ from handrail.protocol.records import list_matching_ids
 from handrail.protocol.text import to_one_line
 from handrail.settings import LoadedSettings, Settings, SettingsError, load, resolve_state_folder
 from handrail.settings.load import list_unknown_tools
+from handrail.settings.paths import TOOLS_FOLDER
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
@@ -31,6 +32,9 @@ _MAX_SHOWN_IDS = 4
 def resolve_workspace(options: SimpleNamespace) -> str:
     """The folder of --workspace, or the current folder."""
     if options.workspace:
+        is_other = os.path.isdir(options.workspace) and not os.path.samefile(options.workspace, ".")
+        if is_other and not getattr(options, "json", True):
+            print_note(f"workspace: {to_one_line(options.workspace)}")
         return options.workspace
     if options.workspace is not None:
         raise CommandFailed("--workspace is empty. Nothing was done.")
@@ -85,6 +89,7 @@ def load_settings(
 ) -> LoadedSettings:
     """Loads the settings, with those of the project if a workspace is given. Prints notes about them."""
     loaded = load(os.environ, {"mode": mode, **(flags or {})}, workspace, review=review)
+    loaded = _add_project_tools(loaded, workspace)
     if not options.quiet:
         for text in loaded.notes:
             print_note(text)
@@ -92,9 +97,21 @@ def load_settings(
         from handrail.inspection import build_tool_set  # noqa: PLC0415  few disable any
 
         with suppress(UsageError):  # opening a session reports it
-            for text in build_tool_set(loaded.settings).unmatched():
+            for text in build_tool_set(loaded.settings, files=loaded.tool_files).unmatched():
                 warn(f"warning: {text}")
     return loaded
+
+
+def _add_project_tools(loaded: LoadedSettings, workspace: str | None) -> LoadedSettings:
+    """Adds the tool files of the project, if they are trusted, or else a note."""
+    if workspace is None or not os.path.lexists(os.path.join(workspace, TOOLS_FOLDER)):
+        return loaded
+    from handrail.settings.project_tools import load_project_tools  # noqa: PLC0415  few projects have tools
+
+    tools = load_project_tools(workspace, resolve_state_folder(os.environ))
+    if tools is None or tools.trusted:
+        return msgspec.structs.replace(loaded, tool_files=tools.files if tools else ())
+    return msgspec.structs.replace(loaded, notes=(*loaded.notes, tools.remark))
 
 
 def load_settings_for_undo(options: SimpleNamespace) -> Settings:
@@ -106,15 +123,19 @@ def load_settings_for_undo(options: SimpleNamespace) -> Settings:
         return Settings.from_values({"undo.days": 3_650, "store.keep": "3650d", "ask.expire": "365d"})
 
 
-def add_unknown_tool_notes(loaded: LoadedSettings) -> LoadedSettings:
-    """Adds notes about settings of tools that do not exist here. A program may bring such tools."""
+def add_unknown_tool_notes(loaded: LoadedSettings, workspace: str | None) -> LoadedSettings:
+    """Adds the tools of the project, and notes about settings of tools that do not exist here.
+
+    A program may bring such tools.
+    """
+    loaded = _add_project_tools(loaded, workspace)
     tools = loaded.settings.tools
     if not tools.enable and not tools.disable and all(rule.tool == "exec" for rule in loaded.rules):
         return loaded
     from handrail.inspection import build_tool_set  # noqa: PLC0415  few settings name other tools
 
     try:
-        offer = build_tool_set(loaded.settings)
+        offer = build_tool_set(loaded.settings, files=loaded.tool_files)
     except UsageError:
         return loaded
     notes = (*loaded.notes, *list_unknown_tools(loaded, offer.registered), *offer.unmatched())

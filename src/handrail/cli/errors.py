@@ -5,13 +5,29 @@ from typing import Any, cast
 
 from handrail.cli.output import print_error
 from handrail.cli.parser import COMMANDS
-from handrail.protocol.errors import REFUSAL_ADVICE, ErrorInfo, ToolError
+from handrail.protocol.errors import ErrorInfo, ToolError
 from handrail.protocol.text import to_one_line
 from handrail.protocol.wire import encode
+from handrail.terminal.call_lines import describe_to_person
 
 _UNCHANGED, _NOT_RUN = "Nothing was changed.", "Nothing was run."
+_PLAIN = {
+    "handrail tools --guide": "INVALID_ARGUMENT",
+    "handrail tools": "UNSUPPORTED_VERSION",
+    "handrail ls": "NOT_A_DIRECTORY",
+    "handrail find {path}": "BINARY_FILE",
+    "ls -l {path}": "ACCESS_DENIED",
+    "df -h": "NO_SPACE",
+    "handrail read {path}": "NO_CHANGE OMITTED_TEXT",
+    "handrail approvals": "PERMISSION_REQUIRED",
+    "handrail log --changes": "CONFLICT",
+    "handrail processes": "PROCESS_NOT_FOUND PROCESS_ENDED",
+    "handrail config limits": "TIMEOUT LIMIT_EXCEEDED",
+    "handrail log": "CANCELLED INTERRUPTED",
+    "handrail doctor": "IO_ERROR UNAVAILABLE SANDBOX_UNAVAILABLE INTERNAL",
+}
+"""The command for the codes of errors whose message is for people too."""
 _TEXTS: dict[str, tuple[str, str]] = {
-    "INVALID_ARGUMENT": ("{message}", "handrail tools --guide"),
     "UNKNOWN_TOOL": (f"{{message}}. {_NOT_RUN}", "handrail tools"),
     "NOT_FOUND": (f"{{message}} {_UNCHANGED}", "handrail ls"),
     "NOT_A_FILE": (f"{{message}} {_UNCHANGED}", "handrail ls {path}"),
@@ -21,13 +37,9 @@ _TEXTS: dict[str, tuple[str, str]] = {
     "OUTSIDE_WORKSPACE": (f"{{path}} is outside the workspace. {_NOT_RUN}", "handrail config paths"),
     "POLICY_DENIED": (f"{{subject}} is denied by rule {{rule}}: {{reason}}. {_NOT_RUN}", "{explain}"),
     "PERMISSION_DENIED": (f"{{subject}} needs approval, which was denied: {{reason}}. {_NOT_RUN}", "{explain}"),
-    "CONFLICT": ("{message}", "handrail log --changes"),
-    "PROCESS_NOT_FOUND": ("{message}", "handrail processes"),
-    "PROCESS_ENDED": ("{message}", "handrail processes"),
-    "TIMEOUT": ("{message}", "handrail config limits"),
-    "LIMIT_EXCEEDED": ("{message}", "handrail config limits"),
+    **{code: ("{message}", command) for command, codes in _PLAIN.items() for code in codes.split()},
 }
-"""The text and the command for an error code. Others have their message and `handrail doctor`."""
+"""The text and the command for each error code."""
 
 
 def print_tool_error(
@@ -37,15 +49,21 @@ def print_tool_error(
     args = cast("dict[str, Any]", arguments if isinstance(arguments, dict) else {})
     given: Any = error.details
     details = cast("dict[str, Any]", given if isinstance(given, dict) else {})
-    text, command = _TEXTS.get(error.code, ("{message}", "handrail doctor"))
+    text, command = _TEXTS[error.code]
+    if details.get("answer") == "deny":
+        subject = to_one_line(str(args.get("command", f"{tool} {args.get('path', '')}".rstrip())))
+        print_error(
+            f"you {describe_to_person(error).replace('denied', f'denied {subject}', 1).rstrip('.')}. {_NOT_RUN}"
+        )
+        return
     if "{reason}" in text and "rule" not in details:
-        text = f"{{message}} {_NOT_RUN}" if error.code == "PERMISSION_DENIED" else "{message}"
+        text = "{message}"
     if "path" not in args:
         text = text.replace("{path} is", "{subject} needs a path")
     closest = cast("dict[str, Any]", details.get("closest") or {}).get("first")
     path, subject = str(args.get("path", tool)), str(args.get("command", args.get("path", "")))
     values = {
-        "message": error.message.removesuffix(REFUSAL_ADVICE).rstrip(),
+        "message": describe_to_person(error),
         "tool": to_one_line(tool),
         "path": to_one_line(path),
         "subject": to_one_line(f"{tool} {subject}".rstrip()),
@@ -70,4 +88,4 @@ def print_dialect_error(error: ErrorInfo, dialect: str, *, advice: str = "") -> 
     """Prints why a call of a dialect failed, in the dialect's words. Its arguments have names of their own."""
     denied = error.code in {"POLICY_DENIED", "PERMISSION_DENIED"}
     command = "handrail policy modes" if denied else f"handrail tools --dialect {dialect}"
-    print_error(" ".join((error.message, advice)).rstrip(), command)
+    print_error(" ".join((describe_to_person(error), advice)).rstrip(), command)

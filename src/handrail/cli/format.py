@@ -27,7 +27,7 @@ from handrail.protocol.events import (
 )
 from handrail.protocol.text import to_one_line, truncate
 from handrail.protocol.wire import encode
-from handrail.terminal.call_lines import describe_unasked
+from handrail.terminal.call_lines import describe_to_person, describe_unasked
 
 if TYPE_CHECKING:
     from handrail.api import Handrail
@@ -136,7 +136,7 @@ def print_refusal(options: SimpleNamespace, command: str, error: ToolError, then
     if options.json:
         print_json(encode({"schema": f"handrail.{command}/1", "error": build_error_data(error)}))
     else:
-        print_error(error.message, then)
+        print_error(describe_to_person(error), then)
     return FAILED
 
 

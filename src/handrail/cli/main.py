@@ -29,7 +29,7 @@ def run(words: list[str]) -> int:
     try:
         return _run(words)
     except KeyboardInterrupt:
-        print_error("interrupted")
+        print_error("interrupted", "handrail log")
         return INTERRUPTED
     except CommandFailed as failure:
         print_error(str(failure), failure.then or _suggest_command(words, failure.code))

@@ -1,6 +1,7 @@
 """Output of the command line: as it is into a pipe, without control characters onto a terminal."""
 
 import os
+import re
 import sys
 import threading
 from collections.abc import Callable, Generator, Iterable, Sequence
@@ -21,6 +22,10 @@ from handrail.terminal.style import (
 )
 
 _PATIENCE_SECONDS = 1.0
+_CAPITAL = re.compile(r"(A|An|Another|Change|Command|Every|It|No|Nothing|Only|Rule|Stopped|That|The|There|This|You)\b")
+"""The first word of a message for models. Others may be names."""
+_IN_SESSION = "HANDRAIL_IN_SESSION"
+"""The variable that a session sets for a command whose output it shows."""
 _hidden: list[bool] = []
 """Notes are hidden while it has an element."""
 
@@ -83,20 +88,37 @@ def print_json_pieces(pieces: Iterable[bytes]) -> None:
 def print_note(text: str) -> None:
     """Writes a line of advice to stderr, unless -q hides it."""
     if not _hidden:
-        _write(sys.stderr, f"{text}\n")
+        warn(text)
 
 
 def warn(text: str) -> None:
     """Writes a warning or an error to stderr, also with -q."""
-    _write(sys.stderr, f"{text}\n")
+    if not os.environ.get(_IN_SESSION):
+        _write(sys.stderr, f"{text}\n")
+        return
+    shown = escape_control(_name_slash_commands(text)).split("\n")
+    _write_encodable(sys.stderr, "".join(wrap_line(line, measure_columns(sys.stderr), 2) for line in shown))
 
 
 def print_error(text: str, then: str = "") -> None:
     """Writes an error for a person to stderr: what failed and what was not done, then one command."""
     paint = choose_paint(sys.stderr, os.environ)
+    if _CAPITAL.match(text):
+        text = text[0].lower() + text[1:]
+    if then:
+        text = re.sub(rf" `{re.escape(then)}` [^.]*\.", "", text)
     for head, shown in ((paint("error:", "failed"), text), (paint("next:", "running"), then)):
         if shown:
-            warn_painted(f"{head} {escape_control(shown) if _is_terminal(sys.stderr) else shown}")
+            line = _name_slash_commands(shown)
+            warn_painted(f"{head} {escape_control(line) if _is_terminal(sys.stderr) else line}")
+
+
+def _name_slash_commands(text: str) -> str:
+    if not os.environ.get(_IN_SESSION):
+        return text
+    from handrail.terminal.slash_hints import to_slash_commands  # noqa: PLC0415  a shell has none
+
+    return to_slash_commands(text)
 
 
 @contextmanager

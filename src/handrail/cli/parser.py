@@ -16,8 +16,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "run": ("run", "Run a model on a task in this folder."),
     "chat": ("chat", "Start an interactive session in this folder."),
     "demo": ("demo", "Run a demo with a scripted model, without a key."),
-    "mcp": ("mcp", "Run an MCP server so that another agent can use handrail's tools."),
-    "acp": ("acp", "Run as an agent in editors that support the Agent Client Protocol."),
+    "mcp": ("mcp", "Run an MCP server with handrail's tools for another agent."),
+    "acp": ("acp", "Run as an agent in editors with the Agent Client Protocol."),
     "call": ("call", "Run one tool call and print its result."),
     "exec": ("shortcuts", "Run a command in the sandbox; exits with its code."),
     "read": ("shortcuts", "Read a file, or a page of it."),
@@ -26,6 +26,11 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "grep": ("shortcuts", "Search files for a regular expression."),
     "find": ("shortcuts", "List files whose names match a glob."),
     "ls": ("shortcuts", "List a folder."),
+    "code outline": ("code", "Outline a file: definitions with their lines."),
+    "code symbols": ("code", "List the definitions in a file by kind and name."),
+    "code analyze": ("code", "Show imports, functions, classes and complexity."),
+    "code lint": ("code", "Check files with the linters of the project."),
+    "code format": ("code", "Show how a file would be formatted, or format it."),
     "code search": ("code", "Search the code of this folder by its subject."),
     "approvals": ("approvals", "List requests, questions and grants."),
     "approvals allow": ("approvals", "Approve a request and print the result."),
@@ -45,7 +50,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "sessions remove": ("sessions", "Remove a session with its journal and outputs."),
     "replay": (
         "replay",
-        "Run a recorded session again on a copy and compare the results.",
+        "Run a recorded session again in a copy and compare results.",
     ),
     "diff": ("changes", "Show the diff of a change."),
     "undo": ("changes", "Undo a change; later changes stay."),
@@ -65,7 +70,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "audit check-receipt": ("audit", "Check the signature of a receipt, and its audit records."),
     "policy explain": ("policy", "Show the decision about a command or a call."),
     "policy modes": ("policy", "Show the decisions of each mode."),
-    "policy test": ("policy", "Check the examples of the rules in force and of the built-in tables."),
+    "policy test": ("policy", "Check the examples of the rules and of the built-in tables."),
     "policy replay": (
         "policy",
         "Re-check past calls against the current rules.",
@@ -75,7 +80,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "completion": ("completion", "Print a script that completes commands in a shell."),
     "trust": (
         "trust",
-        "Trust this project's handrail.toml and .mcp.json in their current version.",
+        "Trust this project's current settings, servers and tools.",
     ),
 }
 """The module in `handrail.cli.commands` of each command, with its line of help. The dictionary `COMMANDS` of the module
@@ -89,7 +94,7 @@ _GROUPS = {
 }
 """The first words of the commands, as `handrail --help` lists them."""
 _WORDS = {
-    "code": "Search code by its subject.",
+    "code": "Search, outline, analyze, lint and format code.",
     "policy": "Explain, test and replay what the policy decides.",
     "help": "Explain a command, or list all of them.",
     "version": "Print the version.",

@@ -30,10 +30,13 @@ def can_ask(options: SimpleNamespace) -> bool:
     return not options.json and sys.stdout is not None and sys.stdout.isatty() and is_person_present()
 
 
-def ask_until_answered(rail: Handrail, result: ToolResult[Any], options: SimpleNamespace) -> ToolResult[Any]:
-    """Returns the result of a call after the answer of the person. If they leave it for later, it still waits."""
+def ask_until_answered(
+    rail: Handrail, result: ToolResult[Any], options: SimpleNamespace
+) -> tuple[ToolResult[Any], bool]:
+    """Returns the result of a call after the answer of the person, and whether the prompt has shown its outcome. If
+    they leave the request for later, it still waits."""
     if result.error is None or result.error.code != "PERMISSION_REQUIRED":
-        return result
+        return result, False
     request = convert(result.error.details, PermissionRequest)
     approver = TerminalApprover(RequestHooks(rail.is_pending, rail.outdated, rail.retry), plain=options.plain)
     try:
@@ -44,7 +47,9 @@ def ask_until_answered(rail: Handrail, result: ToolResult[Any], options: SimpleN
     results = outcome.results if isinstance(outcome, Done) else ()
     own = [one for one in results if one.tool_call_id == request.tool_call_id]
     # Otherwise the call is still parked, or another process ran it.
-    return own[0] if own else rail.call(request.called, {}, tool_call_id=request.tool_call_id)
+    if own:
+        return own[0], True
+    return rail.call(request.called, {}, tool_call_id=request.tool_call_id), False
 
 
 # Texts

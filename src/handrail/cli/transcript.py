@@ -1,5 +1,6 @@
 """The transcript of a session: prompts, answers, one row for each call."""
 
+import re
 import sys
 from collections.abc import Iterable
 from itertools import groupby
@@ -14,7 +15,7 @@ from handrail.protocol.errors import ErrorInfo
 from handrail.protocol.results import ToolResult
 from handrail.protocol.text import escape_control, pad, to_one_line, truncate
 from handrail.protocol.wire import Time, Wire
-from handrail.terminal.call_lines import describe_subject
+from handrail.terminal.call_lines import describe_subject, describe_to_person
 from handrail.terminal.style import Paint, measure_columns, paint_nothing, wrap_line
 
 CallDecision = Literal["allowed", "asked", "not asked", "refused"]
@@ -24,6 +25,9 @@ _UNDECIDED = frozenset({"UNKNOWN_TOOL", "INVALID_ARGUMENT", "UNSUPPORTED_VERSION
 _MAX_SUBJECT_CHARS = 60
 _MAX_OUTCOME_CHARS = 100
 _MAX_FILES = 3
+_NO_BREAK = "\u00a0"
+_UNIT = re.compile(r"(?<=\d) (?=s\b|−\d|match|file)|(?<=undo) (?=\d)|(?<=exit) (?=code \d)|(?<=exit code) (?=\d)")
+"""The space between a value and its unit. Both stay on one row."""
 
 
 class Passage(Wire, frozen=True, kw_only=True, omit_defaults=False):
@@ -163,7 +167,7 @@ def _read_result(result: ToolResult[Any], row: CallRow) -> dict[str, Any]:
     facts: dict[str, Any] = {"ok": result.ok, "duration_ms": result.duration_ms, "warnings": result.warnings}
     error = result.error
     if error is not None:
-        return facts | {"decision": _decide_failed(error, row), "outcome": f"{error.code}: {error.message}"}
+        return facts | {"decision": _decide_failed(error, row), "outcome": f"{error.code}: {describe_to_person(error)}"}
     code = _to_dict(result.data).get("exitCode") if row.files else None
     outcome = f"exit code {code}, {row.outcome}" if code is not None else row.outcome if row.files else result.summary
     return facts | {"decision": row.decision or "allowed", "outcome": outcome}
@@ -204,7 +208,8 @@ def render_transcript(entries: list[Entry], paint: Paint = paint_nothing) -> str
                 text = entry.text if paint is paint_nothing else escape_control(entry.text)
                 first, *more = text.strip().splitlines() or [""]
                 lines += [head + first, *(f"{' ' * indent}{line}" for line in more)]
-    return "".join(wrap_line(line.rstrip(), columns, indent) for line in lines)
+    text = "".join(wrap_line(line.rstrip(), columns, indent) for line in lines)
+    return text.replace(_NO_BREAK, " ")
 
 
 def join_text(entry: Entry) -> str:
@@ -219,14 +224,14 @@ def join_text(entry: Entry) -> str:
 def _render_facts(row: CallRow, paint: Paint) -> str:
     names = [to_one_line(path) for path in row.files[:_MAX_FILES]]
     more = [f"{len(row.files) - _MAX_FILES} more"] if len(row.files) > _MAX_FILES else []
-    code, *rest = _clip(row.outcome, _MAX_OUTCOME_CHARS).split(":", 1)
+    code, *rest = _clip(row.outcome, _MAX_OUTCOME_CHARS).rstrip(".").split(":", 1)
     outcome = ":".join([paint(code, "failed") if row.ok is False else code, *rest])
     facts = [outcome, ", ".join([*names, *more])]
     facts += [paint(f"undo {row.undo}" if row.undo is not None else "", "dim")]
     facts += [paint(f"{row.duration_ms / 1000:.2f} s" if row.duration_ms is not None else "", "dim")]
     decision = f"{row.decision or '–':<9}"
     decision = paint(decision, "refused") if row.decision == "refused" else decision
-    return f"  {decision}  {'; '.join(filter(None, facts))}"
+    return f"  {decision}  {_UNIT.sub(_NO_BREAK, '; '.join(filter(None, facts)))}"
 
 
 def _clip(text: str, most: int) -> str:

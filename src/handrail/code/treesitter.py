@@ -15,14 +15,14 @@ _PAGE = bytearray()
 _ONE_AT_A_TIME = threading.Lock()
 
 
-def parse_with_timeout(language: "Language", data: bytes) -> "Tree | None":
+def parse_with_timeout(language: "Language", data: bytes, seconds: float = _MAX_PARSE_SECONDS) -> "Tree | None":
     """None if it takes too much processor time. On garbage, the time grows with the square of the length.
 
     An early end of the text stops the parser. Its progress callback crashes in 0.26.
     """
     from tree_sitter import Parser  # noqa: PLC0415  only for files and commands that need it
 
-    end, is_stopped = time.thread_time() + _MAX_PARSE_SECONDS, False
+    end, is_stopped = time.thread_time() + seconds, False
 
     def read(start: int, _: object) -> bytearray:
         nonlocal is_stopped

@@ -19,16 +19,16 @@ class EventAdapter(Protocol):
         ...
 
 
-ADAPTERS: dict[str, Callable[[], EventAdapter]] = {
+ADAPTERS: dict[str, Callable[..., EventAdapter]] = {
     "deepchat": DeepChatEvents,
     "devminds": DevMindsEvents,
     "onething": OneThingEvents,
 }
-"""By the name of the dialect. Each session needs a new adapter."""
+"""By the name of the dialect. Each session needs a new adapter. It takes the absolute path of the workspace."""
 
 
 def render_samples(name: str) -> list[dict[str, Any]]:
     """The messages for a sample of each kind of event."""
-    adapter = ADAPTERS[name]()
+    adapter = ADAPTERS[name]("/workspace")
     events = [decode_event(encode(own)) for kind, own in read_wire_samples().items() if kind.startswith("event.")]
     return [message for event in events for message in adapter.render(event)]

@@ -3,8 +3,10 @@
 import re
 from typing import Any
 
-from handrail.dialects.dialect import Answered, Canonical, Code, Dialect, DialectAnswer, Shown, Surface
+from handrail.code.symbols import group_kind
+from handrail.dialects.dialect import Answered, Canonical, Code, Dialect, DialectAnswer, Shown
 from handrail.dialects.render import add_notes, get_details, list_notes, number_lines, to_json
+from handrail.dialects.session_view import Surface
 from handrail.dialects.table import parse_tools
 
 _MAX_PLACES = 3
@@ -55,17 +57,16 @@ write_todos = todo: Replace the list of steps.
   todos* Todo[] -> items                                    # The whole list.
 read_todos = todo: Return the list of steps.
 analyze_code = code_analyze +File: Analyze imports, functions, classes and complexity of a file.
-  whole: data
 get_code_outline = code_outline +File: Outline a file as Markdown.
 format_code = code_format write=true +File: Format a file.
   formatter auto|black|autopep8|yapf|prettier=auto -> formatter  # The formatter.
+  text: Successfully formatted {args.file_path} with {data.formatter}
 lint_code = code_lint: Lint a file.
   file_path* str -> paths[]                                 # Path of the file.
   linter auto|pylint|flake8|eslint=auto -> linter           # The linter.
 find_symbols = code_symbols +File: Find functions, classes and variables of a file.
   symbol_type all|function|class|variable=all -> kind       # The kind of symbols.
   pattern str="" -> pattern                                 # A regular expression for their names.
-  whole: data
 goto_definition = lsp_definition +Place: Find the definition of a symbol.
   whole: data
 find_references = lsp_references +Place: Find the references to a symbol.
@@ -74,10 +75,10 @@ hover_info = lsp_hover +Place: Describe a symbol.
   whole: data
 get_diagnostics = lsp_diagnostics +File: List errors and warnings of a file.
   whole: data
-lsp_symbol = lsp_symbols: Find symbols.
+lsp_symbol = lsp_symbols @request: Find symbols.
   query str="" -> query
   whole: data
-lsp_format = lsp_format +File: Format a file by its language server.
+lsp_format = lsp_format @request +File: Format a file by its language server.
 """
 
 
@@ -100,6 +101,63 @@ def _grep(args: Any, given: dict[str, Any], _: Surface) -> Canonical:
 
 def _read_todos(_: Any, __: Any, surface: Surface) -> Canonical:
     return "todo", {"items": [{"text": item.text, "status": item.status} for item in surface.list_todo()]}
+
+
+def _show_analysis(one: Answered) -> Shown:
+    data = one.data
+    functions = [
+        {"name": function.name, "args": list(map(_name_argument, function.args)), **_describe_place(function)}
+        for function in data.functions
+        if function.parent is None
+    ]
+    classes = [
+        {"name": own.name, "methods": own.methods, "bases": own.bases, **_describe_place(own)} for own in data.classes
+    ]
+    variables = data.global_variables
+    limits = (limit for limit in _COMPLEXITIES if data.max_complexity <= limit)
+    return Shown(
+        {
+            "imports": [{"name": own.name, "alias": own.alias} for own in data.imports],
+            "functions": functions,
+            "classes": classes,
+            "global_variables": [{"name": own.name, "value": own.value, "line_number": own.line} for own in variables],
+            "total_lines": data.lines,
+            "complexity_estimate": _COMPLEXITIES.get(next(limits, 0), "high"),
+        }
+    )
+
+
+_COMPLEXITIES = {10: "low", 20: "medium"}
+"""By the most complex function."""
+
+
+def _describe_place(own: Any) -> dict[str, Any]:
+    return {"line_number": own.line, "docstring": own.doc or None}
+
+
+def _name_argument(text: str) -> str:
+    """The name in `name: type = default`."""
+    return re.split(r"[:=]", text, maxsplit=1)[0].strip()
+
+
+def _show_lint(one: Answered) -> Shown:
+    path, linter = one.args.file_path, " and ".join(one.data.linters)
+    if not one.data.findings:
+        return Shown(text=f"No issues found in {path} with {linter}")
+    return Shown(text=f"Linting results for {path} with {linter}:\n{one.content}")
+
+
+def _show_symbols(one: Answered) -> Shown:
+    symbols = [
+        {
+            "type": group_kind(own.kind),
+            "name": own.name,
+            "line": own.line,
+            **({"docstring": own.doc} if own.doc else {}),
+        }
+        for own in one.data.symbols
+    ]
+    return Shown(sorted(symbols, key=lambda row: row["line"]))
 
 
 def _show_read(one: Answered) -> Shown:
@@ -164,6 +222,8 @@ def _describe_error(one: Answered) -> str:  # noqa: PLR0911  one a kind
             return f"File not found: {path}"
         case _, "NOT_A_FILE":
             return f"Not a file: {path}"
+        case "read_file", _:  # its offset counts from 0
+            return re.sub(r"^offset (\d+)", lambda found: f"offset {int(found[1]) - 1}", one.message)
         case _:
             return one.message
 
@@ -212,6 +272,9 @@ DIALECT = Dialect(
             "ls": Code(show=_show_listing),
             "grep": Code(_grep, _show_grep),
             "execute": Code(show=_show_command),
+            "analyze_code": Code(show=_show_analysis),
+            "lint_code": Code(show=_show_lint),
+            "find_symbols": Code(show=_show_symbols),
             "write_todos": Code(show=_show_todos),
             "read_todos": Code(_read_todos, _show_todos),
         },

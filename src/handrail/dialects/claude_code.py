@@ -5,8 +5,17 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from handrail.dialects.dialect import Answered, Canonical, Code, Dialect, DialectAnswer, Shown, Surface
-from handrail.dialects.render import drop_none, list_answers, list_extras, list_notes, number_lines, quote_answers
+from handrail.dialects.dialect import Answered, Canonical, Code, Dialect, DialectAnswer, Shown
+from handrail.dialects.render import (
+    drop_none,
+    list_answers,
+    list_extras,
+    list_match_rows,
+    list_notes,
+    number_lines,
+    quote_answers,
+)
+from handrail.dialects.session_view import Surface
 from handrail.dialects.table import parse_tools
 from handrail.dialects.translation import OPERATIONS, ask_questions, edit_or_create, filter_type, look_up, search_type
 from handrail.protocol.errors import ToolError
@@ -48,7 +57,7 @@ Edit = edit write@Write +File: Replaces an exact text in a file. It must be uniq
   text: The file {path} has been updated successfully.
   data: filePath=path oldString=args.old_string newString=args.new_string originalFile=null structuredPatch=hunks
   data: userModified=false replaceAll=args.replace_all
-NotebookEdit = write: Replaces, inserts or deletes a cell of a Jupyter notebook.
+NotebookEdit = write read: Replaces, inserts or deletes a cell of a Jupyter notebook.
   notebook_path* str -> path                            # The absolute path of the notebook.
   new_source* str                                       # The new source of the cell.
   cell_id str                                           # The cell; insert puts the new one after it, or at the start.
@@ -77,9 +86,9 @@ Grep = search_text: Searches file contents by a regular expression (ripgrep).
 Bash = exec: Runs a shell command in the workspace, in a sandbox.
   command* str len>=1 -> command                        # The command to run.
   timeout number=120000 -> timeoutMs[100..600000]       # Milliseconds after which it is stopped, at most 600000.
-  description str                                       # What the command does, in a few words.
+  description str -> @purpose                           # What the command does, in a few words.
   run_in_background bool=false -> background            # Return at once. TaskOutput reads the output.
-  dangerouslyDisableSandbox bool=false                  # A request only: policy decides.
+  dangerouslyDisableSandbox bool=false                  # Ignored: policy decides about the sandbox.
 TaskOutput = process action="poll": Returns the new output of a background task.
   task_id* str -> sessionId                             # The task.
   block* bool                                           # Whether to wait for its end.
@@ -88,8 +97,8 @@ TaskStop = process action="kill": Stops a background task.
   task_id str -> sessionId                              # The task.
   shell_id str                                          # Its older name.
 Monitor = exec background=true: Runs a command in the background.
-  description* str                                      # What is watched.
-  timeout_ms number=300000 >=1 <=3600000                # Ignored: limits.idle ends it.
+  description* str -> @purpose                          # What is watched.
+  timeout_ms number=300000 >=1 <=3600000                # Ignored: the command ends by itself or by TaskStop.
   command str -> command                                # The command.
   ws object                                             # Not available.
 TodoWrite = todo: Replaces the list of steps.
@@ -129,9 +138,6 @@ LSP = lsp_definition lsp_references lsp_hover lsp_symbols: Asks a language serve
 EnterPlanMode = !: a person changes the mode: handrail --mode plan
 ExitPlanMode = !: a person changes the mode; say that your plan is ready
 """
-
-
-# Files
 
 
 def _read(args: Any, given: dict[str, Any], _: Surface) -> Canonical:
@@ -229,9 +235,6 @@ def _show_notebook(one: Answered) -> Shown:
     return Shown(drop_none(cell_id=args.cell_id, cell_type=args.cell_type or "code"), text=text)
 
 
-# Searches
-
-
 def _show_glob(one: Answered) -> Shown:
     files = [one.surface.to_absolute(path) for path in one.surface.sort_newest(one.data.files)]
     cut = one.truncated or len(files) > _MAX_FILES
@@ -293,27 +296,18 @@ def _list_rows(one: Answered) -> Iterator[str]:
         yield from (f"{match.path}:{f'{match.line}:' if numbered else ''}{match.text}" for match in data.matched)
         return
     before, after = _find_context(args)
-    matched = {(match.path, match.line) for match in data.matches}
     last: tuple[str, int] | None = None
-    for match in data.matches:
-        lines = [(match.line - len(match.before) + at, text) for at, text in enumerate(match.before)]
-        lines = [*lines[max(0, len(lines) - before) :], (match.line, match.text)]
-        lines += [(match.line + 1 + at, text) for at, text in enumerate(match.after[:after])]
-        for number, text in lines:
-            if last is not None and last[0] == match.path and number <= last[1]:
-                continue
-            if last is not None and (before or after) and (last[0] != match.path or number > last[1] + 1):
-                yield "--"
-            last = (match.path, number)
-            sign = ":" if (match.path, number) in matched else "-"
-            yield f"{match.path}{sign}{f'{number}{sign}' if numbered else ''}{text}"
-
-
-# Commands
+    for path, number, text, is_match in list_match_rows(data.matches, before, after):
+        if last is not None and (before or after) and (path, number) != (last[0], last[1] + 1):
+            yield "--"
+        last, sign = (path, number), ":" if is_match else "-"
+        yield f"{path}{sign}{f'{number}{sign}' if numbered else ''}{text}"
 
 
 def _run(args: Any, given: dict[str, Any], _: Surface) -> Canonical:
-    return "exec", {"command": args.command, "background": True} if args.run_in_background else given
+    if args.run_in_background:
+        del given["timeoutMs"]
+    return "exec", given
 
 
 def _watch(args: Any, given: dict[str, Any], _: Surface) -> Canonical:
@@ -456,10 +450,14 @@ def _render(one: Answered, shown: Shown) -> DialectAnswer:
     text = one.content if shown.text is None else shown.text
     twin: dict[str, Any] = dict(shown.data or {"content": one.content})
     is_error = twin.pop("is_error", bool(one.code))
-    if one.code:
-        text, twin = (one.content if one.code == "TIMEOUT" else one.message), {"error": one.code}
+    if one.code == "TIMEOUT" and one.args is not None and one.data is not None:
+        printed = _show_command(one)
+        text, twin = f"{printed.text}\n{one.message}", dict(printed.data) | {"timedOutAfterMs": round(one.args.timeout)}
+    elif one.code:
+        text, twin = one.message, {"error": one.code}
     else:
-        text = "\n".join((text, *(f"[{note}]" for note in list_notes(one.result) if note not in text)))
+        for note in list_notes(one.result):
+            text += "" if note in text else f"\n[{note}]"
     told: dict[str, Any] = {"type": "tool_result", "tool_use_id": one.call_id, "content": text}
     told |= {"is_error": True} if is_error else {}
     return DialectAnswer(text, told | {"tool_use_result": {**twin, "meta": list_extras(one.result)}})

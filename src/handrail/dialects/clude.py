@@ -3,12 +3,13 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from handrail.dialects.dialect import Answered, Canonical, Code, Dialect, DialectAnswer, Shown, Surface
+from handrail.dialects.dialect import Answered, Canonical, Code, Dialect, DialectAnswer, Shown
 from handrail.dialects.render import get_details, list_extras
+from handrail.dialects.session_view import Surface
 from handrail.dialects.table import parse_tools
 from handrail.dialects.translation import build_path_filter
-from handrail.protocol.errors import ToolError
-from handrail.protocol.wire import encode
+from handrail.protocol.errors import ToolError, UsageError
+from handrail.protocol.text import render_value
 
 _LEVELS = ("info", "success", "warning", "error", "progress")
 _INVALID = {"grep": "E_INVALID_REGEX", "glob_file_search": "E_GLOB"}
@@ -86,9 +87,8 @@ display = display: Show the person something while you work.
   evidence str[] -> evidence                    # What it rests on.
   explanation str                               # The older name of thought.
   message str                                   # The older name of content.
-read_lints = code_lint lsp_diagnostics: List the problems of files.
+read_lints = code_lint: List the problems of files.
   paths* str[] -> paths                         # The files.
-  data: items=data
 update_memory = memory: Note something about the workspace for later sessions.
   action* create|update|delete -> action        # What to do.
   title str -> title                            # What it is about, in one line.
@@ -166,6 +166,15 @@ def _show_code(one: Answered) -> Shown:
     return Shown({"hits": hits})
 
 
+def _show_lints(one: Answered) -> Shown:
+    items = [
+        {"path": own.file, "line": own.line, "character": own.column, "severity": own.severity}
+        | {"message": f"{own.rule}: {own.message}" if own.rule else own.message, "source": own.source}
+        for own in one.data.findings
+    ]
+    return Shown({"items": items})
+
+
 def _show_command(one: Answered) -> Shown:
     process_id = one.data.session_id
     if process_id is None:
@@ -183,15 +192,16 @@ def _show_display(one: Answered) -> Shown:
 def _describe_details(one: Answered) -> dict[str, Any]:
     """Details of an error, with the decision in clude's words: REQUIRE_CONFIRMATION or DENY."""
     error, given = one.result.error, dict(get_details(one.result.error))
-    if not given:
+    is_denied = "rule" in given or one.code == "PERMISSION_DENIED"
+    if not given and not is_denied:
         return {"problems": error.details} if error is not None and error.details else {}
     reason = given.get("reason", one.message)
     if one.code == "PERMISSION_REQUIRED":
         scope = next((_SCOPES[kind] for kind in reversed(given.get("answers", ())) if kind in _SCOPES), "single_action")
         decision = {"decision": "REQUIRE_CONFIRMATION", "scope": scope, "reason": reason}
         return {"decision": decision, "request_id": given.get("id")}
-    if "rule" in given:
-        given["decision"] = {"decision": "DENY", "code": one.code, "reason": reason}
+    if is_denied:
+        given["decision"] = {"decision": "DENY", "code": _CODES[one.code], "reason": reason}
     return given
 
 
@@ -204,7 +214,8 @@ def _render(one: Answered, shown: Shown) -> DialectAnswer:
             code = _INVALID.get(one.tool.name, code)
         failure = {"code": code, "message": one.message, "details": _describe_details(one) | data}
     else:
-        payload = {**(shown.data or {"content": one.content}), "meta": list_extras(result)}
+        meta = {**list_extras(result), "decision": {"decision": "ALLOW"}}
+        payload = {**(shown.data or {"content": one.content}), "meta": meta}
     told = {
         "tool_call_id": one.call_id,
         "ok": not one.code,
@@ -216,7 +227,7 @@ def _render(one: Answered, shown: Shown) -> DialectAnswer:
         },
         "duration_ms": round(result.duration_ms),
     }
-    return DialectAnswer(encode(told).decode(), told)
+    return DialectAnswer(None, told)
 
 
 def _unwrap(call: dict[str, Any]) -> dict[str, Any]:
@@ -224,8 +235,14 @@ def _unwrap(call: dict[str, Any]) -> dict[str, Any]:
     given = dict(call)
     if "tool" in given:
         given["name"] = given.pop("tool")
-    if isinstance(given.get("timestamp"), int | float):
-        given["timestamp"] = datetime.fromtimestamp(given["timestamp"] / 1000, UTC)
+    moment = given.get("timestamp")
+    if "timestamp" in given and type(moment) not in {int, float}:
+        raise UsageError(f"timestamp must be a number of milliseconds, not {render_value(moment)}")
+    if moment is not None:
+        try:
+            given["timestamp"] = datetime.fromtimestamp(moment / 1000, UTC)
+        except (OverflowError, ValueError, OSError):
+            raise UsageError(f"timestamp is out of range: {render_value(moment)}") from None
     return given
 
 
@@ -241,6 +258,7 @@ DIALECT = Dialect(
             "apply_patch": Code(_patch, _show_patch),
             "grep": Code(_grep, _show_grep),
             "codebase_search": Code(show=_show_code),
+            "read_lints": Code(show=_show_lints),
             "run_terminal_cmd": Code(show=_show_command),
             "display": Code(_display, _show_display),
         },

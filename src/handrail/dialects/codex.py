@@ -1,17 +1,23 @@
 """The dialect of Codex: a shell with a patch tool."""
 
 import re
+import shlex
+from posixpath import join, normpath
 from typing import Any
 
-from handrail.dialects.dialect import Answered, Canonical, Code, Dialect, DialectAnswer, Shown, Surface
+from handrail.dialects.dialect import Answered, Canonical, Code, Dialect, DialectAnswer, Shown
 from handrail.dialects.render import add_notes, drop_none, list_answers, list_notes, list_patched_files
+from handrail.dialects.session_view import Surface
 from handrail.dialects.table import parse_tools
 from handrail.dialects.translation import ask_questions
 from handrail.protocol.digest import sha256
 from handrail.protocol.errors import ToolError
 
-_WRAPPED = re.compile(r"\s*apply_patch\s+<<\s*(['\"]?)(\w+)\1\n(.*)\n\2\s*", re.DOTALL)
-"""A patch that was sent to the shell."""
+_CD = r"\s*(?:cd\s+('[^'\n]*'|\"[^\"\n]*\"|[^\s;&|'\"]+)\s*&&\s*)?"
+_WRAPPED = re.compile(_CD + r"apply_patch\s+<<\s*(['\"]?)(\w+)\2\n(.*)\n\3\s*", re.DOTALL)
+"""A patch that was sent to the shell, maybe for another folder."""
+_SHELL_PATCH = re.compile(r"\s*(cd\s[^\n]*?(&&|;)\s*)?(apply_patch|applypatch)\b")
+_FILE = re.compile(r"(?m)^(\*\*\* (?:Add File|Update File|Delete File|Move to): )(?!/)(.+)$")
 _TOOLS = """
 Step:
   step* str -> text
@@ -28,14 +34,14 @@ exec_command = exec apply_patch@apply_patch: Runs a command and returns its outp
   cmd* str len>=1 -> command                    # Shell command to execute.
   workdir str -> cwd                            # Folder to run the command in; the workspace if not given.
   shell str                                     # Ignored: commands run in bash.
-  login bool=false                              # Ignored: login shells are not supported.
+  login bool=true                               # Ignored: commands run in no login shell.
   tty bool=false                                # Not available.
   yield_time_ms number=10000 -> yieldMs[250..30000]  # Milliseconds to wait before the command runs on.
   max_output_tokens number=10000 >=0            # Most tokens of output to return.
   sandbox_permissions Sandbox=use_default       # A request only: policy and the person decide.
-  justification str                             # Why the command needs more permissions.
+  justification str -> @purpose                 # Why the command needs more permissions.
   prefix_rule str[]                             # A rule that would allow similar commands.
-  additional_permissions object                 # Permissions that the command asks for.
+  additional_permissions object                 # Ignored: a person or the settings open hosts and folders.
   environment_id str                            # Ignored: there is one environment.
 write_stdin = process: Writes characters to a running process, or polls it, and returns its recent output.
   session_id* number                            # The session ID that exec_command returned.
@@ -73,15 +79,30 @@ def _find_process(number: float, surface: Surface) -> str:
 
 def _strip_heredoc(patch: str) -> str:
     found = _WRAPPED.fullmatch(patch)
-    return found[3] if found else patch.strip() + "\n"
+    return found[4] if found else patch.strip() + "\n"
 
 
 def _execute(args: Any, given: dict[str, Any], surface: Surface) -> Canonical:
     if args.tty:
         raise ToolError("UNAVAILABLE", "tty: commands have no terminal of their own here. Nothing was run.")
-    if _WRAPPED.fullmatch(args.cmd):
-        return "apply_patch", {"patch": _strip_heredoc(args.cmd)}
-    return "exec", given | {"cwd": surface.to_relative(args.workdir) if args.workdir else "."}
+    asked = _ask_person(args)
+    cwd = surface.to_relative(args.workdir) if args.workdir else "."
+    if (patch := _WRAPPED.fullmatch(args.cmd)) is not None:
+        folder = normpath(surface.to_relative(join(cwd, (patch[1] or "").strip("'\""))))
+        text = _FILE.sub(lambda row: row[1] + (row[2] if folder == "." else join(folder, row[2])), patch[4])
+        return "apply_patch", {"patch": text} | asked
+    if _SHELL_PATCH.match(args.cmd):
+        text = "cmd: a patch is a call of apply_patch, or the whole command: apply_patch <<'EOF'. Nothing was run."
+        raise ToolError("INVALID_ARGUMENT", text)
+    return "exec", given | asked | {"cwd": cwd}
+
+
+def _ask_person(args: Any) -> dict[str, Any]:
+    """Lets a person decide about a call that asks for more permissions. The proposed grant is for them to read."""
+    if args.sandbox_permissions == "use_default":
+        return {}
+    rule = f"proposes a grant for: {shlex.join(args.prefix_rule)}" if args.prefix_rule else ""
+    return {"@confirm": True, "@purpose": "; ".join(filter(None, (args.justification, rule))) or None}
 
 
 def _patch(args: Any, _: Any, __: Surface) -> Canonical:
@@ -116,7 +137,7 @@ def _show_command(one: Answered) -> Shown:
         running, code = data.session_id, data.exit_code
     seconds = (one.result.duration_ms + (one.first.duration_ms if one.first else 0)) / 1000
     output, most = data.output or "", int(one.args.max_output_tokens)
-    shown = add_notes(_cut(output, most * 4), _list_ignored(one))
+    shown = add_notes(_cut(output, most * 4), _list_notes(one))
     state = f"Process running with session ID {_number(running)}" if running else f"Process exited with code {code}"
     counted = (f"Original token count: {len(output) // 4}",) if len(output) // 4 > most else ()
     shape = drop_none(
@@ -129,12 +150,10 @@ def _show_command(one: Answered) -> Shown:
     return Shown(shape, text="\n".join((f"Wall time: {seconds:.4f} seconds", state, *counted, "Output:", shown)))
 
 
-def _list_ignored(one: Answered) -> list[str]:
-    ignored = [name for name in ("shell", "login", "prefix_rule") if getattr(one.args, name, None)]
-    notes = [f"{name} was ignored: commands run in bash." for name in ignored[:1]]
-    if getattr(one.args, "sandbox_permissions", "use_default") != "use_default":
-        notes.append("The command ran in the sandbox: only policy and the person decide about it.")
-    return [*notes, *list_notes(one.result)]
+def _list_notes(one: Answered) -> list[str]:
+    is_asked = getattr(one.args, "sandbox_permissions", "use_default") != "use_default"
+    notes = ["The command was approved and ran in the sandbox."] if is_asked else []
+    return [*list_notes(one.result), *notes]
 
 
 def _cut(output: str, most: int) -> str:
@@ -147,9 +166,12 @@ def _show_patch(one: Answered) -> Shown:
     return Shown(text=add_notes(list_patched_files(one), list_notes(one.result)))
 
 
-def _show_picture(one: Answered) -> Shown:
+def _require_picture(one: Answered) -> None:
     if not one.is_picture:
-        return Shown()
+        raise ToolError("INVALID_ARGUMENT", f"unable to process image: {one.args.path} has another format.")
+
+
+def _show_picture(one: Answered) -> Shown:
     picture = one.result.attachments[0]
     return Shown({"image_url": f"data:{picture.mime};base64,{picture.content}", "detail": one.args.detail})
 
@@ -159,7 +181,9 @@ def _show_reply(one: Answered) -> Shown:
     return Shown({"answers": {asked.id: {"answers": reply} for asked, reply in answers}})
 
 
-def _plan(args: Any, given: dict[str, Any], _: Surface) -> Canonical:
+def _plan(args: Any, given: dict[str, Any], surface: Surface) -> Canonical:
+    if surface.mode == "plan":
+        raise ToolError("UNAVAILABLE", "update_plan is a checklist for work, and is not allowed in plan mode.")
     if sum(step.status == "in_progress" for step in args.plan) > 1:
         raise ToolError("INVALID_ARGUMENT", "failed to parse function arguments: at most one step is in_progress")
     return "todo", given
@@ -192,7 +216,7 @@ DIALECT = Dialect(
             "write_stdin": Code(_write, _show_command, _poll_after_write),
             "apply_patch": Code(_patch, _show_patch),
             "update_plan": Code(_plan),
-            "view_image": Code(show=_show_picture),
+            "view_image": Code(show=_show_picture, then=_require_picture),
             "request_user_input": Code(ask_questions, _show_reply),
         },
         Sandbox="use_default|require_escalated|with_additional_permissions",

@@ -2,8 +2,9 @@
 
 from typing import Any
 
-from handrail.dialects.dialect import Answered, Canonical, Code, Dialect, DialectAnswer, DialectTool, Shown, Surface
-from handrail.dialects.render import list_extras
+from handrail.dialects.deepchat_events import build_tool_result
+from handrail.dialects.dialect import Answered, Canonical, Code, Dialect, DialectAnswer, DialectTool, Shown
+from handrail.dialects.session_view import Surface
 from handrail.dialects.table import parse_tools
 from handrail.dialects.translation import build_question
 
@@ -25,22 +26,8 @@ def _ask(args: Any, _: Any, __: Surface) -> Canonical:
 
 
 def _render(one: Answered, _: Shown) -> DialectAnswer:
-    result, error = one.result, one.result.error
-    meta, told = list_extras(result), dict[str, Any](ok=error is None)
-    if error is not None:
-        message = "User denied the request." if error.code == "PERMISSION_DENIED" else error.message
-        told["error"] = {"code": error.code, "message": message, "recoverable": error.retryable}
-    else:
-        told["summary"] = result.summary
-        process = getattr(result.data, "session_id", None) or getattr(getattr(result.data, "process", None), "id", None)
-        if process is not None:
-            meta["sessionId"] = process
-        if result.artifacts.files_changed:
-            meta["affectedPaths"] = list(result.artifacts.files_changed)
-    if error is None or result.data is not None:
-        told["data"] = result.data
-    text = one.content if error is None else error.message
-    return DialectAnswer(text, {"content": one.content, "rawData": {"toolResult": told | {"meta": meta}}})
+    message = one.content if one.result.error is None else one.message
+    return DialectAnswer(message, {"content": one.content, "rawData": {"toolResult": build_tool_result(one.result)}})
 
 
 DIALECT = Dialect(

@@ -1,9 +1,10 @@
 """Renders events as the stream of DeepChat."""
 
-from typing import Any
+from typing import Any, cast
 
 from msgspec import to_builtins
 
+from handrail.dialects.render import list_extras
 from handrail.protocol.events import (
     ChangeEvent,
     Display,
@@ -40,7 +41,7 @@ class DeepChatEvents:
 
     DeepChat also expects the sum of tokens, and the arguments of a call in each of its messages."""
 
-    def __init__(self) -> None:
+    def __init__(self, _workspace: str = "") -> None:
         self._turn: str | None = None
         self._input = 0
         self._output = 0
@@ -126,12 +127,24 @@ def _render_request(request: PermissionRequest) -> dict[str, Any]:
 
 
 def _render_result(result: ToolResult[Any]) -> dict[str, Any]:
-    told = {
-        "ok": result.ok,
-        "summary": result.summary,
-        "data": to_builtins(result.data),
-        "meta": to_builtins(result.meta),
-    }
-    if result.error is not None:
-        told["error"] = to_builtins(result.error)
-    return {"tool_call_response": result.content, "tool_call_response_raw": {"toolResult": told}}
+    return {"tool_call_response": result.content, "tool_call_response_raw": {"toolResult": build_tool_result(result)}}
+
+
+def build_tool_result(result: ToolResult[Any]) -> dict[str, Any]:
+    """The result as DeepChat stores it, also in answers of the dialect."""
+    error, meta, told = result.error, list_extras(result), dict[str, Any](ok=result.error is None)
+    data: Any = to_builtins(result.data)
+    if error is not None:
+        message = "User denied the request." if error.code == "PERMISSION_DENIED" else error.message
+        told["error"] = {"code": error.code, "message": message, "recoverable": error.retryable}
+    else:
+        told["summary"] = result.summary
+        known = cast("dict[str, Any]", data) if isinstance(data, dict) else {}
+        process = known.get("process")
+        process_id = cast("Any", process).get("id") if isinstance(process, dict) else known.get("sessionId")
+        meta |= {} if process_id is None else {"sessionId": process_id}
+        if result.artifacts.files_changed:
+            meta["affectedPaths"] = list(result.artifacts.files_changed)
+    if error is None or data is not None:
+        told["data"] = data
+    return told | {"meta": meta}

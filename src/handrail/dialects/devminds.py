@@ -3,11 +3,11 @@
 import shlex
 from typing import Any
 
-from handrail.dialects.dialect import Answered, Canonical, Code, Dialect, DialectAnswer, Shown, Surface
+from handrail.dialects.dialect import Answered, Canonical, Code, Dialect, DialectAnswer, Shown
 from handrail.dialects.render import drop_none, list_extras
+from handrail.dialects.session_view import Surface
 from handrail.dialects.table import parse_tools
 from handrail.protocol.errors import ToolError
-from handrail.protocol.wire import encode
 
 _FOLDERS = (".minds", ".tasklogs")
 _NOTES = ("undo", "sandbox", "output", "limits")
@@ -35,7 +35,7 @@ ask.request = question @request: Ask the person and wait for the answer.
   to* Receiver                              # Who is asked.
   question* str len>=1 len<=4000            # The question.
   context Context                           # What it is about.
-  timeoutMs int=120000                      # Ignored: a question waits until it is answered.
+  timeoutMs int=120000                      # Ignored: a question waits until a person answers.
 """
 
 
@@ -100,7 +100,7 @@ def _render(one: Answered, shown: Shown) -> DialectAnswer:
             warnings.append({"code": "INFO", **notes})
     if warnings:
         answer["warnings"] = warnings
-    return DialectAnswer(encode(answer).decode(), answer)
+    return DialectAnswer(None, answer)
 
 
 DIALECT = Dialect(

@@ -33,7 +33,7 @@ _SHOWN = ("path", "cwd", "command", "pattern", "name", "action")
 class DevMindsEvents:
     """Collects the text of a run. It is the content of the run's output."""
 
-    def __init__(self) -> None:
+    def __init__(self, _workspace: str = "") -> None:
         self._texts: list[str] = []
         self._paths: dict[str, str] = {}
         """Paths of running calls, by their ids."""

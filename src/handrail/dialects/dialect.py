@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from handrail.dialects.session_view import Surface
 from handrail.protocol.errors import UsageError
-from handrail.protocol.records import ProcessRecord, TodoItem
 from handrail.protocol.results import ToolResult
 from handrail.protocol.text import render_value
 from handrail.protocol.wire import Json
@@ -22,47 +22,16 @@ DIALECTS = {
 """The module of each dialect."""
 _OPTIONAL = frozenset(
     (
-        "apply_patch",
-        "multi_edit",
-        "delete",
-        "codebase_search",
-        "display",
-        "question",
-        "todo",
-        "memory",
-        "skill_list",
-        "skill_control",
+        *("apply_patch", "multi_edit", "delete", "codebase_search", "display", "question", "todo", "memory"),
+        *("skill_list", "skill_control", "code_outline", "code_analyze", "code_symbols", "code_format", "code_lint"),
     )
 )
 """Canonical tools that exist and are off by default."""
 
 Canonical = tuple[str, dict[str, Any]]
-"""The name and the arguments of a canonical call."""
+"""The name and the arguments of a canonical call. `@purpose` and `@confirm` become fields of the call."""
 Collect = Callable[[Any], dict[str, Any]]
 """Makes canonical arguments of typed ones."""
-
-
-class Surface(Protocol):
-    """What a dialect may use of its session."""
-
-    memory: dict[str, Any]
-    """What its tools remember, such as fields of a todo item that no canonical call has."""
-
-    def find_kind(self, path: str) -> str: ...
-
-    def sort_newest(self, paths: tuple[str, ...]) -> list[str]: ...
-
-    def to_absolute(self, path: str) -> str: ...
-
-    def to_relative(self, path: str) -> str: ...
-
-    def read_small_file(self, path: str, most: int) -> bytes: ...
-
-    def list_todo(self) -> tuple[TodoItem, ...]: ...
-
-    def list_processes(self) -> tuple[ProcessRecord, ...]: ...
-
-    def wait_for_end(self, process_id: str, milliseconds: float) -> None: ...
 
 
 class Parameter(NamedTuple):
@@ -97,7 +66,7 @@ class Code(NamedTuple):
     """Makes the canonical call of arguments and collected arguments. None: a call of the first tool."""
     show: Show | None = None
     then: "Callable[[Answered], Canonical | None] | None" = None
-    """Another call that the answer needs, after the first succeeded."""
+    """Another call that the answer needs, after the first succeeded. A ToolError refuses the answer."""
 
 
 class DialectTool(Struct, frozen=True, kw_only=True):
@@ -119,6 +88,8 @@ class DialectTool(Struct, frozen=True, kw_only=True):
     """The parameter that a call without JSON is."""
     on_request: bool = False
     """Whether it is offered only if the settings enable its canonical tools."""
+    ignored: Mapping[str, str] = {}
+    """Parameters without effect, and why. The answer says so if a call has one."""
     lacks: str = ""
     """Why it cannot be offered."""
 
@@ -165,12 +136,16 @@ class Answered(Struct, frozen=True, kw_only=True, gc=False):
         return self.surface.to_absolute(self.data.path)
 
     @property
+    def returned(self) -> int:
+        return self.result.meta.returned or 0
+
+    @property
     def first_line(self) -> int:
         return self.data.first_line or 1
 
     @property
     def last_line(self) -> int:
-        return self.first_line + (self.result.meta.returned or 0) - 1
+        return self.first_line + self.returned - 1
 
     @property
     def has_more(self) -> bool:
@@ -193,8 +168,8 @@ class Answered(Struct, frozen=True, kw_only=True, gc=False):
 class DialectAnswer(NamedTuple):
     """The answer to a call."""
 
-    text: str
-    """What the model reads."""
+    text: str | None
+    """What the model reads. None: the shape as JSON."""
     shape: Json
     """The whole answer in the system's own shape."""
 

@@ -53,7 +53,7 @@ _STEP_STATES = ["pending", "running", "completed", "failed", "awaiting-confirmat
 _ONETHING_REQUEST = _build_object(
     {
         "id": _TEXT,
-        "type": {"enum": ["external_directory", "bash", "edit"]},
+        "type": {"type": "string", "examples": ["external_directory", "bash", "edit"]},
         "pattern": {"type": "array", "items": _TEXT},
         "sessionId": _TEXT,
         "messageId": _TEXT_OR_NULL,

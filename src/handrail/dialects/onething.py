@@ -2,8 +2,9 @@
 
 from typing import Any
 
-from handrail.dialects.dialect import Answered, Canonical, Code, Dialect, DialectAnswer, Shown, Surface
+from handrail.dialects.dialect import Answered, Canonical, Code, Dialect, DialectAnswer, Shown
 from handrail.dialects.render import drop_none, group_matches, list_extras, number_lines
+from handrail.dialects.session_view import Surface
 from handrail.dialects.table import parse_tools
 from handrail.dialects.translation import edit_or_create, filter_type, search_type
 
@@ -60,8 +61,9 @@ def _show_read(one: Answered) -> Shown:
 def _show_command(one: Answered) -> Shown:
     data, command = one.data, one.args.command
     failed = data.exit_code != 0
-    title = f"Failed (exit {data.exit_code}): {command[:50]}..." if failed else f"Executed: {command[:50]}"
-    notes = [f"Exit code: {data.exit_code}"] if failed else []
+    why = "timeout" if one.code == "TIMEOUT" else f"exit {data.exit_code}"
+    title = f"Failed ({why}): {command[:50]}..." if failed else f"Executed: {command[:50]}"
+    notes = [f"Exit code: {data.exit_code}"] if failed and not one.code else []
     if one.result.meta.output is not None:
         notes.append(f"Output was truncated; all of it: {one.result.meta.output}")
     if one.code:
@@ -87,16 +89,8 @@ def _show_grep(one: Answered) -> Shown:
     matches.sort(key=lambda match: (order[match.path], match.line))
     shown = matches[:_MAX_RESULTS]
     head = f"Found {len(shown)} matches" if shown else "No matches found"
-    output = "\n".join((head, *group_matches(one, shown, _list_rows)))
+    output = "\n".join((head, *group_matches(one, shown, "  {}: {}", "  {}- {}")))
     return Shown(_describe_search(one, "matches", len(shown), len(matches)), f"Found {len(shown)} match(es)", output)
-
-
-def _list_rows(match: Any) -> list[str]:
-    """The row of a match, between those around it."""
-    first = match.line - len(match.before)
-    before = [f"  {first + at}- {text}" for at, text in enumerate(match.before)]
-    after = [f"  {match.line + 1 + at}- {text}" for at, text in enumerate(match.after)]
-    return [*before, f"  {match.line}: {match.text}", *after]
 
 
 def _describe_search(one: Answered, key: str, shown: int, found: int) -> dict[str, Any]:
@@ -126,8 +120,9 @@ def _render(one: Answered, shown: Shown) -> DialectAnswer:
             for file in result.attachments
         ],
     }
-    text = "\n".join((output, *(f"[{warning}]" for warning in result.warnings)))
-    return DialectAnswer(text, {"success": True, "data": told})
+    for warning in result.warnings:
+        output += f"\n[{warning}]"
+    return DialectAnswer(output, {"success": True, "data": told})
 
 
 def _invalid(name: str, texts: tuple[str, ...]) -> str:

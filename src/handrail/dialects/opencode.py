@@ -1,8 +1,10 @@
 """The dialect of opencode."""
 
+import re
+from time import time
 from typing import Any
 
-from handrail.dialects.dialect import Answered, Canonical, Code, Dialect, DialectAnswer, Shown, Surface
+from handrail.dialects.dialect import Answered, Canonical, Code, Dialect, DialectAnswer, Shown
 from handrail.dialects.render import (
     drop_none,
     group_matches,
@@ -13,11 +15,15 @@ from handrail.dialects.render import (
     quote_answers,
     to_json,
 )
+from handrail.dialects.session_view import Surface
 from handrail.dialects.table import parse_tools
 from handrail.dialects.translation import OPERATIONS, ask_questions, edit_or_create, look_up
 
 _TYPES = {"created": "add", "modified": "update", "deleted": "delete", "renamed": "move"}
 _MAX_METADATA_CHARS = 30_000
+_DIFF_HEAD = r"^--- (?:a/(.+?)|/dev/null)\n\+\+\+ (?:b/(.+?)|/dev/null)\n"
+_FILE_DIFF = re.compile(rf"(?ms){_DIFF_HEAD}.*?(?=^--- [^\n]+\n\+\+\+ |\Z)")
+_MAX_PREVIEW_LINES = 20
 _CUT = "(Results are truncated. Consider using a more specific path or pattern.)"
 _TOOLS = """
 File:
@@ -89,7 +95,7 @@ plan_exit = !: a person changes the mode; say that your plan is ready
 
 
 def _read(args: Any, given: dict[str, Any], surface: Surface) -> Canonical:
-    return ("ls", {"path": args.filePath}) if surface.find_kind(args.filePath) == "folder" else ("read", given)
+    return ("ls", {"path": args.filePath}) if surface.is_folder(args.filePath) else ("read", given)
 
 
 def _show_read(one: Answered) -> Shown:
@@ -97,13 +103,13 @@ def _show_read(one: Answered) -> Shown:
         return _show_folder(one)
     if one.is_picture:
         return Shown({"preview": one.content, "truncated": False, "loaded": []})
-    first, last, total, more = one.first_line, one.last_line, one.result.meta.total, one.has_more
+    meta, first, text = one.result.meta, one.data.first_line or 1, one.content.removesuffix("\n")
+    total, last, more = meta.total, first + (meta.returned or 0) - 1, meta.next_offset is not None
     note = f"(End of file - total {total} lines)"
     if more:
         note = f"(Showing lines {first}-{last} of {total}. Use offset={last + 1} to continue.)"
-    text = one.content.removesuffix("\n")
     display = {"text": text, "lineStart": first, "lineEnd": last, "totalLines": total, "truncated": more}
-    return _show_page(one.path, "file", "content", number_lines(one, ": ", 0), note, text.split("\n", 20)[:20], display)
+    return _show_page(one.path, "file", "content", number_lines(one, ": ", 0), note, text, display)
 
 
 def _show_folder(one: Answered) -> Shown:
@@ -113,27 +119,32 @@ def _show_folder(one: Answered) -> Shown:
     more = first - 1 + len(shown) < len(entries) or one.truncated
     note = f"(Showing {len(shown)} of {len(entries)} entries.)" if more else f"({len(entries)} entries)"
     display = {"entries": shown, "offset": first, "totalEntries": len(entries), "truncated": more}
-    return _show_page(one.path, "directory", "entries", shown, note, shown[:20], display)
+    return _show_page(one.path, "directory", "entries", shown, note, "\n".join(shown), display)
 
 
 def _show_page(
-    path: str, kind: str, tag: str, rows: list[str], note: str, preview: list[str], display: dict[str, Any]
+    path: str, kind: str, tag: str, rows: list[str], note: str, preview: str, display: dict[str, Any]
 ) -> Shown:
     body = "\n".join((*rows, "", note))
     text = f"<path>{path}</path>\n<type>{kind}</type>\n<{tag}>\n{body}\n</{tag}>"
-    data: dict[str, Any] = {"preview": "\n".join(preview), "truncated": display["truncated"], "loaded": []}
+    if len(rows) > _MAX_PREVIEW_LINES:
+        preview = "\n".join(preview.split("\n", _MAX_PREVIEW_LINES)[:_MAX_PREVIEW_LINES])
+    data: dict[str, Any] = {"preview": preview, "truncated": display["truncated"], "loaded": []}
     return Shown(data | {"display": {"type": kind, "path": path, **display}}, text=text)
 
 
 def _show_patch(one: Answered) -> Shown:
+    patches = {found[2] or found[1]: found[0] for found in _FILE_DIFF.finditer(one.data.diff)}
+    place = one.surface.to_absolute
     files = [
         {
-            "filePath": one.surface.to_absolute(file.path),
+            "filePath": place(file.renamed_from or file.path),
             "relativePath": file.path,
             "type": _TYPES.get(file.action, "update"),
+            "patch": patches.get(file.path, ""),
             "additions": file.added,
             "deletions": file.removed,
-            **drop_none(movePath=file.path if file.renamed_from else None),
+            **drop_none(movePath=place(file.path) if file.renamed_from else None),
         }
         for file in one.data.files
     ]
@@ -160,7 +171,7 @@ def _show_glob(one: Answered) -> Shown:
 
 def _show_grep(one: Answered) -> Shown:
     matches = one.data.matches
-    grouped = group_matches(one, matches, lambda match: [f"  Line {match.line}: {match.text}"])[1:]
+    grouped = group_matches(one, matches, "  Line {}: {}")[1:]
     head = f"Found {len(matches)} matches" if matches else "No files found"
     output = "\n".join((head, *grouped, *(("", _CUT) if one.truncated else ())))
     return Shown({"matches": len(matches), "truncated": one.truncated}, text=output)
@@ -181,7 +192,7 @@ def _render(one: Answered, shown: Shown) -> DialectAnswer:
     result = one.result
     if one.code == "TIMEOUT" and one.data is not None:
         shown = _show_command(one)
-        return DialectAnswer(one.message, {"title": shown.title, "output": shown.text, "metadata": shown.data})
+        return DialectAnswer(shown.text, {"title": shown.title, "output": shown.text, "metadata": shown.data})
     if one.code:
         return _render_error(one)
     output = one.content if shown.text is None else shown.text
@@ -212,7 +223,9 @@ def _render_error(one: Answered) -> DialectAnswer:
             text = f"apply_patch verification failed: {text}"
         case _:
             pass
-    return DialectAnswer(text, {"status": "error", "input": one.given, "error": text, "metadata": metadata})
+    end = round(time() * 1000)
+    state = {"status": "error", "input": one.given, "error": text, "metadata": metadata}
+    return DialectAnswer(text, state | {"time": {"start": end - round(one.result.duration_ms), "end": end}})
 
 
 def _invalid(name: str, texts: tuple[str, ...]) -> str:

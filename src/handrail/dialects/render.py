@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, cast
 
@@ -13,6 +13,15 @@ from handrail.protocol.errors import ErrorInfo
 from handrail.protocol.results import ToolResult
 
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+_PARAMETER = re.compile(r"\b(?:[a-z]+[A-Z]\w+|cwd)\b")
+"""Names of canonical parameters in messages. Other names are plain words."""
+_SUBJECT = re.compile(r"\A(\w+)(?= (?:is|holds|has)\b)")
+_TOOL = re.compile(r"\b([Uu]se|[Ww]ith) (read|write|edit|ls|find|grep|exec|process|delete)\b(?! (?:the|a|an|of)\b)")
+_NO_TOOL = re.compile(r"\bThe action list\b|\b[Ww]ithout background and yieldMs\b")
+_LOST = "\0"
+"""Stands for what the dialect lacks. The clause with it is left out."""
+_CLAUSE = re.compile(rf": list them\b|,? or [^,;.\n]*{_LOST}[^,;.\n]*|;[^;.\n]*{_LOST}[^;.\n]*")
+_SENTENCE = re.compile(rf"(?:(?<=\.) |^)[^;.\n]*{_LOST}[^;.\n]*\.?")
 FACTS: dict[str, Callable[[Answered], Any]] = {
     "name": lambda one: one.path.rpartition("/")[2],
     "existed": lambda one: not one.data.created,
@@ -20,9 +29,8 @@ FACTS: dict[str, Callable[[Answered], Any]] = {
     "change": lambda one: "create" if one.data.created else "update",
     "written": lambda one: getattr(one.args, "content", "") or getattr(one.args, "new_string", ""),
     "written_lines": lambda one: FACTS["written"](one).count("\n") + 1,
-    "returned": lambda one: one.result.meta.returned or 0,
-    "added": lambda one: count_changes(one.data.diff)[0],
-    "removed": lambda one: count_changes(one.data.diff)[1],
+    "added": lambda one: _count_changes(one.data.diff)[0],
+    "removed": lambda one: _count_changes(one.data.diff)[1],
     "filediff": lambda one: {"file": one.path, "patch": one.data.diff, **_count_lines(one.data.diff)},
     "hunks": lambda one: list_hunks(one.data.diff),
     "new_hunks": lambda one: [] if one.data.created else list_hunks(one.data.diff),
@@ -40,13 +48,16 @@ def to_json(value: Any, indent: int | None = None) -> str:
 
 
 def list_answers(one: Answered) -> list[list[str]]:
-    """The answers to each question. A reply to several questions is split at its numbered lines."""
-    data, questions = one.data, one.args.questions
+    """The answers to each question. Chosen options and lines of a reply begin with the number of their question."""
+    data, count = one.data, len(one.args.questions)
     replies = [*data.chosen, *([data.text] if data.text else [])]
-    if len(questions) == 1:
+    if count == 1:
         return [replies]
-    parts = re.split(r"(?m)^\s*\d+[.):]\s*", "\n".join(replies))[1:]
-    return [[part.strip()] for part in parts] if len(parts) == len(questions) else [replies for _ in questions]
+    _, *parts = re.split(r"(?m)^\s*(\d+)[.):]\s*", "\n".join(replies))
+    numbered = [(int(number), part.strip()) for number, part in zip(parts[::2], parts[1::2], strict=True)]
+    if {number for number, _ in numbered} != set(range(1, count + 1)):
+        return [replies for _ in range(count)]
+    return [[part for own, part in numbered if own == number] for number in range(1, count + 1)]
 
 
 def quote_answers(one: Answered) -> str:
@@ -59,15 +70,35 @@ def drop_none(**given: Any) -> dict[str, Any]:
     return {name: value for name, value in given.items() if value is not None}
 
 
-def group_matches(one: Answered, matches: Iterable[Any], form: Callable[[Any], list[str]]) -> list[str]:
+def group_matches(one: Answered, matches: Sequence[Any], row: str, around: str = "") -> list[str]:
     """The rows of matches below the path of their file. An empty line is before each path."""
     lines: list[str] = []
-    for path, group in groupby(matches, key=lambda match: match.path):
-        lines += ["", f"{one.surface.to_absolute(path)}:", *(row for match in group for row in form(match))]
+    for path, rows in groupby(list_match_rows(matches), key=lambda found: found[0]):
+        lines += ["", f"{one.surface.to_absolute(path)}:"]
+        lines += [(row if is_match else around).format(number, text) for _, number, text, is_match in rows]
     return lines
 
 
-def split_lines(text: str) -> list[str]:
+def list_match_rows(
+    matches: Sequence[Any], before: int | None = None, after: int | None = None
+) -> Iterator[tuple[str, int, str, bool]]:
+    """Path, number and text of each line, each once, and whether it is a match. At most so many lines around one."""
+    matched = {(match.path, match.line) for match in matches}
+    last = ("", 0)
+    for match in matches:
+        around = (
+            match.before[len(match.before) - before :]
+            if before is not None and before < len(match.before)
+            else match.before
+        )
+        first = match.line - len(around)
+        for number, text in enumerate((*around, match.text, *match.after[:after]), first):
+            if last[0] != match.path or number > last[1]:
+                last = (match.path, number)
+                yield match.path, number, text, last in matched
+
+
+def _split_lines(text: str) -> list[str]:
     """The lines of a page, without their ends."""
     lines = text.split("\n")
     return lines[:-1] if lines[-1] == "" else lines
@@ -75,10 +106,9 @@ def split_lines(text: str) -> list[str]:
 
 def number_lines(one: Answered, separator: str, width: int | None = None) -> list[str]:
     """The lines of a read page with their numbers. `width` of a number: that of the last one if not given."""
-    lines, first = split_lines(one.content), one.first_line
+    lines, first = _split_lines(one.content), one.data.first_line or 1
     columns = len(str(first + len(lines) - 1)) if width is None else width
-    numbers = map(str, range(first, first + len(lines)))
-    return [f"{number.rjust(columns)}{separator}{line}" for number, line in zip(numbers, lines, strict=True)]
+    return list(map(f"%{columns}d{separator}%s".__mod__, enumerate(lines, first)))  # the quickest way
 
 
 def list_notes(result: ToolResult[Any]) -> list[str]:
@@ -95,6 +125,21 @@ def add_notes(text: str, notes: Sequence[str]) -> str:
     return f"{text}{'' if text.endswith(chr(10)) or not text else chr(10)}[{' '.join(notes)}]"
 
 
+def reword(text: str, names: Mapping[str, str], tools: Mapping[str, str], *, is_plain: bool = True) -> str:
+    """A message with the dialect's names of parameters and tools, without advice to use others.
+
+    `is_plain`: whether words such as path may be plain words, so that only the subject is a parameter."""
+    if is_plain:
+        text = _SUBJECT.sub(lambda found: names.get(found[1], found[1]), text)
+        text = _PARAMETER.sub(lambda found: names.get(found[0], _LOST), text)
+    else:
+        text = re.sub(r"\w+", lambda found: names.get(found[0], found[0]), text)
+    text = _TOOL.sub(lambda found: f"{found[1]} {tools[found[2]]}" if found[2] in tools else _LOST, text)
+    text = _NO_TOOL.sub(_LOST, text)
+    text = _CLAUSE.sub("", text)
+    return _SENTENCE.sub("", text).strip() or text.replace(_LOST, "…") if _LOST in text else text
+
+
 def list_hunks(diff: str) -> list[dict[str, Any]]:
     """The hunks of a unified diff with their lines."""
     hunks: list[dict[str, Any]] = []
@@ -108,14 +153,14 @@ def list_hunks(diff: str) -> list[dict[str, Any]]:
     return hunks
 
 
-def count_changes(diff: str) -> tuple[int, int]:
+def _count_changes(diff: str) -> tuple[int, int]:
     """The added and the removed lines of a diff."""
     lines = [line for hunk in list_hunks(diff) for line in hunk["lines"]]
     return sum(line[0] == "+" for line in lines), sum(line[0] == "-" for line in lines)
 
 
 def _count_lines(diff: str) -> dict[str, int]:
-    added, removed = count_changes(diff)
+    added, removed = _count_changes(diff)
     return {"additions": added, "deletions": removed}
 
 

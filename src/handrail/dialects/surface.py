@@ -1,7 +1,6 @@
 """The tools of a dialect in one session."""
 
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any, cast
@@ -19,32 +18,29 @@ from handrail.dialects.dialect import (
     list_helpers,
     load_dialect,
 )
+from handrail.dialects.limit import limit_answer, shorten_page
+from handrail.dialects.render import reword
+from handrail.dialects.session_view import Surface
 from handrail.dialects.table import build_struct, list_renamed
 from handrail.protocol.arguments import CONVERSION_ERRORS
-from handrail.protocol.calls import Done, Parked, ToolCall
+from handrail.protocol.calls import Done, Parked, ToolCall, clean_call
 from handrail.protocol.errors import ErrorInfo, ToolError, UsageError
 from handrail.protocol.events import Warning as WarningEvent
-from handrail.protocol.records import ProcessRecord, TodoItem
 from handrail.protocol.results import ToolResult
 from handrail.protocol.tool_spec import BASE_NAMES, ToolSpec
-from handrail.protocol.wire import Wire, convert, escape_surrogates
-from handrail.runtime.batch import refuse_batch
+from handrail.protocol.wire import Json, convert, encode, escape_surrogates
+from handrail.runtime.batch import MIN_BUDGET_CHARS, refuse_batch
 from handrail.runtime.registry import ToolSet, build_tool_set, find_nearest_name, parse_arguments
 from handrail.runtime.session import Session
 from handrail.settings import LoadedSettings, Settings
-from handrail.store.conversation_state import read_last_todo
+from handrail.settings.merge import ToolFile
 
 RunBatch = Callable[[tuple[ToolCall, ...], bool], Done | Parked]
-_EPOCH = datetime.fromtimestamp(0, UTC)
 _MAX_REMEMBERED = 1_000
-_WORD = re.compile(r"\b[a-z]+[A-Z]\w+\b|\bcwd\b")
-"""Names of canonical parameters in messages. Other names are plain words."""
+_ANY_DATA: Any = Any
+"""The answer in the form of the dialect, which has no schema."""
 _REST_TOOL = DialectTool(name="")
 """Stands for a call of a custom or foreign tool, or one from before this process."""
-
-
-class _AnyData(Wire, frozen=True):
-    """The answer in the form of the dialect."""
 
 
 class _Prepared:
@@ -67,11 +63,11 @@ class _OfferOnly(Struct):
     offer: ToolSet
 
 
-def list_dialect_specs(settings: Settings) -> list[ToolSpec]:
+def list_dialect_specs(settings: Settings, files: tuple[ToolFile, ...] = ()) -> list[ToolSpec]:
     """The tools that a session with these settings offers in its dialect."""
     dialect = load_dialect(settings.dialect or "")
     adapted = adapt_settings(dialect, LoadedSettings(settings=settings, sources={}))
-    session = _OfferOnly(build_tool_set(adapted, list_helpers(dialect)))
+    session = _OfferOnly(build_tool_set(adapted, list_helpers(dialect), files))
     return list(SessionSurface(dialect, cast("Session", session), _refuse_run).specs())
 
 
@@ -86,14 +82,12 @@ def _refuse_run(_: tuple[ToolCall, ...], __: bool) -> Done | Parked:
     raise ToolError("UNAVAILABLE", "There is no session. Nothing was run.")
 
 
-class SessionSurface:
+class SessionSurface(Surface):
     """Translates calls to canonical ones, and their results to answers of the dialect."""
 
     def __init__(self, dialect: Dialect, session: Session, run: RunBatch, *, repairs_case: bool = False) -> None:
         self.dialect = dialect
-        self.session = session
-        self.memory: dict[str, Any] = {}
-        """What the tools of the dialect remember, such as fields of a todo item that no canonical call has."""
+        super().__init__(session)
         self._run = run
         self._repairs_case = repairs_case or dialect.repairs_case
         self._tools = {name: tool for tool in dialect.tools for name in (tool.name, tool.export_name)}
@@ -126,6 +120,10 @@ class SessionSurface:
         """Whether all canonical tools that it needs are offered."""
         return tool.name in self._list_ready()
 
+    def speaks(self, name: str) -> bool:
+        """Whether the dialect has a tool of this name, offered or not."""
+        return name in self._tools
+
     def _list_ready(self) -> frozenset[str]:
         """The offered tools of the dialect. Skills and servers may change them."""
         offered = self.session.offer.names
@@ -154,7 +152,7 @@ class SessionSurface:
             title=tool.name,
             description=tool.about,
             arguments=build_struct(tool.export_name, tool.params or {}),
-            data=_AnyData,
+            data=_ANY_DATA,
             format_error=None if invalid is None else lambda texts: invalid(tool.name, texts),
         )
 
@@ -162,19 +160,15 @@ class SessionSurface:
         """The spec with what its canonical tools are."""
         spec = self._get_spec(tool)
         if tool.params is None:
-            return spec
+            return replace(spec, data=_ANY_DATA)
         built_on = [found.spec for name in tool.to if (found := self.session.offer.get(name)) is not None]
-        first = built_on[0]
+        same = {name: getattr(built_on[0], name) for name in ("title", "idempotent", "layer", "stage", "intent")}
         return replace(
             spec,
-            title=first.title,
             permissions=tuple(dict.fromkeys(one for own in built_on for one in own.permissions)),
             side_effects=tuple(dict.fromkeys(one for own in built_on for one in own.side_effects)),
             auto_execute=all(own.auto_execute for own in built_on),
-            idempotent=first.idempotent,
-            layer=first.layer,
-            stage=first.stage,
-            intent=first.intent,
+            **same,
         )
 
     # Calls
@@ -198,17 +192,20 @@ class SessionSurface:
 
     def run(self, calls: tuple[ToolCall, ...], fresh: bool) -> Done | Parked:
         """Runs the calls of one message. Refused ones do not keep the others from running."""
-        if len(calls) == 1:
-            only = self._prepare(calls[0], fresh)
-            if only.error is None:
-                outcome = self._run((only.call,), fresh)
-                return Done(results=(self._answer(outcome.results[0]),)) if isinstance(outcome, Done) else outcome
         prepared = [self._prepare(call, fresh) for call in calls]
+        if len(prepared) == 1 and (only := prepared[0]).error is None:
+            outcome = self._run((only.call,), fresh)
+            if isinstance(outcome, Parked):
+                self._remember(only)
+                return outcome
+            return Done(results=(self._answer(outcome.results[0], self.session.characters, only),))
+        for one in prepared:
+            self._remember(one)
         known: dict[str, ToolResult[Any]] = {}
         for one in prepared:
             if one.error is not None:
-                if one.error.code == "UNKNOWN_TOOL":
-                    self.warn("UNKNOWN_TOOL", one.error.message, one.call.tool_call_id)
+                if one.error.code != "INVALID_ARGUMENT":
+                    self.warn(one.error.code, one.error.message, one.call.tool_call_id)
                 refused = refuse_batch(self.session, (one.call,), one.error)
                 known |= _by_id(refused)
         rest = tuple(one.call for one in prepared if one.error is None)
@@ -217,11 +214,11 @@ class SessionSurface:
             if isinstance(outcome, Parked):
                 return outcome
             known |= _by_id(outcome)
-        return Done(results=tuple(self._answer(known[one.given.tool_call_id]) for one in prepared))
+        return Done(results=tuple(self._answer_in_turn(known[one.given.tool_call_id] for one in prepared)))
 
     def answer_all(self, outcome: Done) -> Done:
         """Renders the results of calls that were parked."""
-        return Done(results=tuple(map(self._answer, outcome.results)))
+        return Done(results=tuple(self._answer_in_turn(outcome.results)))
 
     def name_interim(self, result: ToolResult[Any]) -> ToolResult[Any]:
         """The interim answer to a call that waits, under the name that was called."""
@@ -235,34 +232,26 @@ class SessionSurface:
         before = None if fresh else self._prepared.get(call.tool_call_id)
         if before is not None:
             return before
-        if not fresh and self.session.journal.entry(call.tool_call_id) is not None:
-            return self._remember(self._prepare_repeated(call))
+        is_repeated = not fresh and self.session.journal.entry(call.tool_call_id) is not None
         try:
-            return self._remember(self._translate(call))
+            return self._translate(call, is_repeated=is_repeated)
         except ToolError as error:
             prepared = _Prepared(self._tools.get(call.name, _REST_TOOL), call)
-            prepared.error = error
-            return self._remember(prepared)
+            prepared.error = None if is_repeated else error
+            return prepared
 
-    def _prepare_repeated(self, call: ToolCall) -> _Prepared:
-        """A call that the journal knows. It gets its first result, so nothing is checked."""
-        try:
-            return self._translate(call)
-        except ToolError:
-            return _Prepared(self._tools.get(call.name, _REST_TOOL), call)
-
-    def _remember(self, prepared: _Prepared) -> _Prepared:
+    def _remember(self, prepared: _Prepared) -> None:
         self._prepared[prepared.given.tool_call_id] = prepared
         if len(self._prepared) > _MAX_REMEMBERED:  # half of them at once: the first key of a dict takes long to find
             self._prepared = dict(list(self._prepared.items())[_MAX_REMEMBERED // 2 :])
-        return prepared
 
-    def _translate(self, call: ToolCall) -> _Prepared:
+    def _translate(self, call: ToolCall, *, is_repeated: bool) -> _Prepared:
+        """A call that the journal knows gets its first result, so it becomes no canonical call."""
         tool = self._tools.get(call.name) or self._repair(call)
         if tool is None:
             if self._passes(call.name):
                 return _Prepared(_REST_TOOL, call)
-            raise self._build_unknown_error(call)
+            raise self._build_unknown_error(escape_surrogates(call.name)[:200])
         if tool.name not in self._list_ready():
             raise self._build_unoffered_error(tool)
         prepared = _Prepared(tool, call)
@@ -270,8 +259,13 @@ class SessionSurface:
         if tool.free_text is not None and isinstance(given, str):
             given = {tool.free_text: given}
         prepared.args = parse_arguments(self._get_spec(tool), given)
+        if is_repeated:
+            return prepared
         name, args = tool.translate(prepared.args, given, self)
         prepared.call = replace(call, name=name, args=args)
+        if "@purpose" in args or "@confirm" in args:
+            purpose, confirm = args.pop("@purpose", None), args.pop("@confirm", False)
+            prepared.call = clean_call(replace(prepared.call, purpose=purpose, confirm=confirm))
         return prepared
 
     def _build_unoffered_error(self, tool: DialectTool) -> ToolError:
@@ -279,9 +273,8 @@ class SessionSurface:
             return ToolError("UNAVAILABLE", f"{tool.name} is not available here: {tool.lacks}.")
         missing = [name for name in tool.to if name not in self.session.offer.names]
         if all(name in self.session.offer.registered for name in missing):
-            return self._build_unknown_error_of(tool.name)
-        text = f"{tool.name} is not available: it needs {' and '.join(missing)}, which this version does not have"
-        return ToolError("UNAVAILABLE", f"{text}. Nothing was run.")
+            return self._build_unknown_error(tool.name)
+        return ToolError("UNAVAILABLE", f"{tool.name} is not available in this version. Nothing was run.")
 
     def _repair(self, call: ToolCall) -> DialectTool | None:
         if not self._repairs_case:
@@ -293,10 +286,7 @@ class SessionSurface:
         self.warn("UNKNOWN_TOOL", f"{escape_surrogates(call.name)[:80]} was taken for {tool.name}.", call.tool_call_id)
         return tool
 
-    def _build_unknown_error(self, call: ToolCall) -> ToolError:
-        return self._build_unknown_error_of(escape_surrogates(call.name)[:200])
-
-    def _build_unknown_error_of(self, name: str) -> ToolError:
+    def _build_unknown_error(self, name: str) -> ToolError:
         names = self.names
         near = find_nearest_name(name, names)
         warnings = (f"Did you mean {near}?",) if near else ()
@@ -309,33 +299,80 @@ class SessionSurface:
 
     # Answers
 
-    def _answer(self, result: ToolResult[Any]) -> ToolResult[Any]:
-        prepared = self._prepared.get(result.tool_call_id)
+    def _answer_in_turn(self, results: Iterable[ToolResult[Any]]) -> Iterator[ToolResult[Any]]:
+        """The answers of one batch, each with the rest of its budget."""
+        left = self.session.batch_characters
+        for result in results:
+            answer = self._answer(result, min(self.session.characters, max(left, MIN_BUDGET_CHARS)))
+            left -= len(answer.content)
+            yield answer
+
+    def _answer(self, result: ToolResult[Any], budget: int, prepared: _Prepared | None = None) -> ToolResult[Any]:
+        prepared = prepared or self._prepared.get(result.tool_call_id)
         if prepared is None:
-            call_id = result.tool_call_id
-            call = ToolCall(tool_call_id=call_id, name=result.name, args=None, trace_id=call_id, timestamp=_EPOCH)
-            prepared = _Prepared(_REST_TOOL, call)
+            prepared = _Prepared(_REST_TOOL, self.build_call(result.name, None, result.tool_call_id))
         tool = prepared.tool
         first = None
         if result.error is None and tool.code.then is not None and prepared.args is not None:
-            following = tool.code.then(self._build_answered(prepared, result))
-            if following is not None:
-                first, result = result, self._run_following(prepared, following)
+            try:
+                if (following := tool.code.then(self._build_answered(prepared, result))) is not None:
+                    first, result = result, self._run_following(prepared, following)
+            except ToolError as error:
+                failed = ErrorInfo(code=error.code, message=error.message, details=None, retryable=False)
+                result = replace(result, ok=False, error=failed, content=error.message, data=None, attachments=())
         if result.error is not None:
-            result = replace(result, error=self._reword_error(result.error, prepared))
-        answered = self._build_answered(prepared, result, first)
-        show = self._tools.get(tool.answered_as.get(result.name, tool.name), tool).code.show
-        is_shown = result.error is None and prepared.args is not None
-        text, shape = self.dialect.render(answered, show(answered) if is_shown and show else Shown())
+            error = self._reword_error(result.error, prepared)
+            result = replace(result, error=error, content=result.content.replace(result.error.message, error.message))
+        if tool.ignored and result.error is None:
+            result = self._note_ignored(tool, prepared.given.args, result)
+        result, text, shape = self._render_within(prepared, result, first, budget)
         return replace(
             result,
             tool_call_id=prepared.given.tool_call_id,
             name=tool.name or prepared.given.name,
             content=text,
-            data=to_builtins(shape),
+            data=shape,
             meta=result.meta if result.meta.next_offset is None else replace(result.meta, next_offset=None),
             warnings=(),
         )
+
+    @staticmethod
+    def _note_ignored(tool: DialectTool, given: Json, result: ToolResult[Any]) -> ToolResult[Any]:
+        names = [name for name in tool.ignored if isinstance(given, dict) and given.get(name)]  # pyright: ignore[reportUnknownMemberType]
+        notes = (f"{name} was ignored: {tool.ignored[name]}" for name in names)
+        return replace(result, warnings=(*notes, *result.warnings)) if names else result
+
+    def _render_within(
+        self, prepared: _Prepared, result: ToolResult[Any], first: ToolResult[Any] | None, budget: int
+    ) -> tuple[ToolResult[Any], str, Json]:
+        """The answer within the budget: a shorter page of a file, or a part with a reference to the whole text."""
+        text, shape, size = self._render(prepared, result, first)
+        if len(text) <= budget and (size <= 2 * budget or result.attachments):
+            return result, text, shape
+        if result.name == "read" and (shorter := shorten_page(result, budget, len(text))) is not None:
+            return self._render_within(prepared, shorter, first, budget)
+        reference = result.meta.output
+        if reference is None and len(text) > budget:
+            reference = self.session.outputs.store(result.tool_call_id, text)
+        result = replace(result, meta=replace(result.meta, truncated=True, output=reference))
+        text, shape, _ = self._render(prepared, result, first)
+        return result, *limit_answer(text, shape, budget, reference)
+
+    def _render(
+        self, prepared: _Prepared, result: ToolResult[Any], first: ToolResult[Any] | None
+    ) -> tuple[str, Json, int]:
+        """The text, the shape, and the size of the shape."""
+        answered, tool = self._build_answered(prepared, result, first), prepared.tool
+        show = self._tools.get(tool.answered_as.get(result.name, tool.name), tool).code.show
+        is_shown = result.error is None and prepared.args is not None
+        text, shape = self.dialect.render(answered, show(answered) if is_shown and show else Shown())
+        if text is not None and text is shape:
+            return text, text, len(text)
+        shape = to_builtins(shape)
+        if text is not None and result.name == "read":
+            return text, shape, len(text)  # the data of a page is its text
+        encoded = encode(shape)
+        return encoded.decode() if text is None else text, shape, len(encoded)
 
     def _build_answered(
         self, prepared: _Prepared, result: ToolResult[Any], first: ToolResult[Any] | None = None
@@ -353,8 +390,7 @@ class SessionSurface:
         )
 
     def _run_following(self, prepared: _Prepared, following: Canonical) -> ToolResult[Any]:
-        name, args = following
-        call = replace(prepared.call, tool_call_id=self.session.journal.new_call_id(), name=name, args=args)
+        call = replace(self.build_call(*following), trace_id=prepared.call.trace_id)
         outcome = self._run((call,), True)
         if isinstance(outcome, Done):
             return outcome.results[0]
@@ -364,65 +400,23 @@ class SessionSurface:
         """The error with the dialect's names of parameters instead of the canonical ones."""
         if error.code == "UNKNOWN_TOOL":
             return replace(error, message=self.dialect.unknown.format(name=prepared.given.name))
-        names = self._names.get(prepared.tool.name)
+        tool = prepared.tool
+        is_plain = error.code != "INVALID_ARGUMENT" or not isinstance(error.details, list)
+        if tool.params is None or (prepared.args is None and not is_plain):
+            return error  # already in words of the dialect
+        names = self._names.get(tool.name)
         if names is None:
-            names = self._names[prepared.tool.name] = list_renamed(prepared.tool.params or {})
-        return replace(error, message=_WORD.sub(lambda found: names.get(found[0], found[0]), error.message))
-
-    # The workspace, for translations
+            names = self._names[tool.name] = list_renamed(tool.params) | dict(
+                zip(tool.params, tool.params, strict=True)
+            )
+        message = reword(error.message, names, self._tool_names, is_plain=is_plain)
+        return replace(error, message=message.replace(f"{prepared.call.name}: ", f"{tool.name}: ", 1))
 
     @cached_property
-    def _root(self) -> str:
-        return self.session.workspace.main.path
-
-    def find_kind(self, path: str) -> str:
-        """`missing`, `empty`, `file` or `folder`. A path that cannot be opened is a file."""
-        try:
-            with self.session.workspace.open_file(path) as opened:
-                return "file" if opened.status.st_size else "empty"
-        except ToolError as error:
-            return {"NOT_FOUND": "missing", "NOT_A_FILE": "folder"}.get(error.code, "file")
-
-    def find_time(self, path: str) -> int:
-        """When a file was changed last, in nanoseconds. 0 if it cannot be opened."""
-        try:
-            with self.session.workspace.open_file(path) as opened:
-                return opened.status.st_mtime_ns
-        except ToolError:
-            return 0
-
-    def sort_newest(self, paths: tuple[str, ...]) -> list[str]:
-        """Paths by the time of their last change, the newest first."""
-        return sorted(sorted(paths), key=self.find_time, reverse=True)
-
-    def to_absolute(self, path: str) -> str:
-        if path.startswith("/"):
-            return path
-        return self._root if path == "." else f"{self._root}/{path}"
-
-    def to_relative(self, path: str) -> str:
-        """A path below the workspace as the canonical tools name it."""
-        return "." if path == self._root else path.removeprefix(f"{self._root}/")
-
-    def list_todo(self) -> tuple[TodoItem, ...]:
-        """The last todo list of the session."""
-        return read_last_todo(self.session.journal)
-
-    def read_small_file(self, path: str, most: int) -> bytes:
-        return self.session.workspace.read_small_file(path, most)
-
-    def list_processes(self) -> tuple[ProcessRecord, ...]:
-        """The background processes of the session."""
-        background = self.session.background
-        return background.sessions.records() if background.any else ()
-
-    def wait_for_end(self, process_id: str, milliseconds: float) -> None:
-        """Waits until a background process has ended, or for a time."""
-        try:
-            found = self.session.background.sessions.find(process_id)
-        except ToolError:
-            return  # the call that follows answers so
-        found.wait(milliseconds / 1000, self.session.cancelled.is_set)
+    def _tool_names(self) -> dict[str, str]:
+        """By the canonical tool, the first offered tool of the dialect that becomes it."""
+        offered = [tool for tool in reversed(self.dialect.tools) if self.is_offered(tool)]
+        return {name: tool.name for tool in offered for name in tool.to[:1] if tool.params is None or tool.to[1:] == ()}
 
 
 def _by_id(outcome: Done | Parked) -> dict[str, ToolResult[Any]]:

@@ -14,7 +14,8 @@ settings enable its canonical tools. `@text=PARAMETER`: the parameter that a cal
 offered, and the description says why.
 
 A parameter has a kind, `=default`, limits, the canonical parameter behind `->`, and a description. `*`: required.
-Targets: `!name` negates, `name+1` adds, `name[1..9]` clamps, `name[]` makes a list.
+`# Ignored: why`: the parameter has no effect, and an answer says so.
+Targets: `!name` negates, `name+1` adds, `name[1..9]` clamps, `name[]` makes a list, `@purpose` is a field of the call.
 
 Kinds: str, int, number, bool, object, choices such as `yes|no:canonical`, records of the table, lists such as `str[]`.
 
@@ -39,9 +40,13 @@ _PARAMETER = re.compile(
     r"(?P<name>[-\w]+)(?P<required>\*)? (?P<kind>[^ =]+)(?:=(?P<default>\S+))?"
     r"(?P<limits>(?: (?:len)?[<>]=?\d+)*)(?: -> (?P<target>\S+))?(?: +# (?P<about>.+))?"
 )
-_TARGET = re.compile(r"(!)?(\w+)(?:([+-]\d)|\[(\d+)\.\.(\d+)\]|(\[\]))?")
+_TARGET = re.compile(r"(!)?(@?\w+)(?:([+-]\d)|\[(\d+)\.\.(\d+)\]|(\[\]))?")
+_IGNORED = re.compile(r"([-\w]+)\*? .*# Ignored: (.+)")
 _LIMITS = {">=": "ge", "<=": "le", ">": "gt", "len>=": "min_length", "len<=": "max_length"}
 _KINDS: dict[str, Any] = {"str": str, "int": int, "number": float, "bool": bool, "object": dict[str, Any]}
+_NOTHING = Shown()
+_JSON = frozenset(("true", "false", "null"))
+_NO_ATTRIBUTES = _JSON.union(FACTS)
 _ANSWER = ("title: ", "text: ", "data: ", "whole: ")
 
 
@@ -67,7 +72,7 @@ def parse_tools(text: str, code: Mapping[str, Code] | None = None, **types: Any)
             param.name: param for line in lines if line not in answer for param in [_parse_parameter(line, known)]
         }
         if rest:
-            tools.append(_parse_tool(name, rest, params, answer, known, (code or {}).get(name, Code())))
+            tools.append(_parse_tool(name, rest, lines, params, answer, known, (code or {}).get(name, Code())))
         else:
             record = name.rstrip(":")
             known[record] = _Record(params, build_struct(record, params), _build_collector(params, {}))
@@ -75,7 +80,13 @@ def parse_tools(text: str, code: Mapping[str, Code] | None = None, **types: Any)
 
 
 def _parse_tool(
-    name: str, rest: str, params: dict[str, Parameter], answer: list[str], known: Mapping[str, Any], own: Code
+    name: str,
+    rest: str,
+    lines: list[str],
+    params: dict[str, Parameter],
+    answer: list[str],
+    known: Mapping[str, Any],
+    own: Code,
 ) -> DialectTool:
     words, _, about = rest.partition(": ")
     if words == "!":
@@ -100,6 +111,7 @@ def _parse_tool(
         code=Code(own.call, _build_show(own.show, answer), own.then),
         free_text=flags.get("@text"),
         on_request="@request" in flags,
+        ignored={found[1]: found[2] for line in lines if (found := _IGNORED.match(line))},
     )
 
 
@@ -211,13 +223,19 @@ def _build_show(own: Show | None, rows: Iterable[str]) -> Show | None:
         return own
     title, text = (_parse_template(answer[key]) if key in answer else None for key in ("title", "text"))
     words = [word.partition("=") for word in answer.get("data", "").split()]
-    fields = [(name, _find_fact(source or name)) for name, _, source in words]
+    names, sources = [name for name, *_ in words], [source or name for name, _, source in words]
+    is_plain = len(sources) > 1 and all(source[0].isalpha() and source not in _NO_ATTRIBUTES for source in sources)
+    facts = attrgetter(*sources) if is_plain else [*map(_find_fact, sources)]
     whole = _find_fact(answer["whole"]) if "whole" in answer else None
 
     def show(one: Answered) -> Shown:
-        shown = Shown() if own is None else own(one)
-        data = {name: read(one) for name, read in fields} | shown.data if whole is None else whole(one)
-        return Shown(data, shown.title or (title and title(one)), shown.text or (text and text(one)))
+        data, heading, body = _NOTHING if own is None else own(one)
+        if whole is not None:
+            data = whole(one)
+        elif names:
+            values = facts(one) if callable(facts) else [fact(one) for fact in facts]
+            data = dict(zip(names, values, strict=True)) | data
+        return Shown(data, heading or (title and title(one)), body or (text and text(one)))
 
     return show
 
@@ -226,11 +244,13 @@ def _parse_template(text: str) -> Callable[[Answered], str]:
     """A text with facts in braces."""
     form, names = re.sub(r"\{.+?\}", "{}", text), re.findall(r"\{(.+?)\}", text)
     facts = [_find_fact(name) for name in names]
-    return lambda one: form.format(*(fact(one) for fact in facts))
+    if form == "{}":
+        return facts[0]
+    return lambda one: form.format(*[fact(one) for fact in facts])
 
 
 def _find_fact(source: str) -> Callable[[Answered], Any]:
-    if source in {"true", "false", "null"} or not source[0].isalpha():
+    if source in _JSON or not source[0].isalpha():
         constant = json.loads(source)
         return lambda _: constant
     return FACTS.get(source) or attrgetter(source)

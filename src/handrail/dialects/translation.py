@@ -3,7 +3,8 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from handrail.dialects.dialect import Answered, Canonical, Surface
+from handrail.dialects.dialect import Answered, Canonical
+from handrail.dialects.session_view import Surface
 from handrail.protocol.errors import ToolError
 from handrail.workspace.glob import build_matcher
 
@@ -19,6 +20,8 @@ _LSP_TOOLS = {
     "documentSymbol": "lsp_symbols",
     "workspaceSymbol": "lsp_symbols",
 }
+_MAX_OPTIONS = 20
+"""Options of one question."""
 _TYPES = """
 c=*.{c,h} cpp=*.{cpp,cc,cxx,hpp,hh,hxx,h,inl} cs=*.cs css=*.{css,scss} csv=*.csv docker=*Dockerfile* go=*.go
 graphql=*.{graphql,graphqls} html=*.{htm,html,ejs} java=*.{java,jsp,jspx,properties} js=*.{js,jsx,vue,cjs,mjs}
@@ -36,7 +39,7 @@ _FILE_TYPES: dict[str, str] = {
 
 def edit_or_create(_: Any, given: dict[str, Any], surface: Surface) -> Canonical:
     """`edit`. An empty old text creates a file that does not exist."""
-    if not given["oldText"] and surface.find_kind(given["path"]) == "missing":
+    if not given["oldText"] and surface.is_missing(given["path"]):
         return "write", {"path": given["path"], "content": given["newText"]}
     return "edit", given
 
@@ -56,14 +59,26 @@ def look_up(args: Any, given: dict[str, Any], _: Surface) -> Canonical:
 
 
 def ask_questions(args: Any, _: Any, __: Surface) -> Canonical:
-    """Several questions become one, which the person answers in own words."""
+    """Several questions become one with all their options. A person chooses for each, or answers in own words."""
     questions = args.questions
     if len(questions) == 1:
-        asked = questions[0]
-        multiple = bool(getattr(asked, "multiSelect", False) or getattr(asked, "multiple", False))
-        return "question", build_question(asked.question, asked.options, multiple=multiple)
-    numbered = (f"{number}. {_add_options(asked)}" for number, asked in enumerate(questions, 1))
-    return "question", {"question": "\n\n".join(numbered), "options": [], "custom": True}
+        return "question", build_question(
+            questions[0].question, questions[0].options, multiple=_is_multiple(questions[0])
+        )
+    texts = "\n\n".join(f"{number}. {_describe_question(asked)}" for number, asked in enumerate(questions, 1))
+    labels = [f"{number}. {option.label}" for number, asked in enumerate(questions, 1) for option in asked.options]
+    options = list(dict.fromkeys(labels)) if len(labels) <= _MAX_OPTIONS else []
+    return "question", {"question": texts, "options": options, "multiple": bool(options), "custom": True}
+
+
+def _is_multiple(asked: Any) -> bool:
+    return bool(getattr(asked, "multiSelect", False) or getattr(asked, "multiple", False))
+
+
+def _describe_question(asked: Any) -> str:
+    options = (f"   - {option.label}: {option.description}" for option in asked.options)
+    how = "any" if _is_multiple(asked) else "one"
+    return "\n".join((f"{asked.question} (choose {how})" if asked.options else asked.question, *options))
 
 
 def build_question(question: str, options: Sequence[Any], *, multiple: bool, custom: bool = True) -> dict[str, Any]:
@@ -71,10 +86,6 @@ def build_question(question: str, options: Sequence[Any], *, multiple: bool, cus
     described = [f"{option.label}: {option.description}" for option in options if option.description]
     labels = [option.label for option in options]
     return {"question": "\n".join((question, *described)), "options": labels, "multiple": multiple, "custom": custom}
-
-
-def _add_options(asked: Any) -> str:
-    return "\n".join((asked.question, *(f"   - {option.label}: {option.description}" for option in asked.options)))
 
 
 def find_type_glob(name: str) -> str:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -22,8 +22,24 @@ from handrail.protocol.wire import decode_json
 _PROVIDER = "scripted"
 
 
+class ScriptedCall(NamedTuple):
+    """A call of a tool in a reply."""
+
+    name: str
+    args: Any
+
+
+def call(name: str, /, **args: Any) -> ScriptedCall:
+    """A call as a step of a script: `call("read", path="a.txt")`."""
+    return ScriptedCall(name, args)
+
+
 class ScriptedReply(msgspec.Struct, frozen=True, kw_only=True):
+    """A reply with all that it can have."""
+
     text: str = ""
+    pieces: tuple[str, ...] = ()
+    """The text as it is streamed, instead of `text`."""
     reasoning: str = ""
     calls: tuple[tuple[str, Any], ...] = ()
     """Name and arguments of each."""
@@ -37,14 +53,24 @@ class ScriptedReply(msgspec.Struct, frozen=True, kw_only=True):
     """Awaited with a number before each piece, and before the end."""
 
 
-Script = Sequence[ScriptedReply | Callable[[ModelRequest], ScriptedReply]]
+_PlainStep = ScriptedReply | ScriptedCall | str | Sequence[ScriptedCall | str]
+ScriptedStep = _PlainStep | Callable[[ModelRequest], _PlainStep]
+"""A reply: a text, a call, a list of texts and calls, or all the details. Or a function of the request."""
 
 
 class ScriptedModel:
-    """Answers with one reply after the other. It counts them in the transcript, so it survives a restart."""
+    """A model that answers with one step of a script after the other: `ScriptedModel([call("ls", path="."), "Done."])`.
+
+    It counts its replies in the transcript, so it survives a restart.
+    """
 
     def __init__(
-        self, script: Script, *, name: str = "script", window: int = 200_000, summary: ScriptedReply | None = None
+        self,
+        script: Sequence[ScriptedStep],
+        *,
+        name: str = "script",
+        window: int = 200_000,
+        summary: ScriptedReply | None = None,
     ) -> None:
         self._script = script
         self._failures: Counter[int] = Counter()
@@ -52,8 +78,11 @@ class ScriptedModel:
         self.window = window
         self._summary = summary
         """The reply to a request for a summary."""
+        self.requests: list[ModelRequest] = []
+        """The requests to it, in order."""
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[StreamPiece]:
+        self.requests.append(request)
         if request.purpose == "summary":
             yield _build_summary(self._summary)
             return
@@ -61,7 +90,7 @@ class ScriptedModel:
         if number >= len(self._script):
             raise ModelError("UNAVAILABLE", f"The script has {len(self._script)} lines, and all were used.")
         given = self._script[number]
-        reply = given(request) if callable(given) else given
+        reply = _build_reply(given(request) if callable(given) else given)
         failure = self._next_failure(reply, number)
         pieces = _split_pieces(reply)
         for at, piece in enumerate(pieces if failure is None else pieces[: reply.fails_after]):
@@ -110,6 +139,15 @@ def parse_script(data: bytes) -> list[ScriptedReply]:
     ]
 
 
+def _build_reply(step: _PlainStep) -> ScriptedReply:
+    if isinstance(step, ScriptedReply):
+        return msgspec.structs.replace(step, text="".join(step.pieces)) if step.pieces else step
+    parts = [step] if isinstance(step, str | ScriptedCall) else step
+    texts = tuple(part for part in parts if isinstance(part, str))
+    calls = tuple(part for part in parts if isinstance(part, ScriptedCall))
+    return ScriptedReply(text="".join(texts), pieces=texts if len(texts) > 1 else (), calls=calls)
+
+
 async def _wait(reply: ScriptedReply, at: int) -> None:
     if reply.waits is not None:
         await reply.waits(at)
@@ -125,7 +163,7 @@ def _build_summary(reply: ScriptedReply | None) -> Completion:
 
 def _split_pieces(reply: ScriptedReply) -> list[StreamPiece]:
     pieces: list[StreamPiece] = [ReasoningPiece(word) for word in _split_words(reply.reasoning)]
-    pieces += [TextPiece(word) for word in _split_words(reply.text)]
+    pieces += [TextPiece(word) for word in reply.pieces or _split_words(reply.text)]
     return pieces + [CallPiece(name) for name, _ in reply.calls]
 
 

@@ -43,6 +43,13 @@ def decide(spec: ToolSpec, requested: tuple[Permission, ...] | None, facts: Fact
     return (_decide_once if is_small else _decide)(spec, requested, facts, rules)
 
 
+def require_approval(decision: Decision, rules: PolicyConfig) -> Decision:
+    """The decision about a call that wants a person to be asked. A denial stays one."""
+    if decision.decision != "allow":
+        return decision
+    return combine([ask(decision.subject, "call.confirm", "the model asks for approval")], rules)
+
+
 def _decide(spec: ToolSpec, requested: tuple[Permission, ...] | None, facts: Facts, rules: PolicyConfig) -> Decision:
     verdicts = _deny_missing_permissions(spec, requested, facts, rules) if requested is not None or rules.denied else []
     if facts.command is not None:

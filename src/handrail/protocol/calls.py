@@ -8,9 +8,10 @@ import msgspec
 from handrail.protocol.errors import UsageError
 from handrail.protocol.permissions import PERMISSIONS, Permission, PermissionRequest, Question
 from handrail.protocol.results import ToolResult
-from handrail.protocol.text import render_value
+from handrail.protocol.text import clip_text, escape_exact_line, render_value
 from handrail.protocol.wire import Envelope, Json, Time, escape_surrogates
 
+_MAX_PURPOSE_CHARS, _MAX_QUOTED_CHARS = 1_000, 400
 _CALL_ID = r"[!-.0-~]{1,128}"
 
 
@@ -34,6 +35,10 @@ class ToolCall(Envelope, frozen=True):
     """The assistant message that holds the call."""
     requested_permissions: tuple[Permission, ...] | None = None
     """Can only narrow: if the call needs a permission that is not listed, it is refused."""
+    purpose: str | None = None
+    """The model's reason for the call. A permission request shows it."""
+    confirm: bool = False
+    """Ask a person about the call, even if policy allows it."""
 
 
 def clean_call(call: ToolCall) -> ToolCall:
@@ -47,7 +52,14 @@ def clean_call(call: ToolCall) -> ToolCall:
         provider_call_id=None if call.provider_call_id is None else _clean_text(call.provider_call_id),
         message_id=None if call.message_id is None else _clean_text(call.message_id),
         requested_permissions=None if permissions is None else _list_known_permissions(permissions),
+        purpose=None if call.purpose is None else escape_surrogates(str(call.purpose)[:_MAX_PURPOSE_CHARS]),
     )
+
+
+def quote_purpose(text: str) -> str:
+    """The words of the model about a call, in quotes. Nothing in them can end the quotation."""
+    quoted = clip_text(text, _MAX_QUOTED_CHARS).replace('"', "'")
+    return f'"{escape_exact_line(quoted)}"'
 
 
 def _clean_text(text: object) -> str:

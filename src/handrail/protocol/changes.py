@@ -39,7 +39,7 @@ class Change(Wire, frozen=True):
     mode: int | None = None
     """Permission bits now."""
     added: int | None = None
-    """Lines. None: it is no text, or too large to compare, and then there is no diff either."""
+    """Lines. None: the file is binary or too large to compare, so it has no diff."""
     removed: int | None = None
     """Lines. None as in `added`."""
     binary: bool = False

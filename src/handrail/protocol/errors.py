@@ -39,8 +39,7 @@ ErrorCode = Literal[
 ]
 
 REFUSAL_ADVICE = "Do not try another way; say what you need it for."
-"""The end of a refusal, for the model. It is not shown to people."""
-
+"""The end of a refusal, for the model."""
 MEANING: dict[ErrorCode, str] = {
     "INVALID_ARGUMENT": "An argument is missing, unknown, mistyped or out of range; details lists every problem.",
     "UNKNOWN_TOOL": "This session has no tool of that name; details lists its tools.",
@@ -125,6 +124,9 @@ class ToolError(Exception):
 
 class HandrailError(Exception):
     """Anything handrail raises at its caller."""
+
+    def __init__(self, *args: object) -> None:  # `inspect.signature` finds none in C
+        super().__init__(*args)
 
 
 class UsageError(HandrailError):

@@ -86,13 +86,17 @@ class ToolCallStart(ToolEvent, frozen=True, kw_only=True, tag="tool_call.start")
     """The call with all its arguments."""
 
     args: Json
-    """As they came in. Values that are no JSON are replaced by similar ones."""
+    """As the caller gave them. Similar JSON replaces other values."""
     trace_id: str
     version: str | None = None
     """The requested version. Null: the current one."""
     provider_call_id: str | None = None
     message_id: str | None = None
     requested_permissions: tuple[Permission, ...] | None = None
+    purpose: str | None = None
+    """The model's reason for the call."""
+    confirm: bool = False
+    """Whether a person is asked even if policy allows the call."""
 
 
 class ToolCallRunning(ToolEvent, frozen=True, kw_only=True, tag="tool_call.running"):

@@ -41,7 +41,7 @@ class CallPart(_Message, frozen=True, kw_only=True, tag="call"):
     tool_call_id: str
     name: str
     args: Json
-    """As the model gave them. A text: they were no JSON, and the tool reports that."""
+    """As the model gave them. A text: the arguments were invalid JSON, which the tool reports."""
     provider_call_id: str | None = None
     detail: Detail | None = None
 

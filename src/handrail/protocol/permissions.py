@@ -106,6 +106,8 @@ class PermissionRequest(Wire, frozen=True):
     """The name in the call, if it is not `toolName`: `mcp__github__create_issue`."""
     fingerprint: str | None = None
     """A digest of another server's description of its tool. The approval counts for no other."""
+    purpose: str | None = None
+    """The model's reason for the call, in its own words."""
     unusual: Novelty | None = None
     """How it differs from earlier calls in the workspace. Null: in nothing, or there were too few."""
 
@@ -178,7 +180,7 @@ class Answer(Wire, frozen=True):
     """The revision of the request. Absent: the first one. A denial counts for all revisions."""
     by: Literal["preview", "grant", "expiry"] | None = None
     """`preview`: the preview changed nothing, or only caches. `grant`: the grant for plain edits covers the preview.
-    `expiry`: nobody waited for the answer any more. Absent: a person answered."""
+    `expiry`: the request expired. Absent: a person answered."""
     grants: tuple[str, ...] = ()
     """What `session` and `workspace` grant, of the request's `grants`. Absent: all of them."""
 

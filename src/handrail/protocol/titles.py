@@ -18,10 +18,19 @@ _FORMS = {
     "search_text": ("Searching:", "pattern"),
     "exec": ("Running:", "command"),
     "process": ("Process:", "action"),
+    "code_outline": ("Outlining", "path"),
+    "code_analyze": ("Analyzing", "path"),
+    "code_symbols": ("Listing symbols of", "path"),
+    "code_format": ("Formatting", "path"),
     "skill_control": ("Skill:", "name"),
 }
 """By the tool: the verb, and the argument behind it."""
-_PLAIN = {"apply_patch": "Applying a patch", "todo": "Updating the list", "memory": "Updating the notes"}
+_PLAIN = {
+    "apply_patch": "Applying a patch",
+    "code_lint": "Checking files",
+    "todo": "Updating the list",
+    "memory": "Updating the notes",
+}
 
 
 def describe_running_call(name: str, args: Any) -> str | None:

@@ -1,12 +1,14 @@
 """The description of a tool."""
 
+import re
 from collections.abc import Callable
 from typing import Literal
 
 import msgspec
 
-from handrail.protocol.errors import Problem
+from handrail.protocol.errors import Problem, UsageError
 from handrail.protocol.permissions import Permission
+from handrail.protocol.text import render_value
 from handrail.protocol.wire import Json, Wire
 
 _Category = Literal["builtin", "custom", "mcp"]
@@ -22,6 +24,9 @@ MCP_PREFIX = "mcp__"
 """Starts the name of every MCP tool, and no other name of a tool or class of commands."""
 OWN_SERVER = "handrail"
 BASE_NAMES = ("read", "write", "edit", "find", "grep", "ls", "exec", "process")
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
+"""Names that every provider accepts. A list of tools with another name in it is rejected."""
 
 
 class Arguments(Wire, frozen=True):
@@ -84,6 +89,14 @@ class ToolSpec(msgspec.Struct, frozen=True, kw_only=True):
     """Mistaken uses, each with the right tool: ("part of a file", "edit"). Mentioned if that tool is offered."""
     foreign: Foreign | None = None
     """Only for tools of other servers."""
+
+    def check_name(self) -> None:
+        """UsageError if a provider rejects the name, or the tool would be mistaken for a base tool."""
+        if not isinstance(self.name, str) or not _NAME.fullmatch(self.name):  # pyright: ignore[reportUnnecessaryIsInstance]
+            rule = "a tool's name has letters, digits, _ and - only, at most 64, and starts with a letter or _"
+            raise UsageError(f"{rule}, or model providers reject it: {render_value(self.name)}")
+        if self.name.casefold() in BASE_NAMES:
+            raise UsageError(f"the tool {self.name!r} would shadow a base tool; give it another name")
 
     @property
     def own_name(self) -> str:

@@ -20,18 +20,20 @@ from handrail.runtime.execute import (
     close_interrupted,
     execute_call,
     fail_unrecorded,
+    prepare_parallel,
+    release_call,
     select_steps,
     take_steps,
 )
 from handrail.runtime.pending_call import PendingCall, load_call
-from handrail.runtime.results import build_error_result, require_result
+from handrail.runtime.results import build_error_result, build_result, require_result
 from handrail.runtime.session import Session
 from handrail.store.journal import DuplicateCallError
 from handrail.tools.tool import ApprovalNeededError
 
 MAX_PARALLEL_CALLS = 8
 """Threads of one batch, with the caller's own."""
-_MIN_BUDGET_CHARS = 2_000
+MIN_BUDGET_CHARS = 2_000
 _KnownResults = dict[str, ToolResult[Any]]
 
 
@@ -102,7 +104,7 @@ def _run_all(session: Session, batch: list[PendingCall], known: _KnownResults) -
     left = session.batch_characters
     results: list[ToolResult[Any]] = []
     for number, pending in enumerate(batch, start=1):
-        budget = min(session.characters, max(left, _MIN_BUDGET_CHARS))
+        budget = min(session.characters, max(left, MIN_BUDGET_CHARS))
         if number < len(batch) and not pending.ran_ahead:
             _run_ahead(session, batch[number - 1 :], known, budget)
         try:
@@ -122,7 +124,7 @@ def _run_all(session: Session, batch: list[PendingCall], known: _KnownResults) -
 
 def _run_call(session: Session, pending: PendingCall, budget: int) -> ToolResult[Any]:
     if pending.ran_ahead:
-        _discard_long_result(pending, budget)
+        _shorten_result(session, pending, budget)
     pending.budget = budget
     try:
         execute_call(session, pending)
@@ -275,22 +277,44 @@ def _check_base_previews(done: PendingCall, later: list[PendingCall]) -> None:
 
 
 def _run_ahead(session: Session, batch: list[PendingCall], known: Container[str], budget: int) -> None:
-    """Runs the leading read-only calls in parallel, if there are several. Nothing is recorded yet."""
+    """Runs the leading read-only calls in parallel, if there are several. Their results are recorded later."""
     read_only = [*takewhile(lambda pending: _is_parallel(pending) and pending.call.tool_call_id not in known, batch)]
-    if len(read_only) > 1:
-        _run_in_threads(session, read_only, budget)
+    group = prepare_parallel(session, read_only) if len(read_only) > 1 else []
+    try:
+        if group:
+            _run_in_threads(session, group, budget)
+    except BaseException:
+        for pending in group:
+            release_call(session, pending)
+        raise
 
 
 def _is_parallel(pending: PendingCall) -> bool:
-    """Whether a call may run in parallel. A custom tool may expect to be called by one thread at a time."""
-    spec = pending.tool.spec
-    return pending.error is None and not pending.ran_ahead and not spec.side_effects and spec.category == "builtin"
+    """Whether a call may run in parallel: it has no effects, or is a command that policy has proven to have none."""
+    spec, command = pending.tool.spec, pending.facts.command
+    if pending.error is not None or pending.ran_ahead:
+        return False
+    if command is None or pending.request is not None:
+        return not spec.side_effects and spec.category != "mcp"
+    from handrail.policy.parse import parse_fact  # noqa: PLC0415  tables that only commands need
+
+    parsed = parse_fact(command)  # a command of the session's network may reach its background processes
+    return command.tier > 0 and not command.outlives and parsed.is_read_only and not parsed.reads_loopback
 
 
-def _discard_long_result(pending: PendingCall, budget: int) -> None:
-    """Discards a result that would have been shorter in its turn, so that the call runs again."""
+def _shorten_result(session: Session, pending: PendingCall, budget: int) -> None:
+    """Makes a result that would have been shorter in its turn again. The call itself runs again unless it is a custom
+    tool: nothing proves that this would do no harm.
+    """
     result = pending.result
-    if budget < pending.budget and result is not None and (result.meta.truncated or len(result.content) > budget):
+    if budget >= pending.budget or result is None or not (result.meta.truncated or len(result.content) > budget):
+        return
+    pending.budget = budget
+    if pending.tool.spec.category == "custom" and pending.output is not None:
+        pending.result = None
+        take_steps(session, pending, (build_result,))
+    else:
+        release_call(session, pending)
         pending.output = pending.result = pending.error = pending.parallel_stop = None
         pending.ran_ahead = False
 

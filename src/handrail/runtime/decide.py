@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from typing import Any
 
 from msgspec.structs import replace
 
 from handrail.policy.config import MCP_PREFIX, SKILL, PolicyConfig, find_grant
-from handrail.policy.decide import decide
+from handrail.policy.decide import decide, require_approval
 from handrail.protocol.arguments import build_argument_error
 from handrail.protocol.changes import Change
 from handrail.protocol.decisions import Access, Decision, Facts, MemoryFact, PathFact
@@ -17,7 +18,7 @@ from handrail.protocol.wire import escape_surrogates
 from handrail.runtime.pending_call import PendingCall
 from handrail.runtime.registry import find_nearest_name, parse_arguments
 from handrail.runtime.session import Session
-from handrail.tools.tool import CommandUse, ProcessUse, Touches
+from handrail.tools.tool import CommandUse, ProcessUse, Tool, Touches
 from handrail.workspace.facts import build_path_fact
 from handrail.workspace.roots import clip_path
 from handrail.workspace.workspace import Workspace
@@ -75,7 +76,7 @@ def check_arguments(_: Session, pending: PendingCall) -> None:
 def _gather_facts(session: Session, pending: PendingCall) -> None:
     if session.rules.outside == "ask":
         session.opened_roots.refresh()
-    touched = pending.tool.touches(pending.arguments)
+    touched = resolve_touches(pending.tool, pending.arguments, session.workspace)
     if touched.process is not None:
         pending.facts = _collect_process_facts(session, touched.process)
     elif touched.command is not None:
@@ -99,7 +100,10 @@ def _decide_call(session: Session, pending: PendingCall) -> None:
         # If a person answered, the run is attended. A path that is still outside leads elsewhere by now.
         rules = replace(rules, unattended=rules.unattended and pending.answer.by is not None, outside="deny")
     pending.rules = rules
-    decision = pending.decision = decide(pending.tool.spec, pending.call.requested_permissions, pending.facts, rules)
+    decision = decide(pending.tool.spec, pending.call.requested_permissions, pending.facts, rules)
+    if pending.call.confirm:
+        decision = require_approval(decision, rules)
+    pending.decision = decision
     if decision.decision == "deny":
         raise _refuse(pending, decision)
     if decision.decision == "confirm":
@@ -198,6 +202,12 @@ def _is_local_git(pending: PendingCall, rules: PolicyConfig) -> bool:
 
 
 # Facts
+
+
+def resolve_touches(tool: Tool, arguments: Any, workspace: Workspace) -> Touches:
+    """What a call declares, with the command that its tool builds from files of the workspace."""
+    touched = tool.touches(arguments)
+    return touched if touched.build_command is None else replace(touched, command=touched.build_command(workspace))
 
 
 def collect_touched_facts(workspace: Workspace, touched: Touches) -> Facts:

@@ -5,6 +5,7 @@ import errno
 import time
 from collections.abc import Callable, Generator
 from functools import partial
+from itertools import takewhile
 from typing import Any
 
 from msgspec.structs import asdict, replace
@@ -50,7 +51,7 @@ def execute_call(session: Session, pending: PendingCall) -> None:
             take_steps(session, pending, select_steps(session, pending))
         close_call(session, pending)
     finally:
-        _release(session, pending)
+        release_call(session, pending)
         session.journal.deliver()
 
 
@@ -156,6 +157,13 @@ def _record_start(session: Session, pending: PendingCall) -> None:
         _mark_started(session, pending)
 
 
+def _mark_started(session: Session, pending: PendingCall) -> None:
+    if pending.journal_state in {"started", "finished"}:
+        return
+    record_state(session, pending, "started", (ToolCallRunning, build_event_fields(pending)))
+    session.journal.deliver()
+
+
 def _run_tool(session: Session, pending: PendingCall) -> None:
     tool = pending.tool
     if session.is_cancelled(pending.call.tool_call_id):
@@ -165,7 +173,13 @@ def _run_tool(session: Session, pending: PendingCall) -> None:
     context = build_context(session, pending)
     if tool.spec.category == "builtin" and tool.spec.stage != "read":  # a read takes no time
         context = replace(context, cancelled=_announce_if_slow(context, pending))
-    pending.output = tool.run(context, pending.arguments)
+    if tool.spec.category == "custom":
+        from handrail.runtime.custom_call import run_custom_tool  # noqa: PLC0415  few sessions have custom tools
+
+        explain = partial(_build_internal_error, folder=session.crashes)
+        pending.output = run_custom_tool(tool, context, pending.arguments, pending.roots, explain)
+    else:
+        pending.output = tool.run(context, pending.arguments)
 
 
 def _announce_if_slow(context: Context, pending: PendingCall) -> Callable[[], bool]:
@@ -188,7 +202,7 @@ def _note_edited_command(_: Session, pending: PendingCall) -> None:
     request, output = pending.request, pending.output
     if request is None or not request.edited or output is None:
         return
-    note = f"The user changed the command to: {request.command}"
+    note = f"A person changed the command to: {request.command}"
     pending.output = replace(output, content=f"{note}\n{output.content}", summary=f"{output.summary} (changed command)")
 
 
@@ -204,14 +218,47 @@ RUNNING: tuple[Step, ...] = (
     results.build_result,
 )
 LOOKING: tuple[Step, ...] = (_run_tool, results.build_result)
+_PREPARING: tuple[Step, ...] = (recheck_skills, _check_approval, _mark_started)
+"""What calls that then run in parallel do before, one after the other."""
 
 
 def select_steps(session: Session, pending: PendingCall) -> tuple[Step, ...]:
-    """The steps that run the call. A call without effects that needed no approval skips queue, locks and checks."""
+    """The steps that run the call. A call without effects that needed no approval skips queue, locks and checks.
+
+    A call that runs in parallel has taken the other steps before.
+    """
+    return LOOKING if pending.parallel_stop is not None or _only_looks(session, pending) else RUNNING
+
+
+def _only_looks(session: Session, pending: PendingCall) -> bool:
     spec = pending.tool.spec
-    if spec.side_effects or spec.category != "builtin" or pending.request is not None or session.skills.any:
-        return RUNNING
-    return LOOKING
+    has_effects = spec.side_effects or spec.category != "builtin"
+    return not has_effects and pending.request is None and not session.skills.any
+
+
+def prepare_parallel(session: Session, batch: list[PendingCall]) -> list[PendingCall]:
+    """The calls that run in parallel now. Does what they cannot do then: waits in the queue, records starts in order.
+
+    Plain reads record their start with their result, and run without the others: a command that runs finds names that a
+    search then counts. Commands hold the queue until the first of them has its result, and all have run by then.
+    """
+    are_looks = _only_looks(session, batch[0])
+    batch = [*takewhile(lambda pending: _only_looks(session, pending) == are_looks, batch)]
+    if are_looks or len(batch) < 2:
+        return batch if len(batch) > 1 else []
+    commands = [pending for pending in batch if pending.tool.spec.side_effects][:1]
+    try:
+        for pending in commands:
+            take_steps(session, pending, (_wait_in_queue,))
+        if not any(pending.error for pending in commands):
+            for pending in batch:
+                take_steps(session, pending, _PREPARING)
+            return batch
+    except DuplicateCallError:
+        pass  # the call finds that out again in its turn
+    for pending in commands:
+        release_call(session, pending)
+    return []
 
 
 def _lock_path(session: Session, pending: PendingCall, lock: Lock, path: str) -> None:
@@ -226,13 +273,6 @@ def _lock(
     is_cancelled = _build_cancel_check(session, pending)
     if not lock.take(seconds, is_cancelled):
         raise _build_cancelled_error(session, outcome) if is_cancelled() else ToolError("CONFLICT", conflict)
-
-
-def _mark_started(session: Session, pending: PendingCall) -> None:
-    if pending.journal_state in {"started", "finished"}:
-        return
-    record_state(session, pending, "started", (ToolCallRunning, build_event_fields(pending)))
-    session.journal.deliver()
 
 
 def _check_surroundings(session: Session, pending: PendingCall, request: PermissionRequest) -> None:
@@ -359,7 +399,7 @@ def close_interrupted(session: Session, pending: PendingCall) -> None:
         if not _is_parked(session, pending):
             _close_interrupted(session, pending)
     finally:
-        _release(session, pending)
+        release_call(session, pending)
 
 
 def _close_interrupted(session: Session, pending: PendingCall) -> None:
@@ -391,7 +431,7 @@ def _is_parked(session: Session, pending: PendingCall) -> bool:
     return entry is not None and entry.state == "parked"
 
 
-def _release(session: Session, pending: PendingCall) -> None:
+def release_call(session: Session, pending: PendingCall) -> None:
     """Frees what the call held. Each release may be called again, so an interrupt here leaves nothing locked."""
     try:
         session.workspace.drop_cached()
@@ -401,6 +441,7 @@ def _release(session: Session, pending: PendingCall) -> None:
         for release in reversed(pending.releases):
             release()
         raise
+    pending.releases.clear()
 
 
 def _build_cancel_check(session: Session, pending: PendingCall) -> Callable[[], bool]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from handrail.policy.config import MCP_PREFIX, PolicyConfig, Rule, describe_rule
-from handrail.policy.decide import decide
+from handrail.policy.decide import decide, require_approval
 from handrail.policy.programs.registry import build_registry, find_example_refusal
 from handrail.policy.rules.lint import list_failing_examples
 from handrail.protocol.arguments import build_argument_error
@@ -110,9 +110,11 @@ class Explainer:
         raise ToolError("UNKNOWN_TOOL", message, details=list(offer.names))
 
     def _collect_tool_facts(self, tool: Tool, arguments: Any) -> Facts:
-        from handrail.runtime.decide import collect_touched_facts  # noqa: PLC0415  commands need no journals
+        from handrail.runtime.decide import collect_touched_facts, resolve_touches  # noqa: PLC0415  commands need none
 
-        touches = tool.touches(arguments)
+        touches = resolve_touches(tool, arguments, self._workspace)
+        if touches.command is not None:
+            return self._collect_command_facts(ExecArguments(command=touches.command.text, cwd=touches.command.cwd))
         if touches.process is not None:
             return self._collect_process_facts(touches.process)
         try:
@@ -260,6 +262,8 @@ def _redecide(
     start, past, then = call.start, call.decided, call.decided.decision
     rules = msgspec.structs.replace(rules, mode=mode or past.mode or rules.mode, unattended=past.unattended)
     now = decide(spec, start.requested_permissions, past.facts, rules)
+    if start.confirm:
+        now = require_approval(now, rules)
     if now.decision != then.decision:
         yield DecisionChange(
             time=start.time,

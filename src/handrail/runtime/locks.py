@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from handrail.protocol.digest import short_sha256
 from handrail.protocol.errors import StoreError
+from handrail.runtime.tool_thread import get_call_thread
 
 ROOT = "root-"
 Release = Callable[[], None]
@@ -29,14 +30,14 @@ class SessionQueue:
 
     @property
     def held_here(self) -> bool:
-        return self._owner == threading.get_ident()
+        return self._owner == get_call_thread()
 
     def enter(self, cancelled: Callable[[], bool] = lambda: False) -> bool:
         """Waits until no other thread is inside. False if the wait was cancelled."""
         while not self._lock.acquire(timeout=_POLL_SECONDS):
             if cancelled():
                 return False
-        self._owner = threading.get_ident()
+        self._owner = get_call_thread()
         return True
 
     def leave(self) -> None:

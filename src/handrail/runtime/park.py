@@ -174,7 +174,9 @@ def _apply_answer(session: Session, pending: PendingCall) -> None:
     if answer.kind == "deny":
         reason = f': "{answer.reason}"' if answer.reason else ""
         raise ToolError(
-            "PERMISSION_DENIED", f"The user denied the request{reason}. Nothing ran. Do not repeat this call."
+            "PERMISSION_DENIED",
+            f"The user denied the request{reason}. Nothing ran. Do not repeat this call.",
+            details={"answer": "deny", "reason": answer.reason or ""},
         )
     with suppress(StoreError):  # the process that stored the answer may have been killed before it stored the grant
         session.grants.remember(request, answer)

@@ -210,6 +210,8 @@ def build_call(event: ToolCallStart) -> ToolCall:
         provider_call_id=event.provider_call_id,
         message_id=event.message_id,
         requested_permissions=event.requested_permissions,
+        purpose=event.purpose,
+        confirm=event.confirm,
     )
 
 

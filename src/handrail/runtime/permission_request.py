@@ -14,6 +14,7 @@ from handrail.changes.overlay.commit import is_unchanged_since, list_stale_paths
 from handrail.changes.overlay.previews import load_preview
 from handrail.policy.decide import list_permissions
 from handrail.policy.parse import parse_command
+from handrail.protocol.calls import quote_purpose
 from handrail.protocol.changes import PREVIEW_GONE, Preview
 from handrail.protocol.decisions import CommandFact, DecisionPart
 from handrail.protocol.errors import StoreError, ToolError, UsageError
@@ -98,6 +99,7 @@ def build_request(
 ) -> PermissionRequest:
     """`bound_files`: none if the command ran in the preview, because a commit does not run it again."""
     tool, command, decision = pending.tool, pending.facts.command, pending.final_decision
+    purpose = pending.call.purpose or None
     # Hosts are opened for one call only, so a command with hosts cannot be granted.
     grants = () if command is not None and command.hosts else decision.grants
     request = PermissionRequest(
@@ -106,7 +108,7 @@ def build_request(
         tool_name=tool.spec.own_name,
         server_name=tool.spec.server,
         permission_type=classify_permissions(tool.spec.permissions),
-        description=_describe_call(pending),
+        description=_describe_call(pending) + (f" (the model says: {quote_purpose(purpose)})" if purpose else ""),
         rule=decision.rule,
         reason=decision.reason,
         permissions=list_permissions(tool.spec, pending.facts),
@@ -127,6 +129,7 @@ def build_request(
         bound_files=bound_files,
         tool_call_name=tool.spec.name if tool.spec.foreign is not None else None,
         fingerprint=tool.spec.foreign.fingerprint if tool.spec.foreign is not None else None,
+        purpose=purpose,
     )
     return to_folder_request(request, pending.facts)
 
@@ -335,6 +338,8 @@ def _load_undecided(session: Session, request: PermissionRequest, command: str |
         raise UsageError(f"the call of the permission request {request.id!r} is not in this session")
     pending = load_call(session.journal, session.offer, entry, session.characters)
     pending.approval = None
+    if command is not None and "command" not in pending.args:
+        raise UsageError(f"{pending.name} builds its command itself, so another one cannot be given")
     if command is not None:
         pending.replace_call(replace_command(pending.call, command))
     if request.environment is not None and digest_environment(session) != request.environment:
@@ -355,7 +360,7 @@ def _rebuild(session: Session, pending: PendingCall, old: PermissionRequest) -> 
     entry = session.journal.entry(old.tool_call_id)
     start = session.journal.event(entry.start_seq) if entry is not None else None
     called: Any = start.args if isinstance(start, ToolCallStart) else {}
-    return replace(pending.request, edited=pending.request.command != called.get("command"))
+    return replace(pending.request, edited=pending.request.command != called.get("command", pending.request.command))
 
 
 def _load_earlier_calls(session: Session, request: PermissionRequest) -> list[PendingCall]:

@@ -197,7 +197,7 @@ def _has_tracked_credentials(session: Session) -> bool:
 def approve_automatically(session: Session, pending: PendingCall) -> None:
     """A step after `request_approval`: the call goes on as if a person had approved it. The event names the reason."""
     request = pending.request
-    if request is None:
+    if request is None or pending.call.confirm:
         return
     if _is_answered_by_preview(session, pending, request):
         answer = Answer(kind="once", revision=request.revision, by="preview")

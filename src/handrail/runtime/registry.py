@@ -1,13 +1,12 @@
 """The tools that exist in a session, with the set that it offers."""
 
 import os
-import re
 import sys
 from collections.abc import Callable, Collection, Iterable
-from functools import cached_property
+from functools import cached_property, partial
 from importlib import import_module
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 
 import msgspec
 
@@ -20,6 +19,7 @@ from handrail.protocol.text import render_value
 from handrail.protocol.tool_spec import BASE_NAMES, ForeignArguments, ToolSpec
 from handrail.protocol.wire import convert
 from handrail.settings import Settings
+from handrail.settings.merge import ToolFile
 from handrail.tools.tool import Background, Outputs, ReadMarks, Tool
 
 if TYPE_CHECKING:
@@ -29,9 +29,10 @@ if TYPE_CHECKING:
     from handrail.tools.companions.skills import SkillBook
     from handrail.tools.search import SessionSearch
 
-_NAME = r"[A-Za-z0-9_-]{1,64}"
-"""Names that every provider accepts. A list of tools with another name in it is rejected."""
 _ENTRY_POINTS = "handrail.tools"
+_LOAD_SECONDS = 30.0
+"""How long third-party code may take to load."""
+Loaded = TypeVar("Loaded")
 _COMMAND_PERMISSIONS: tuple[Permission, ...] = ("fs.read", "fs.write", "fs.delete", "git.write")
 
 
@@ -61,6 +62,9 @@ class ToolSet:
     def with_foreign(self, extend: Callable[["ToolRegistry", Callable[[str], bool]], "ToolRegistry"]) -> "ToolSet":
         """A copy over the registry that `extend` makes. It gets this registry, and whether a tool is disabled."""
         return self._copy(extend(self._registry, self._is_disabled), self._allowed)
+
+    def with_custom(self, tool: Tool) -> "ToolSet":
+        return self._copy(self._registry.with_custom(tool), self._allowed)
 
     def _copy(self, registry: "ToolRegistry", allowed: Collection[str] | None) -> "ToolSet":
         return ToolSet(registry, enable=self._enable, disable=self._disable, deny=self._deny, allowed=allowed)
@@ -124,10 +128,10 @@ class ToolSet:
         return [] if tool is None else [needed for needed in _list_permissions(tool.spec) if needed in self._deny]
 
 
-def build_tool_set(settings: Settings, helpers: tuple[str, ...] = ()) -> ToolSet:
+def build_tool_set(settings: Settings, helpers: tuple[str, ...] = (), files: tuple[ToolFile, ...] = ()) -> ToolSet:
     """The tools that a session with these settings offers. They describe themselves. Without a session none runs."""
     tools, services = settings.tools, cast("ToolServices", _NoSession(settings))
-    registry = ToolRegistry(services, load_configured_tools(settings), helpers)
+    registry = ToolRegistry(services, [*load_tool_files(files), *load_configured_tools(settings)], helpers)
     return ToolSet(registry, enable=tools.enable, disable=tools.disable, deny=tools.deny)
 
 
@@ -191,15 +195,16 @@ class ToolRegistry:
         if not isinstance(tool, Tool):  # pyright: ignore[reportUnnecessaryIsInstance]  a function without its decorator
             raise UsageError(f"{tool!r} is not a tool; declare a function with @tool")
         name = tool.spec.name
-        if not re.fullmatch(_NAME, name):
-            rule = "a tool's name has letters, digits, _ and - only, at most 64, or model providers reject it"
-            raise UsageError(f"{rule}: {name[:140]!r}")
-        if name.casefold() in BASE_NAMES:
-            raise UsageError(f"the tool {name!r} would shadow a base tool; give it another name")
+        if tool.spec.foreign is None:
+            tool.spec.check_name()
         if tool.spec.category == "builtin":
             raise UsageError(f"the tool {name!r} has the category builtin, which only the base tools have; use custom")
         if name in self.names:
             raise UsageError(f"a tool named {name!r} is registered already")
+        if tool.spec.category == "custom":
+            from handrail.runtime.custom_call import guard_hooks
+
+            tool = guard_hooks(tool)
         self._tools[name] = tool
         self.names = (*self.names, name)
 
@@ -210,6 +215,14 @@ class ToolRegistry:
         registry._tools = {name: tool for name, tool in self._tools.items() if name in self.other_names}
         for tool in tools:
             registry.add(tool)
+        return registry
+
+    def with_custom(self, tool: Tool) -> "ToolRegistry":
+        """A copy with one more custom tool."""
+        registry = ToolRegistry(self._services, helpers=self._helpers)
+        registry._tools, registry.names = dict(self._tools), self.names
+        registry.add(tool)
+        registry.other_names = (*self.other_names, tool.spec.name)
         return registry
 
     def get(self, name: str) -> Tool | None:
@@ -290,6 +303,11 @@ _BUILTIN: dict[str, tuple[str, Callable[[_Build, ToolServices], Tool]]] = {
         "codebase_search",
         lambda build, of: build(of.search, of.code_folder, of.settings.search.embeddings),
     ),
+    "code_outline": ("code.structure", lambda build, _: build()),
+    "code_analyze": ("code.structure", lambda build, _: build()),
+    "code_symbols": ("code.structure", lambda build, _: build()),
+    "code_format": ("code.programs", lambda build, of: build(of.commands, of.background, lambda: of.recorder)),
+    "code_lint": ("code.programs", lambda build, of: build(of.commands, of.background, lambda: of.recorder)),
     "display": ("companions.display", lambda build, _: build()),
     "question": ("companions.question", lambda build, of: build(unattended=of.unattended)),
     "todo": ("companions.todo", lambda build, _: build()),
@@ -323,40 +341,69 @@ def load_installed_tools() -> list[Tool]:
 
     tools: list[Tool] = []
     for entry in entry_points(group=_ENTRY_POINTS):
-        try:
-            source = entry.load()
-        except (Exception, SystemExit) as error:  # a stranger's package can raise anything
-            text = f"the entry point {entry.name!r} does not load: {type(error).__name__}: {error}"
-            raise UsageError(text) from error
-        tools += _collect_tools(source, f"entry point {entry.name!r}")
+        title = f"the entry point {entry.name!r}"
+        tools += _collect_tools(_load(entry.load, title), title)
     return tools
 
 
 def load_folder_tools(folder: str) -> list[Tool]:
     """The tools of all Python files in a folder. This runs the files: name only folders that you trust."""
+    from handrail.settings.project_tools import list_tool_names
+
+    files: list[ToolFile] = []
     try:
-        names = sorted(name for name in os.listdir(folder) if name.endswith(".py") and not name.startswith("_"))
+        for name in list_tool_names(folder):
+            path = os.path.join(folder, name)
+            with open(path, "rb") as stream:
+                files.append(ToolFile(path, stream.read()))
     except OSError as error:
-        raise UsageError(f"the tool folder {folder!r} cannot be read: {error.strerror}") from error
-    paths = [os.path.join(folder, name) for name in names]
-    return [tool for path in paths for tool in _collect_tools(_load_file(path), path)]
+        raise UsageError(f"the tool folder {folder!r} cannot be read: {error}") from error
+    return load_tool_files(files)
 
 
-def _load_file(path: str) -> ModuleType:
+def load_tool_files(files: Iterable[ToolFile]) -> list[Tool]:
+    """The tools of these files. Runs the given bytes, not what the files or compiled copies have by now."""
+    return [tool for file in files for tool in _collect_tools(_load_file(file), file.path)]
+
+
+def _load_file(file: ToolFile) -> ModuleType:
+    from importlib.machinery import SourceFileLoader
     from importlib.util import module_from_spec, spec_from_file_location
 
+    class Loader(SourceFileLoader):
+        def get_data(self, path: str) -> bytes:  # noqa: ARG002
+            return file.source
+
+        def path_stats(self, path: str) -> NoReturn:  # noqa: ARG002
+            raise OSError("no compiled copy is read")
+
+    path = file.path
     # Two folders may have a file of the same name.
     digest = sha256(os.path.abspath(path).encode("utf-8", "surrogateescape")).hexdigest()[:12]
-    spec = spec_from_file_location(f"handrail_tools_{digest}_{os.path.basename(path).removesuffix('.py')}", path)
-    if spec is None or spec.loader is None:
+    name = f"handrail_tools_{digest}_{os.path.basename(path).removesuffix('.py')}"
+    spec = spec_from_file_location(name, path, loader=Loader(name, path))
+    if spec is None:
         raise UsageError(f"the tool file {path!r} cannot be loaded")
-    sys.modules[spec.name] = module = module_from_spec(spec)  # dataclasses and pickle look it up there
+    sys.modules[name] = module = module_from_spec(spec)  # dataclasses and pickle look it up there
     try:
-        spec.loader.exec_module(module)
-    except (Exception, SystemExit) as error:  # a stranger's file can raise anything
-        sys.modules.pop(spec.name, None)
-        raise UsageError(f"the tool file {path!r} does not load: {type(error).__name__}: {error}") from error
+        _load(partial(Loader(name, path).exec_module, module), f"the tool file {path!r}")
+    except BaseException:
+        sys.modules.pop(name, None)
+        raise
     return module
+
+
+def _load(load: Callable[[], Loaded], title: str) -> Loaded:
+    """What third-party code loads. UsageError if it raises anything, or does not end."""
+    from handrail.runtime.tool_thread import AbandonedError, run_in_thread
+
+    try:
+        loaded = run_in_thread(lambda _: load(), lambda: False, grace=0, seconds=_LOAD_SECONDS)
+    except AbandonedError:
+        raise UsageError(f"{title} does not load within {_LOAD_SECONDS:g} s") from None
+    if (error := loaded.error) is not None:
+        raise UsageError(f"{title} does not load: {type(error).__name__}: {error}") from error
+    return loaded.result
 
 
 def _collect_tools(source: object, title: str) -> list[Tool]:

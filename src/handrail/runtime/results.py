@@ -22,7 +22,7 @@ from handrail.protocol.events import (
 )
 from handrail.protocol.permissions import Answer, PermissionRequest, Question
 from handrail.protocol.results import Artifacts, Meta, ToolResult
-from handrail.protocol.text import clip_text
+from handrail.protocol.text import clip_text, truncate_middle
 from handrail.protocol.wire import Json, decode_json, encode
 from handrail.runtime.pending_call import PendingCall
 from handrail.runtime.session import Session
@@ -47,6 +47,7 @@ _LOOK_BACK_BYTES = 1 << 20
 """How far before the end of the audit a record is searched that may have been added just now."""
 _NOT_TRUNCATED = Meta(truncated=False)
 _NO_ARTIFACTS = Artifacts()
+_CUT = "\n… {:,} characters were left out …\n"
 _NOT_STORED = "Its output could not be stored; only the shown part is left."
 _NOTHING_CHANGED = "Nothing was changed."
 _UNKNOWN_OUTCOME = "Its effects are unknown. Check before you repeat it."
@@ -151,6 +152,8 @@ def build_start_event(pending: PendingCall) -> PendingEvent:
         "provider_call_id": call.provider_call_id,
         "message_id": call.message_id,
         "requested_permissions": call.requested_permissions,
+        "purpose": call.purpose,
+        "confirm": call.confirm,
         **_find_server_names(pending),
     }
     return ToolCallStart, fields
@@ -229,6 +232,7 @@ def _build_success(session: Session, pending: PendingCall, output: Output) -> To
         warnings = (*warnings, _NOT_STORED)
     undo = output.changes.number if output.changes is not None else None
     by = pending.answer.by if pending.answer is not None and pending.answer.by != "expiry" else None
+    truncated = output.truncated or "output" in stored or content is not output.content
     return ToolResult(
         tool_call_id=pending.call.tool_call_id,
         name=pending.name,
@@ -239,7 +243,13 @@ def _build_success(session: Session, pending: PendingCall, output: Output) -> To
         content=content,
         data=output.data,
         error=pending.error,
-        meta=Meta(truncated=output.truncated or "output" in stored, undo=undo, answered_by=by, **output.meta, **stored),
+        meta=Meta(
+            truncated=truncated,
+            undo=undo,
+            answered_by=by,
+            **output.meta,
+            **stored,
+        ),
         artifacts=Artifacts(files_changed=output.files_changed, commands_run=output.commands_run)
         if output.files_changed or output.commands_run
         else _NO_ARTIFACTS,
@@ -288,7 +298,8 @@ def _fit_content(session: Session, pending: PendingCall, output: Output) -> tupl
     text, full_text = output.content, output.content if output.whole is None else output.whole
     fits = len(text) <= pending.budget
     if (fits and output.whole is None) or pending.name == "read" or "read" not in session.offer.names:
-        return text, {}
+        is_long = not fits and pending.tool.spec.category == "custom"
+        return truncate_middle(text, pending.budget, _CUT) if is_long else text, {}
     reference = session.outputs.store(pending.call.tool_call_id, full_text)
     if output.whole is not None:
         text += f"… this is only a part; read {reference} for all of it …\n"
@@ -321,7 +332,9 @@ def _measure_duration(pending: PendingCall) -> float:
 
 def describe_interrupted(session: Session, pending: PendingCall) -> str:
     """Settles what an interrupted call left half done. Returns a sentence about what it did."""
-    if _is_read_only_command(pending):
+    spec = pending.tool.spec
+    is_look = spec.name and spec.category == "builtin" and not spec.side_effects and pending.decision.rule != BY_PERSON
+    if is_look or _is_read_only_command(pending):
         return _NOTHING_CHANGED
     if not _changes_only_files(pending):
         return _describe_command(session, pending)

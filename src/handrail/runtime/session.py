@@ -28,6 +28,7 @@ from handrail.runtime.registry import (
 from handrail.runtime.skills import SessionSkills
 from handrail.runtime.stored_output import StoredOutputs
 from handrail.settings import Settings
+from handrail.settings.paths import TOOLS_FOLDER
 from handrail.settings.units import parse_size
 from handrail.store.audit import AuditChain, AuditRecord, forget_runner
 from handrail.store.blobs import Blobs
@@ -242,7 +243,7 @@ def fork_session(session: Session, session_id: str, before: int | None = None) -
 
 def load_project_tools(workspace: str) -> list[Tool]:
     """Loads the custom tools of a trusted workspace."""
-    folder = os.path.join(workspace, ".handrail", "tools")
+    folder = os.path.join(workspace, TOOLS_FOLDER)
     return load_folder_tools(folder) if os.path.isdir(folder) else []
 
 

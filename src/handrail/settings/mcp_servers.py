@@ -32,8 +32,7 @@ _SECRET_KEYS = frozenset({"env", "headers", "args", "url", "command"})
 """Messages about these never show the value, which may hold a secret."""
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]|_(?!_)){0,47}(?<!_)")
 _ALLOWED_NAMES = (
-    "letters, digits, - and single _, at most 48, beginning with a letter or digit, not ending with _; and not"
-    " handrail, as whose own its tools would be shown"
+    "at most 48 letters, digits, - and single _, first a letter or digit, last not _. The name handrail is reserved"
 )
 _OWNERS = {"args": "command", "env": "command", "cwd": "command", "headers": "url"}
 """Keys that only make sense beside another one."""
@@ -178,7 +177,7 @@ def describe_server(table: ServerTable) -> str:
         *(["changes the workspace"] if table.writable else []),
         *([f"asks less for {', '.join(table.read_only)}"] if table.read_only else []),
         *(["is trusted about which tools are read-only"] if table.hints else []),
-        *([] if table.enabled else ["switched off"]),
+        *([] if table.enabled else ["disabled"]),
     ]
     return escape_unprintable("; ".join((first, *details)))
 

@@ -61,6 +61,15 @@ class Project(msgspec.Struct, frozen=True, kw_only=True):
     """Why trust does not count, although it was given or may have been."""
 
 
+class ToolFile(msgspec.Struct, frozen=True):
+    """The content of a tool file. Exactly these bytes run, whatever the file has later."""
+
+    path: str
+    source: bytes
+    digest: str = ""
+    """The SHA-256 of the content."""
+
+
 class LoadedSettings(msgspec.Struct, frozen=True, kw_only=True):
     settings: Settings
     sources: dict[str, str]
@@ -78,6 +87,8 @@ class LoadedSettings(msgspec.Struct, frozen=True, kw_only=True):
     managed: Mapping[str, object] = {}
     """The values of the managed file. No layer may choose a looser one."""
     project: Project | None = None
+    tool_files: tuple[ToolFile, ...] = ()
+    """The trusted tool files of the project. Only the command line fills them in."""
 
 
 class Merge:

@@ -12,6 +12,8 @@ PROJECT_FILE = "handrail.toml"
 """The settings of a project, in the root of the workspace."""
 MCP_FILE = ".mcp.json"
 """The MCP servers of a project, in the root of the workspace."""
+TOOLS_FOLDER = ".handrail/tools"
+"""The custom tools of a project, in the root of the workspace."""
 
 _MAX_LINKS = 40
 """The limit of the kernel."""

@@ -10,7 +10,7 @@ import msgspec
 from handrail.protocol.errors import StoreError
 from handrail.protocol.wire import decode_json
 from handrail.settings.errors import quote_path
-from handrail.settings.paths import PROJECT_FILE, is_located_in
+from handrail.settings.paths import MCP_FILE, PROJECT_FILE, TOOLS_FOLDER, is_located_in
 
 _MAX_FILE_BYTES = 16 * 1024 * 1024
 
@@ -23,6 +23,11 @@ class Trust(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     time: datetime
     servers: str = ""
     """Of .mcp.json. Empty: there was none."""
+    tools: str = ""
+    """Of the tool files, their names included. Empty: there were none."""
+
+    def get_digest(self, file: str) -> str:
+        return {PROJECT_FILE: self.digest, MCP_FILE: self.servers, TOOLS_FOLDER: self.tools}[file]
 
 
 class TrustFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -33,14 +38,14 @@ class TrustFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 def read_file_trust(state: str, workspace: str, file: str, digest: str) -> tuple[bool, str]:
-    """Whether this content of handrail.toml or .mcp.json is trusted, and a remark for the user."""
+    """Whether this content of handrail.toml, .mcp.json or the tool files is trusted, and a remark for the user."""
     if is_located_in(state, workspace):
         return False, "the state folder is in the workspace, so its records of trust are ignored"
     try:
         trust = read_trust(state).get(workspace)
     except StoreError as error:
         return False, f"{error} Until then the project is not trusted."
-    trusted = "" if trust is None else trust.digest if file == PROJECT_FILE else trust.servers
+    trusted = "" if trust is None else trust.get_digest(file)
     if trusted in {"", digest}:
         return bool(trusted), ""
     return False, f"{file} changed since you trusted it: check it before you trust it again"

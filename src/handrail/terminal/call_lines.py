@@ -1,11 +1,12 @@
 """The lines that show the calls of a turn, in every view."""
 
+import re
 from typing import Any, cast
 
 import msgspec
 
 from handrail.protocol.changes import ChangeSet
-from handrail.protocol.errors import ErrorInfo
+from handrail.protocol.errors import REFUSAL_ADVICE, ErrorInfo, ToolError
 from handrail.protocol.events import (
     Display,
     Event,
@@ -24,6 +25,15 @@ _COLUMN = 66
 """Where the outcome of a call begins, if there is room."""
 _MIN_SUBJECT = 18
 """The columns that a call keeps beside a long outcome."""
+
+
+_FOR_MODELS = re.compile(
+    r" (?:Do not repeat this call|Your arguments are not the cause|Continue without (?:it|this call)|Ask the user if"
+    r" you need it|(?:Continue without it; )?`handrail doctor` tells the user more|Only the user can repair this:"
+    r" handrail doctor|The user has to repair this|Make the call again if you still need it"
+    rf"|{REFUSAL_ADVICE[:-1]})\b\.?"
+)
+_FOR_PEOPLE = {"Ask the user to r": "R", "The user can": "You can", "the user's": "your", "ask the user": "ask you"}
 
 
 def render_call_line(
@@ -48,7 +58,13 @@ def render_call_line(
     room = max(_MIN_SUBJECT, glyphs.width - len(outcome) - 4)
     indent = len(glyphs.ok) + 1
     subject = truncate(_render_call(name, args), room - indent)
-    return f"{glyphs.sign('ok')} {pad(subject, min(_COLUMN, room) - indent)}  {painted}"
+    sign = glyphs.sign("failed" if has_failed(result) else "ok")
+    return f"{sign} {pad(subject, min(_COLUMN, room) - indent)}  {painted}"
+
+
+def has_failed(result: ToolResult[Any]) -> bool:
+    """Whether a command ended with an exit code that means a failure. The call itself is no error."""
+    return bool(getattr(result.data, "exit_code", 0)) and not getattr(result.data, "meaning", None)
 
 
 def _describe_outcome(result: ToolResult[Any], change: ChangeSet | None, glyphs: Glyphs) -> str:
@@ -76,12 +92,12 @@ def _describe_lines(first: int, count: int, total: int | None) -> str:
 
 
 def _explain_error(error: ErrorInfo) -> str:
-    """The rule of a refusal with its reason, else the message for the model."""
+    """The rule of a refusal with its reason, else the message."""
     match error.details:
         case {"rule": str(rule), "reason": str(reason)}:
             return f"{to_one_line(reason)} ({to_one_line(rule)})"
         case _:
-            return to_one_line(error.message)
+            return to_one_line(describe_to_person(error))
 
 
 def render_running_line(name: str, args: object, glyphs: Glyphs) -> str:
@@ -172,3 +188,15 @@ def list_undo_gaps(result: ToolResult[Any]) -> tuple[str, ...]:
         return used.not_covered
     why = f" ({to_one_line(used.no_layer)})" if used.no_layer else ""
     return (f"its changes, if any{why}",)
+
+
+def describe_to_person(error: ErrorInfo | ToolError) -> str:
+    """The message of an error without the parts for models."""
+    match error.details:
+        case {"answer": "deny", "reason": reason}:
+            return f"denied: {reason}".removesuffix(": ")
+        case _:
+            text = _FOR_MODELS.sub("", error.message).replace("Call again.", "Try again.")
+    for part, instead in _FOR_PEOPLE.items():
+        text = text.replace(part, instead)
+    return text

@@ -52,6 +52,8 @@ class RequestHooks(msgspec.Struct, frozen=True):
     """The paths that changed since the preview."""
     retry: Callable[[str, str | None], PermissionRequest] | None = None
     """Previews the request of this id again, also with another command. Returns the new request."""
+    is_late: Callable[[PermissionRequest, Answer], bool] = is_kept
+    """Whether `report` writes the line about an answer, after the call."""
 
 
 _NO_HOOKS = RequestHooks()
@@ -62,7 +64,8 @@ class TerminalApprover:
 
     def __init__(self, hooks: RequestHooks = _NO_HOOKS, *, plain: bool = False, shows_results: bool = False) -> None:
         """`shows_results`: a view shows the result of each call, so a kept preview needs no line of its own."""
-        self._hooks, self._plain, self._shows_results = hooks, plain, shows_results
+        self._plain, self._shows_results = plain, shows_results
+        self._hooks = hooks if shows_results else msgspec.structs.replace(hooks, is_late=has_later_line)
 
     def is_available(self) -> bool:
         return is_person_present()
@@ -88,7 +91,7 @@ class TerminalApprover:
         screen = self._open_screen()
         if outcome is None:
             return [f"Answered elsewhere before you: {describe_subject(request)}"]
-        if is_kept(request, answer):
+        if self._hooks.is_late(request, answer):
             results = outcome.results if isinstance(outcome, Done) else ()
             result = next((one for one in results if one.tool_call_id == request.tool_call_id), None)
             if self._shows_results and result is not None and answer.kind == "once":
@@ -100,6 +103,12 @@ class TerminalApprover:
 
     def _open_screen(self) -> Screen:
         return Screen(sys.stderr, os.environ, plain=self._plain)
+
+
+def has_later_line(request: PermissionRequest, answer: Answer) -> bool:
+    """Whether the line about the answer has the number for undo, so that it appears after the call."""
+    is_edit = request.command is None and request.kind is None and "fs.write" in request.permissions
+    return is_kept(request, answer) or (is_edit and answer.kind in {"once", "edits"})
 
 
 def is_person_present() -> bool:
@@ -158,6 +167,9 @@ class PermissionPrompt:
                     request = dialog.replaced
         except (OSError, termios.error):  # the terminal is gone
             return ApproverReply(request)
+        except KeyboardInterrupt:
+            screen.erase()
+            raise
 
 
 class _RequestDialog:
@@ -240,9 +252,9 @@ class _RequestDialog:
         self._write_line(line)
 
     def _finish(self, answer: Answer) -> Answer:
-        """Erase the request. If the answer commits a preview, `report` writes the outcome later."""
+        """Erase the request, and write the line about the answer, unless `report` does so later."""
         self._screen.erase()
-        if not is_kept(self._request, answer):
+        if not self._hooks.is_late(self._request, answer):
             screen, width = self._screen, self._screen.size()[0] - 1
             line = render_answer_line(self._shown, answer, width=width, plain=screen.plain, paint=screen.paint)
             screen.write([line])

@@ -24,7 +24,7 @@ def ask_for_reply(descriptor: int, screen: Screen, question: Question) -> Reply 
     with suppress(termios.error):
         termios.tcflush(descriptor, termios.TCIFLUSH)  # earlier keys were not a reply
     menu = _ReplyMenu(question)
-    if question.options and not screen.plain and len(menu.render(screen)) < screen.size()[1]:
+    if not screen.plain and len(menu.render(screen)) < screen.size()[1]:
         return _choose_reply(descriptor, screen, menu)
     screen.write(render_question(question, screen))
     while True:
@@ -55,7 +55,7 @@ class _ReplyMenu:
         count = len(self._question.options)
         self._problem = ""
         match key.name:
-            case "up" | "down":
+            case "up" | "down" if count:
                 step = 1 if key.name == "down" else -1
                 self._at = (self._at - 1 + step) % count + 1 if self._at else (1 if step > 0 else count)
             case "space" if self._question.multiple and self._at and not self._typed:
@@ -68,14 +68,17 @@ class _ReplyMenu:
                 self._typed += key.text
             case _:
                 pass
-        if key.name == "enter" or (key.name == "paste" and key.text.endswith(("\n", "\r"))):
+        ends = key.text.endswith(("\n", "\r")) if count else len(key.text.splitlines()) > 1
+        if key.name == "enter" or (key.name == "paste" and ends):
             return self._send()
         return None
 
     def render(self, screen: Screen) -> list[str]:
         rows = render_question(self._question, screen, self._at, self._marked)
         several = ", Space marks several" if self._question.multiple else ""
-        rows[-1:] = [f"  {row}" for row in wrap(f"{rows[-1].strip()} ↑ ↓ choose{several}.", screen.width - 2)]
+        help_line = rows[-1].strip().replace("Ctrl-D leaves", "Esc or Ctrl-D leaves")
+        help_line += f" ↑ ↓ choose{several}." if self._question.options else ""
+        rows[-1:] = [f"  {row}" for row in wrap(help_line, screen.width - 2)]
         last = next(reversed([*wrap(to_one_line(self._typed), max(5, screen.width - 4))]), "")
         return [*rows, *([self._problem] if self._problem else []), f"› {screen.to_encodable(last)}"]
 
@@ -105,7 +108,7 @@ def _choose_reply(descriptor: int, screen: Screen, menu: _ReplyMenu) -> Reply | 
                 screen.write(menu.render(screen))
                 while (key := keys.next()) is None:
                     pass
-                if key.name in {"gone", "eof"}:
+                if key.name in {"gone", "eof", "esc"}:
                     screen.write(["Left for later."])
                     return None
                 if (reply := menu.press(key)) is not None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from handrail.policy.network.needs import render_host
+from handrail.protocol.calls import quote_purpose
 from handrail.protocol.novelty import Novelty
 from handrail.protocol.permissions import Answer, AnswerKind, PermissionRequest
 from handrail.protocol.results import ToolResult
@@ -21,6 +22,7 @@ from handrail.protocol.text import (
     wrap,
 )
 from handrail.protocol.tool_spec import format_tool_label
+from handrail.terminal.call_lines import describe_to_person
 from handrail.terminal.changes_text import (
     AGAIN,
     MAX_FILE_ROWS,
@@ -263,18 +265,18 @@ def render_kept_line(
 ) -> str:
     """The line that stays after a commit: its number for undo, or its error. Without a result, others must answer."""
     if result is not None and result.error is not None:
-        why = f": {to_one_line(result.error.message)}"
+        why = f": {to_one_line(describe_to_person(result.error))}"
         subject = _shorten_subject(request, width - measure_width(why) - 14)
         return truncate_painted(f"{paint('error:' if plain else '✗', 'failed')} Not kept: {subject}{why}", width)
-    run = request.preview.tried if request.preview is not None else None
-    facts = [summarize_files(run) if run is not None else format_file_count(0)]
+    run, is_edit = request.preview.tried if request.preview is not None else None, not has_preview_run(request)
+    facts = [] if is_edit else [summarize_files(run) if run is not None else format_file_count(0)]
     facts += [f"undo {result.meta.undo}"] if result is not None and result.meta.undo is not None else []
     granted = _format_classes(answer.grants or request.grants)
     facts += [f"{granted} in this {answer.kind}"] if answer.kind in _LONGER else []
     facts += [_EDITS_ALLOWED] if answer.kind == "edits" else []
-    facts += ["kept when its whole batch has answers"] if result is None else []
+    facts += [f"{'runs' if is_edit else 'kept'} when its whole batch has answers"] if result is None else []
     how = "".join(f"{', ' if plain else ' · '}{fact}" for fact in facts)
-    done = "kept" if result is not None else "approved"
+    done = "approved" if result is None else "allowed" if is_edit else "kept"
     return _render_success(request, done, how, width, plain=plain, paint=paint)
 
 
@@ -348,6 +350,8 @@ def _list_circumstances(request: PermissionRequest) -> Iterator[str]:
         yield "! You edited this command. The result tells the model so."
     if request.command is not None and request.cwd not in {None, "."}:
         yield f"Runs in the folder {escape_exact_line(request.cwd or '')}"
+    if request.purpose and request.command is not None:
+        yield f"The model says: {quote_purpose(request.purpose)}"
     if request.unusual is not None:
         yield f"! {_describe_novelty(request.unusual)}"
 

@@ -26,6 +26,7 @@ _LIGHT_CODES = _CODES | {"refused": "35", "running": "34", "hunk": "34"}
 """Yellow and cyan are hard to read on a light background."""
 _LIGHT_BACKGROUNDS = frozenset({"7", "15"})
 _SEQUENCE = "\x1b\\[[0-9;]*m"
+_TRAILING = re.compile(f"(?:{_SEQUENCE}| )+$")
 _RESET = "\x1b[0m"
 
 
@@ -94,7 +95,8 @@ def wrap_painted(text: str, width: int | None, indent: str = "") -> Iterator[str
 def wrap_line(line: str, columns: int | None, indent: int) -> str:
     """The line in rows of at most `columns`. Rows after the first are indented, by less if the screen is narrow."""
     indent = indent if columns and indent <= columns // 3 else min(indent, 6)
-    return "".join(f"{row.rstrip()}\n" for row in wrap_painted(line, columns, " " * indent)) or "\n"
+    rows = wrap_painted(line, columns, " " * indent)
+    return "".join(_TRAILING.sub(lambda found: found[0].replace(" ", ""), row) + "\n" for row in rows) or "\n"
 
 
 def measure_columns(stream: TextIO | None) -> int | None:

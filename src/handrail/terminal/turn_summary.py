@@ -7,6 +7,7 @@ from handrail.protocol.events import (
     Event,
     ToolCallEnd,
     ToolCallError,
+    ToolCallPermissionDenied,
     ToolCallPermissionGranted,
     Usage,
     User,
@@ -39,6 +40,7 @@ class Tally:
 
     def _begin(self) -> None:
         self.calls = self.kept = self.denied = 0
+        self._unanswered: set[str] = set()
         self.input_tokens = self.output_tokens = 0
         self.cost: float | None = None
         self.files: dict[str, tuple[int, int]] = {}
@@ -62,6 +64,8 @@ class Tally:
                 self._add_call(event.result)
             case ToolCallPermissionGranted():
                 self.kept += event.answer.by is None
+            case ToolCallPermissionDenied() if event.answer.by is not None:
+                self._unanswered.add(event.tool_call_id)
             case ChangeEvent():
                 self._add_change(event)
             case Usage():
@@ -73,7 +77,8 @@ class Tally:
 
     def _add_call(self, result: ToolResult[object]) -> None:
         self.calls += 1
-        self.denied += result.error is not None and result.error.code in _DENIED
+        is_denied = result.error is not None and result.error.code in _DENIED
+        self.denied += is_denied and result.tool_call_id not in self._unanswered
         if result.meta.sandbox is not None:
             self._add_gaps(result.meta.sandbox.not_covered or list_undo_gaps(result))
 
@@ -100,7 +105,7 @@ def render_ending(
         glyphs.between.join([_WORDS[reason], format_rounded_seconds(took), *_list_counts(tally, glyphs)]),
         *_render_files(tally, glyphs, here),
         *_render_gaps(tally),
-        *_render_running(processes),
+        *_render_running(processes, "/ps" if here is None else "handrail processes"),
     ]
 
 
@@ -126,7 +131,9 @@ def _render_files(tally: Tally, glyphs: Glyphs, here: str | None) -> list[str]:
         return [f"  {files}"]
     if here is None:
         numbers = ", ".join(map(str, tally.numbers))
-        return [f"  {files}{glyphs.between}undo {numbers}      /diff turn · /undo turn · /rewind"]
+        done, then = f"  {files}{glyphs.between}undo {numbers}", "/diff turn · /undo turn · /rewind"
+        row = f"{done}      {then}"
+        return [row] if measure_width(row) < glyphs.width else [done, f"  {then}"]
     return _fit([files, f"handrail diff --turn{here}", f"handrail undo --turn{here}"], glyphs)
 
 
@@ -139,17 +146,17 @@ def _fit(facts: list[str], glyphs: Glyphs) -> list[str]:
 def _render_gaps(tally: Tally) -> list[str]:
     if tally.not_covered:
         return [f"  Not undoable: {'; '.join(map(to_one_line, tally.not_covered))}"]
-    return ["  Not undoable: nothing"] if tally.files else []
+    return []
 
 
-def _render_running(processes: tuple[ProcessRecord, ...]) -> list[str]:
+def _render_running(processes: tuple[ProcessRecord, ...], command: str) -> list[str]:
     running = [one for one in processes if one.state == "running"]
     listed = ", ".join(f"{one.id[:9]} {truncate(to_one_line(one.command), 60)}" for one in running)
     if not running:
         return []
     return [
         f"  Still running (not covered by undo): {listed}",
-        f"  to stop it: handrail processes stop {running[0].id[:9]}",
+        f"  to stop it: {command} stop {running[0].id[:9]}",
     ]
 
 

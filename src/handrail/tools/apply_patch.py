@@ -34,7 +34,7 @@ class ApplyPatchArguments(Arguments, frozen=True):
             max_length=MAX_TEXT_BYTES,
             description=(
                 "The patch: '*** Begin Patch' … '*** End Patch' with '*** Add File:', '*** Update File:' (and "
-                "'*** Move to:'), '*** Delete File:' and hunks of ' ', '-' and '+' lines behind '@@' lines; or a "
+                "'*** Move to:'), '*** Delete File:' and hunks of ' ', '-' and '+' lines behind '@@' lines. Or a "
                 "unified or git diff. Paths are relative to the workspace."
             ),
         ),

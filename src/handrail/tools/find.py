@@ -22,7 +22,7 @@ from handrail.tools.text import format_count
 from handrail.tools.tool import Context, Output, Tool, Touches
 from handrail.workspace.errors import to_tool_error
 from handrail.workspace.search.engine import SearchScope
-from handrail.workspace.workspace import OpenPath
+from handrail.workspace.workspace import OpenPath, Workspace
 
 if TYPE_CHECKING:
     from handrail.workspace.search.search import Engines, SearchResult
@@ -78,21 +78,37 @@ def build_find_tool(searching: SessionSearch) -> Tool:
     return Tool(FIND, partial(_find, searching), lambda arguments: Touches(reads=(arguments.path,)))
 
 
+def list_files(searching: SessionSearch, workspace: Workspace, most: int) -> tuple[str, ...]:
+    """The files that the tool would list, without a call."""
+    from handrail.workspace.search.search import find_files  # noqa: PLC0415  engine room
+
+    with workspace.open_folder(".") as opened:
+        scope = _build_scope(searching, workspace, opened, FindArguments(pattern="*"))
+        found = find_files(searching.engines(workspace), scope, most, lambda: False)
+        return tuple(map(build_path_namer(opened), found.items[:most]))
+
+
+def _build_scope(
+    searching: SessionSearch, workspace: Workspace, opened: OpenPath, arguments: FindArguments
+) -> SearchScope:
+    return SearchScope(
+        opened.descriptor,
+        opened.root.descriptor,
+        opened.relative,
+        workspace.kernel,
+        arguments.pattern,
+        arguments.exclude,
+        searching.ignore,
+        protected=workspace.sensitive_paths.list_known(opened.root, opened.relative),
+    )
+
+
 def _find(searching: SessionSearch, context: Context, arguments: FindArguments) -> Output:
     from handrail.workspace.search.search import find_files  # noqa: PLC0415  engine room
 
     engines = searching.engines(context.workspace)
     with context.workspace.open_folder(arguments.path) as opened:
-        scope = SearchScope(
-            opened.descriptor,
-            opened.root.descriptor,
-            opened.relative,
-            context.workspace.kernel,
-            arguments.pattern,
-            arguments.exclude,
-            searching.ignore,
-            protected=context.workspace.sensitive_paths.list_known(opened.root, opened.relative),
-        )
+        scope = _build_scope(searching, context.workspace, opened, arguments)
         try:
             found = find_files(engines, scope, arguments.max_results, context.cancelled)
         except OSError as error:  # another program moved the folder

@@ -74,8 +74,8 @@ MULTI_EDIT = ToolSpec(
     name="multi_edit",
     title="Edit several",
     description=(
-        "Make several edits of one file in one step: in order, each in the text that the one before it left, and all "
-        "of them or none. Refused when the file changed since this session read it."
+        "Make several edits of one file in one step. They run in order, each on the text that the one before left. "
+        "All happen or none. Refused when the file changed since this session read it."
     ),
     arguments=MultiEditArguments,
     data=MultiEditData,

@@ -35,8 +35,8 @@ class ProcessArguments(Arguments, frozen=True):
     action: Annotated[
         Action,
         Meta(
-            description="list all; poll: output since the last poll; log: pages of all output; write to its input; "
-            "kill it; clear its log; remove: end it and delete its log."
+            description="list all; poll: new output; log: pages of all output; write to its input; "
+            "kill it; clear its log; remove: end it, delete its log."
         ),
     ]
     session_id: Annotated[

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from handrail.process.sessions.sessions import ProcessSession, ProcessSessions
 
 
+CUSTOM_SECONDS = 600.0
+"""How long a call of a custom tool takes at most, unless the tool names another time."""
+
+
 class CallLimits(msgspec.Struct, frozen=True):
     """What a call may use."""
 
@@ -120,6 +124,8 @@ class Touches(msgspec.Struct, frozen=True):
     """Adds to an error of a path where the call names the path."""
     command: CommandUse | None = None
     """The command. The paths are those that the command names."""
+    build_command: Callable[[Workspace], CommandUse] | None = None
+    """Builds the command from files of the workspace, instead of `command`."""
     process: ProcessUse | None = None
     memory: MemoryFact | None = None
     foreign: ForeignFact | None = None
@@ -212,3 +218,5 @@ class Tool(msgspec.Struct, frozen=True):
     """Builds the question of a call to the person. The call does not run; the reply becomes its result."""
     context: type[Context] = Context
     """The type that `run` and `preview` get. CommandContext is for handrail's own tools."""
+    timeout: float = CUSTOM_SECONDS
+    """Seconds after which a call of a custom tool ends, even if its code still runs."""

@@ -1,7 +1,7 @@
 """The methods of Handrail that call the built-in tools with typed arguments."""
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ForwardRef
 
 from msgspec import to_builtins
 
@@ -19,6 +19,36 @@ if TYPE_CHECKING:
     from handrail.tools.process import Action, ProcessData
     from handrail.tools.read import ReadData
     from handrail.tools.write import WriteData
+
+
+def refer_types(**modules: str) -> dict[str, ForwardRef]:
+    """References to types by module, for `typing.get_type_hints`. It imports a module when it resolves its types.
+
+    In the name of a module `__` stands for a dot.
+    """
+    return {
+        name: ForwardRef(f"__import__('handrail.{module.replace('__', '.')}', fromlist=['_']).{name}")
+        for module, names in modules.items()
+        for name in names.split()
+    }
+
+
+if not TYPE_CHECKING:
+    globals().update(
+        refer_types(
+            tools__apply_patch="ApplyPatchData",
+            tools__delete="DeleteData",
+            tools__edit="EditData",
+            tools__exec__spec="ExecData",
+            tools__find="FindData",
+            tools__grep="GrepData",
+            tools__ls="LsData",
+            tools__multi_edit="MultiEditData OneEdit",
+            tools__process="Action ProcessData",
+            tools__read="ReadData",
+            tools__write="WriteData",
+        )
+    )
 
 
 class TypedTools:

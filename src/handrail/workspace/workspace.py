@@ -101,6 +101,13 @@ class Workspace:
         _refuse_credential(opened, path)
         return opened
 
+    def is_folder(self, path: str) -> bool:
+        """Whether a path leads to a folder. Only a guess: it follows every link, also out of the workspace."""
+        try:
+            return stat.S_ISDIR(os.stat(path, dir_fd=self.main.descriptor).st_mode)
+        except (OSError, ValueError):
+            return False
+
     def open_folder(self, path: str) -> OpenPath:
         """Opens a folder for listing. Anything else is a ToolError."""
         opened = self._open_or_refuse(path, LIST_FOLDER)

@@ -27,7 +27,16 @@ from handrail.cli.commands.approvals_answer import (
 )
 from handrail.cli.context import load_settings, open_state_folder, resolve_workspace
 from handrail.cli.exits import FAILED, LIMIT, OK, WAITING, CommandFailed
-from handrail.cli.output import print_error, print_json, print_note, print_out, print_slow_notice, render_table, warn
+from handrail.cli.output import (
+    print_diff,
+    print_error,
+    print_json,
+    print_note,
+    print_out,
+    print_slow_notice,
+    render_table,
+    warn,
+)
 from handrail.cli.parser import Command, add_json_option, add_plain_option, add_workspace_option
 from handrail.cli.permission import (
     can_ask,
@@ -218,7 +227,7 @@ def run_show(options: SimpleNamespace) -> int:
 
 def _print_preview(options: SimpleNamespace, preview: Preview) -> None:
     if options.diff:
-        print_out(f"\n{preview.text}")
+        print_diff(f"\n{preview.text}")
         if preview.truncated:
             print_note("the diff is cut: it is too long to be kept whole")
     if options.output:

@@ -2,6 +2,7 @@
 
 import os
 import shlex
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 from types import SimpleNamespace
@@ -11,7 +12,14 @@ from handrail.api import Handrail
 from handrail.cli.commands.call import get_exit_code, print_result
 from handrail.cli.context import find_server_sources, load_settings, open_state_folder
 from handrail.cli.exits import FAILED, OK, WAITING, CommandFailed
-from handrail.cli.output import print_json, print_note, print_out, print_slow_notice
+from handrail.cli.output import (
+    choose_out_paint,
+    print_json,
+    print_note,
+    print_out,
+    print_painted,
+    print_slow_notice,
+)
 from handrail.cli.permission import shorten_request_id
 from handrail.protocol.calls import Done, Parked
 from handrail.protocol.errors import HandrailError, UsageError
@@ -30,8 +38,9 @@ from handrail.protocol.text import quote_text, to_one_line, truncate
 from handrail.protocol.tool_spec import MCP_PREFIX
 from handrail.protocol.wire import encode
 from handrail.terminal.changes_text import describe_outdated
-from handrail.terminal.permission_prompt import RequestHooks
-from handrail.terminal.request_text import describe_subject
+from handrail.terminal.permission_prompt import RequestHooks, has_later_line
+from handrail.terminal.request_text import describe_subject, render_kept_line
+from handrail.terminal.style import measure_columns
 
 SCHEMA = "handrail.approvals/1"
 
@@ -157,7 +166,7 @@ def answer_request(
             report(ApproverReply(request, answer), outcome)
         if isinstance(outcome, Parked):
             return _print_rest(options, outcome)
-        code = _print_results(options, waiting, outcome, rail)
+        code = _print_results(options, waiting, outcome, rail, answer, told=report is not None)
         if answer.kind in {"session", "workspace", "edits"} and not options.json:
             classes = ", ".join(f"`{one}`" for one in answer.grants or request.grants) or "this folder"
             covered, scope = (StandingGrant.EDITS, "session") if answer.kind == "edits" else (classes, answer.kind)
@@ -265,7 +274,9 @@ def _refuse_outdated(rail: Handrail, request: PermissionRequest, answer: Answer)
         raise CommandFailed(f"{describe_outdated(paths, 'Nothing was kept')}", FAILED, then=retry)
 
 
-def _print_results(options: SimpleNamespace, waiting: InboxRequest, done: Done, rail: Handrail) -> int:
+def _print_results(
+    options: SimpleNamespace, waiting: InboxRequest, done: Done, rail: Handrail, answer: Answer, *, told: bool
+) -> int:
     if options.json:
         print_json(encode({"schema": SCHEMA, "results": done.results, "waiting": ()}))
     code = OK
@@ -275,7 +286,11 @@ def _print_results(options: SimpleNamespace, waiting: InboxRequest, done: Done, 
                 print_out(_render_denial(waiting, result))
             continue
         if not options.json:
-            print_result(result, options, waiting.mode or "ask", why_off=rail.why_off(result.name))
+            request, paint, width = waiting.request, choose_out_paint(), (measure_columns(sys.stdout) or 200) - 1
+            has_line = request.tool_call_id == result.tool_call_id and has_later_line(request, answer)
+            print_result(result, options, waiting.mode or "ask", why_off=rail.why_off(result.name), told=has_line)
+            if has_line and not told and result.error is None:
+                print_painted(f"{render_kept_line(request, answer, result, width=width, plain=False, paint=paint)}\n")
         code = code or get_exit_code(result)
     return code
 

@@ -1,7 +1,6 @@
 """`handrail call`: one tool call from the shell."""
 
 import os
-import sys
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
@@ -12,7 +11,7 @@ from msgspec.structs import replace
 from handrail.api import Handrail
 from handrail.cli.context import add_dialect_option, find_server_sources, load_settings, resolve_workspace
 from handrail.cli.exits import FAILED, INFRASTRUCTURE, LIMIT, NOT_RUN, OK, WAITING, CommandFailed
-from handrail.cli.output import print_json, print_note, print_out, print_slow_notice, warn
+from handrail.cli.output import print_diff, print_json, print_note, print_out, print_slow_notice, warn
 from handrail.cli.parser import (
     Command,
     add_json_option,
@@ -109,18 +108,18 @@ def run_tool(
     arguments: object,
     *,
     exit_code: bool = False,
-    details: dict[str, Any] | None = None,
     enable: bool = False,
+    details: dict[str, Any] | None = None,
 ) -> int:
     """Makes a call, asks at a terminal, and prints the result. Returns the exit code.
 
-    `exit_code`: that of the command of exec, whose output is then all that stdout gets. `details`: of the call, such as
-    its id. `enable`: the tool is offered even if the settings do not enable it.
+    `exit_code`: that of the command of exec, whose output is then all that stdout gets. `enable`: offer the tool
+    even if the settings do not enable it. `details`: of the call, such as its id.
     """
     if not options.session:
         raise CommandFailed("--session is empty. Nothing was run.")
     workspace = resolve_workspace(options)
-    loaded = _load_call_settings(options, workspace, enable=tool if enable else "")
+    loaded = _load_call_settings(options, workspace, tool if enable else "")
     spoken = loaded.settings.dialect is not None
     unattended = options.unattended or bool(os.environ.get("CI"))
     is_base = tool in BASE_NAMES
@@ -137,8 +136,9 @@ def run_tool(
         with print_slow_notice(options, _describe_call(tool, arguments)):
             result = rail.call(tool, arguments, **(details or {}))
         asks = get_exit_code(result) == WAITING and not unattended and _load_permission().can_ask(options)
+        told = False  # whether the line of the prompt has the outcome
         if asks:
-            result = _load_permission().ask_until_answered(rail, result, options)
+            result, told = _load_permission().ask_until_answered(rail, result, options)
         why_off = rail.why_off(tool)
         question = _find_question(rail, result)
     if options.json:
@@ -148,10 +148,7 @@ def run_tool(
     elif asks and result.error is not None and get_exit_code(result) == WAITING:
         _load_permission().print_answer_commands(result.error)
     else:
-        told = asks and sys.stdout is not None and sys.stdout.isatty()  # the line of the prompt has the outcome
-        shown, rest = (_end_line(result) if spoken else result), ""
-        if (exit_code or told) and not spoken:
-            shown, rest = _split_output(result)
+        shown, rest = (_end_line(result), "") if spoken else _split_output(result) if exit_code else (result, "")
         print_result(shown, options, loaded.settings.mode, arguments, why_off, told=told)
         if rest and not told:
             print_note(rest)
@@ -186,14 +183,14 @@ def print_result(
     *,
     told: bool = False,
 ) -> None:
-    """Prints a result for a person. `told`: without its undo number, which the person has seen."""
+    """Prints a result for a person. `told`: without the facts that the line of the prompt has."""
     for text in result.warnings:
         warn(f"warning: {text}")
     if result.error is None:
-        _print_success(result, told=told)
+        _print_success(_split_output(result)[0] if told else result, told=told)
     elif result.error.code == "PERMISSION_REQUIRED":
         _load_permission().print_request(result.error, mode)
-    else:
+    elif not (told and _is_denial(result.error)):
         unattended = getattr(options, "unattended", False)
         step = _load_permission().suggest_after_denial(result.error, mode, unattended=unattended)
         _print_error(result, result.error, arguments, options, why_off or step)
@@ -201,8 +198,8 @@ def print_result(
         print_note(f"{result.title}: {result.summary} · {result.duration_ms:.1f} ms")
 
 
-def _load_call_settings(options: SimpleNamespace, workspace: str, enable: str) -> LoadedSettings:
-    """The settings with the dialect of --dialect. A command of its own calls the canonical tool, `enable` if given.
+def _load_call_settings(options: SimpleNamespace, workspace: str, enabled: str) -> LoadedSettings:
+    """The settings with the dialect of --dialect. A command of its own calls the canonical tool, `enabled` if given.
 
     `options.dialect` is then the one that holds.
     """
@@ -212,7 +209,7 @@ def _load_call_settings(options: SimpleNamespace, workspace: str, enable: str) -
         return loaded
     loaded = load_settings(options, options.mode, workspace)
     loaded = replace(loaded, settings=replace(loaded.settings, dialect=None))
-    return _enable(loaded, enable) if enable else loaded
+    return _enable(loaded, enabled) if enabled else loaded
 
 
 def _enable(loaded: LoadedSettings, tool: str) -> LoadedSettings:
@@ -249,8 +246,17 @@ def _split_output(result: ToolResult[Any]) -> tuple[ToolResult[Any], str]:
     return replace(result, content=output), result.content[len(output) :].strip()
 
 
+def _is_denial(error: ErrorInfo) -> bool:
+    """Whether a person denied the call."""
+    details: Any = error.details
+    return isinstance(details, dict) and cast("dict[str, Any]", details).get("answer") == "deny"
+
+
 def _print_success(result: ToolResult[Any], *, told: bool) -> None:
-    print_out(result.content)
+    if result.meta.undo is None or "output" in _get_data(result):
+        print_out(result.content)
+    elif not told:
+        print_diff(f"{result.content.rstrip()}\n")
     if result.meta.truncated:
         print_note(f"{result.summary}; {_describe_rest(result)}")
     if result.meta.answered_by is not None:

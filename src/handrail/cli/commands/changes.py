@@ -17,6 +17,7 @@ from handrail.protocol.errors import ToolError
 from handrail.protocol.results import ToolResult
 from handrail.protocol.text import truncate
 from handrail.protocol.wire import encode
+from handrail.terminal.call_lines import describe_to_person
 
 _KNOWN = frozenset({"NOT_FOUND", "NO_CHANGE", "CONFLICT"})
 
@@ -159,7 +160,7 @@ def _print_result(
             warn(text)
         print_note(f"to {next_step}")
     else:
-        print_error(result.error.message, _suggest_command(result.error.code))
+        print_error(describe_to_person(result.error), _suggest_command(result.error.code))
     return OK if result.error is None else FAILED
 
 

@@ -31,7 +31,7 @@ def run(options: SimpleNamespace) -> int:
         return OK
     folder = resolve_project_folder(options)
     try:
-        loaded = add_unknown_tool_notes(load(os.environ, {}, folder))
+        loaded = add_unknown_tool_notes(load(os.environ, {}, folder), folder)
     except SettingsError as error:
         raise CommandFailed("\n".join(_list_faults(folder) or [str(error)]), then=error.then) from None
     if options.key is not None:
@@ -74,7 +74,7 @@ def _print_setting(options: SimpleNamespace, loaded: LoadedSettings) -> int:
     values = loaded.settings.flatten()
     keys = [key for key in values if options.key in {key, key.partition(".")[0]}]
     if not keys:
-        raise CommandFailed(f"{' '.join(describe_refused({options.key: None}))}.", then="handrail config")
+        raise CommandFailed(" ".join(describe_refused({options.key: None})), then="handrail config")
     facts = list[dict[str, Any]]()
     for key in keys:
         field, line = list_settings()[key], loaded.lines.get(key)

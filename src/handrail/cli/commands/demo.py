@@ -25,7 +25,7 @@ from handrail.cli.commands.run_setup import enable_companion_tools
 from handrail.cli.commands.run_view import RunView
 from handrail.cli.exits import FAILED, OK, CommandFailed
 from handrail.cli.main import run as run_command
-from handrail.cli.output import print_note, warn, write_out
+from handrail.cli.output import print_error, print_note, write_out
 from handrail.cli.parser import Command, add_plain_option
 from handrail.cli.usage import parse_nonempty_text
 from handrail.models.scripted import ScriptedModel, ScriptedReply
@@ -142,7 +142,7 @@ def play(options: SimpleNamespace, flags: Mapping[str, object] | None = None) ->
             print_note("The model is scripted, so your answers do not change its words.")
         _show_record(loaded, variables, checks, undoable)
         for what in checks.wrong:
-            warn(f"ERR failed check: {what}")
+            print_error(f"failed check: {what}", "handrail doctor")
         if not checks.wrong:
             where = f"The project is in {keep}" if keep else "Its folder was removed"
             commands = (f"cd {shlex.quote(keep)}", *_NEXT_IN_SAMPLE) if keep else _NEXT_COMMANDS
@@ -227,7 +227,9 @@ class AutoApprover:
         screen.write(screen.framed_lines(render_title(subject), [*lines, "", *keys]))
         screen.write(["y   (the script presses this key for you)"])
         if not is_kept(subject, answer):
-            screen.write([render_answer_line(subject, answer, width=screen.size()[0] - 1, plain=screen.plain)])
+            width = screen.size()[0] - 1
+            line = render_answer_line(subject, answer, width=width, plain=screen.plain, paint=screen.paint)
+            screen.write([line])
         return ApproverReply(subject, answer)
 
 

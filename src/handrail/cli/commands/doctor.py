@@ -37,6 +37,7 @@ from handrail.protocol.text import to_one_line
 from handrail.protocol.version import VERSION
 from handrail.protocol.wire import encode
 from handrail.settings import Settings, SettingsError, load, resolve_state_folder, resolve_user_file
+from handrail.settings.paths import TOOLS_FOLDER
 from handrail.state import StoredState
 from handrail.terminal.style import Style, measure_columns, wrap_line
 
@@ -118,13 +119,14 @@ def _check_search() -> Iterator[Finding]:
 def _check_config() -> Iterator[Finding]:
     try:
         path = resolve_user_file(os.environ)
-        loaded = add_unknown_tool_notes(load(os.environ, {}, _find_project()))
+        folder = _find_project()
+        loaded = add_unknown_tool_notes(load(os.environ, {}, folder), folder)
     except SettingsError as error:
         count = len(error.problems)
         yield Finding("config", "error", f"the settings have {count} problem{'s' * (count > 1)}", "handrail config")
         return
     try:
-        list_tool_specs(loaded.settings)
+        list_tool_specs(loaded.settings, loaded.tool_files)
     except UsageError:
         yield Finding("config", "error", "the settings name tools that do not exist", "handrail tools")
         return
@@ -133,7 +135,8 @@ def _check_config() -> Iterator[Finding]:
     fixes = {one.note: "handrail trust" for one in loaded.ignored if one.until_trusted}
     fixes |= {one.note: "unset HANDRAIL_MODE" for one in loaded.ignored if one.kind == "environment"}
     for note in loaded.notes:
-        yield Finding("config", "warning", replace_home(note), fixes.get(note, "handrail config"))
+        fix = "handrail trust" if note.startswith(TOOLS_FOLDER) else fixes.get(note, "handrail config")
+        yield Finding("config", "warning", replace_home(note), fix)
 
 
 def _check_models() -> Iterator[Finding]:

@@ -154,13 +154,13 @@ def _find_session_folder(options: SimpleNamespace) -> str:
         raise CommandFailed(f"{workspace} has no session yet.", FAILED, then="handrail run PROMPT")
     _warn_of_unreadable(found[1:])
     if len(found) > 1 and not options.json:
-        print_note(f"session: {found[0].id} (the last one; handrail log --sessions lists them)")
+        print_note(f"session: {found[0].id} (the last one)\nothers: handrail log --sessions")
     return os.path.join(open_state_folder().home(workspace), found[0].id)
 
 
 def _warn_of_broken(found: Iterable[_Listed]) -> None:
     for event in (one for one in found if isinstance(one, BrokenEvent)):
-        warn(f"event {event.seq} cannot be read: {event.problem}")
+        warn(f"warning: event {event.seq} cannot be read: {event.problem}")
 
 
 def _print_window_note(options: SimpleNamespace, shown: Sequence[_Listed], total: int, last: int) -> None:
@@ -215,7 +215,7 @@ def run_export(options: SimpleNamespace) -> int:
     out = OutFolder(options.out)
     broken: list[BrokenEvent] = []
     written: dict[str, int] = {}
-    render = _find_renderer(options.dialect)
+    render = _find_renderer(options.dialect, os.path.realpath(resolve_workspace(options)))
     folder = resolve_session_folder(options, options.task)
     session = os.path.basename(folder)
 
@@ -234,7 +234,7 @@ def run_export(options: SimpleNamespace) -> int:
             else:
                 out.add(name, render_lines(name, events))
     for event in broken:
-        warn(f"event {event.seq} cannot be read and was left out: {event.problem}")
+        warn(f"warning: event {event.seq} cannot be read and was left out: {event.problem}")
     paths = {os.path.join(options.out, name): count for name, count in written.items()}
     if options.json:
         files = [{"file": path, "events": count} for path, count in paths.items()]
@@ -244,7 +244,7 @@ def run_export(options: SimpleNamespace) -> int:
     return OK
 
 
-def _find_renderer(dialect: str | None) -> Callable[[Event], Iterator[bytes]]:
+def _find_renderer(dialect: str | None, workspace: str) -> Callable[[Event], Iterator[bytes]]:
     """Renders an event as one line, or as the lines of another system."""
     if dialect is None:
         return lambda event: iter((encode(event) + b"\n",))
@@ -252,7 +252,7 @@ def _find_renderer(dialect: str | None) -> Callable[[Event], Iterator[bytes]]:
 
     if dialect not in ADAPTERS:
         raise CommandFailed(f"there is no dialect {render_value(dialect)} for events. Use {', '.join(ADAPTERS)}")
-    adapter = ADAPTERS[dialect]()
+    adapter = ADAPTERS[dialect](workspace)
     return lambda event: (encode(one) + b"\n" for one in adapter.render(event))
 
 

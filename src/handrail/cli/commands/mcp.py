@@ -5,13 +5,19 @@ from contextlib import ExitStack
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
-from handrail.cli.context import add_dialect_option, find_project_folder, load_settings, resolve_workspace
+from handrail.cli.context import (
+    add_dialect_option,
+    find_project_folder,
+    load_settings,
+    resolve_workspace,
+)
 from handrail.cli.exits import FAILED, INTERRUPTED, OK, CommandFailed
 from handrail.cli.files import open_null
 from handrail.cli.output import print_note, warn
 from handrail.cli.parser import Command, add_mode_option, add_workspace_option
 from handrail.protocol.errors import HandrailError, UsageError, build_install_command
 from handrail.settings import load
+from handrail.settings.paths import TOOLS_FOLDER
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
@@ -106,7 +112,7 @@ def _list_default_tools(options: SimpleNamespace) -> "dict[str, Raw] | None":
     from handrail.mcp.sessions import find_default_tools  # noqa: PLC0415  as above
 
     workspace = find_project_folder(options)
-    if workspace is None or not os.path.isdir(workspace):
+    if workspace is None or not os.path.isdir(workspace) or os.path.lexists(os.path.join(workspace, TOOLS_FOLDER)):
         return None
     try:
         return find_default_tools(

@@ -10,7 +10,7 @@ import msgspec
 from handrail.cli.context import resolve_workspace
 from handrail.cli.exits import FAILED, OK, CommandFailed
 from handrail.cli.files import HostFileState, check_writable, find_file, write_file
-from handrail.cli.output import print_diff, print_error, print_note, print_out, warn
+from handrail.cli.output import print_diff, print_error, print_note, print_out
 from handrail.edit.diff import build_unified_diff
 from handrail.mcp.hosts.config_file import HostFile
 from handrail.mcp.hosts.hosts import NAMES, McpHost, find_host_name, find_launch_command, list_hosts
@@ -88,9 +88,9 @@ def _print_snippets(host: McpHost, edits: list[ConfigEdit], write: str) -> int:
     """Prints what a person has to add by hand."""
     for edit in edits:
         if edit.after is None:
-            warn(f"{edit.found.shown} was not changed: {edit.why_not}. Add this for {host.title}:")
+            print_error(f"{edit.found.shown} was not changed: {edit.why_not}. Add this for {host.title}:")
             print_out(edit.file.render_snippet())
-    print_error("nothing was written. Add the text by hand.", write)
+    print_error("nothing was written.", write)
     return FAILED
 
 

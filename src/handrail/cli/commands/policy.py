@@ -55,9 +55,9 @@ def run_modes(options: SimpleNamespace) -> int:
     if options.json:
         print_json(encode({"schema": _SCHEMA, "modes": MODES, "table": MODE_TABLE}))
         return OK
-    rows = [(subject, *(cells[mode] for mode in MODES)) for subject, cells in MODE_TABLE.items()]
+    rows = [(subject, *(_name_decision(cells[mode]) for mode in MODES)) for subject, cells in MODE_TABLE.items()]
     print_out(render_table([("", *MODES), *rows]))
-    print_note("undoable: allow where undo covers it, confirm elsewhere")
+    print_note("undoable: allow where undo covers it, needs approval elsewhere")
     print_note('outside: with paths.outside = "ask" in the user file, file tools ask; plan mode asks only for reading')
     return OK
 
@@ -248,12 +248,16 @@ def _render_decision(call: str, decision: Decision, mode: str, remarks: list[str
     between, last = ("├ ", "└ ") if can_show("├└") else ("|- ", "`- ")
     signs = [between] * (len(decision.parts) - 1) + [last]
     branches = [
-        (f"{sign}{truncate(part.subject, _MAX_SUBJECT_CHARS)}", part.decision, part.rule, part.reason)
+        (f"{sign}{truncate(part.subject, _MAX_SUBJECT_CHARS)}", _name_decision(part.decision), part.rule, part.reason)
         for sign, part in zip(signs, decision.parts, strict=True)
     ]
-    ending = [f"= {decision.decision} in mode {mode}: {_describe_reason(decision)}\n"]
+    ending = [f"= {_name_decision(decision.decision)} in mode {mode}: {_describe_reason(decision)}\n"]
     ending += [f"  {remark}\n" for remark in remarks]
     return f"{_wrap_call(call)}{render_table(branches)}{''.join(ending)}"
+
+
+def _name_decision(decision: str) -> str:
+    return "needs approval" if decision == "confirm" else decision
 
 
 def _describe_reason(decision: Decision) -> str:
@@ -298,7 +302,8 @@ def _print_test(found: PolicyTest) -> None:
 def _build_replay_row(one: DecisionChange) -> tuple[str, ...]:
     arrow = "→" if can_show("→") else "->"
     subject = truncate(one.subject, _MAX_SUBJECT_CHARS)
-    return format_time(one.time), one.session, one.tool, subject, one.then, arrow, one.now, one.rule
+    then, now = map(_name_decision, (one.then, one.now))
+    return format_time(one.time), one.session, one.tool, subject, then, arrow, now, one.rule
 
 
 def _print_replay_notes(found: PolicyReplay) -> None:
@@ -308,9 +313,9 @@ def _print_replay_notes(found: PolicyReplay) -> None:
     for name, number in found.gone.items():
         print_note(f"{_format_calls(number)} of {truncate(name, 80)} left out: no tool of that name is offered")
     if found.broken:
-        warn(f"{_format_calls(found.broken)} left out: the record cannot be read")
+        warn(f"warning: {_format_calls(found.broken)} left out: the record cannot be read")
     for problem in found.unreadable:
-        warn(f"a session left out: {problem}")
+        warn(f"warning: a session left out: {problem}")
 
 
 def _format_calls(number: int) -> str:
@@ -329,8 +334,7 @@ def _add_explain_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--stdin",
         action="store_true",
-        help='one JSON object a line, {"command": …} or {"tool": …, "args": …}, also "cwd" and "mode"; one answer a '
-        'line, for a bad one {"error": …}, and then exit 2 at the end',
+        help='read one {"command": …} or {"tool": …, "args": …} a line, and answer each. A bad line makes exit code 2',
     )
     add_mode_option(parser)
     add_workspace_option(parser)
@@ -343,7 +347,7 @@ def _add_explain_arguments(parser: ArgumentParser) -> None:
         help="the sandbox: 3 with an overlay, 2, 1, 0 none (yours)",
     )
     parser.add_argument(
-        "--exit-code", action="store_true", help="allow 0, deny 1, confirm 3; of several lines the strictest"
+        "--exit-code", action="store_true", help="allow 0, deny 1, needs approval 3; of several lines the strictest"
     )
     add_json_option(parser)
 
@@ -371,7 +375,7 @@ COMMANDS = {
         {
             USAGE: "wrong usage or settings, or an invalid call",
             FAILED: "with --exit-code: deny",
-            WAITING: "with --exit-code: confirm",
+            WAITING: "with --exit-code: needs approval",
         },
         takes_rest=True,
     ),

@@ -11,12 +11,13 @@ from handrail.cli.parser import Command, add_place_options
 from handrail.protocol.errors import ToolError
 from handrail.protocol.wire import encode
 from handrail.replay.player import SessionReplay, replay_session
+from handrail.terminal.call_lines import describe_to_person
 
 _VERDICTS = {
     "same": "same",
     "times": "same but for times",
     "differs": "DIFFERS",
-    "outside": "not comparable",
+    "outside": "skipped",
     "left-out": "left out",
 }
 
@@ -29,7 +30,7 @@ def run(options: SimpleNamespace) -> int:
         replay = replay_session(folder, workspace, open_state_folder(), loaded, options.keep)
     except ToolError as error:
         raise CommandFailed(
-            f"{error.message} Your files are untouched.", FAILED, then="handrail log --sessions"
+            f"{describe_to_person(error)} Your files are untouched.", FAILED, then="handrail log --sessions"
         ) from None
     if options.json:
         start = replay.start
@@ -51,7 +52,7 @@ def run(options: SimpleNamespace) -> int:
 
 def _print_replay(replay: SessionReplay) -> None:
     rows = [
-        (one.name, one.title, f"{_VERDICTS[one.verdict]}{f' ({one.reason})' if one.reason else ''}")
+        (one.name, one.title, f"{_VERDICTS[one.verdict]}{f': {one.reason}' if one.reason else ''}")
         for one in replay.calls
     ]
     print_out(render_table([("call", "what", "came out"), *rows]))
@@ -61,11 +62,11 @@ def _print_replay(replay: SessionReplay) -> None:
     between = "between two calls: by another session, by undo or by hand; replay skips that change"
     for path in replay.start.outside:
         how = between if path in replay.start.meanwhile else "outside handrail, so its original content is unknown"
-        warn(f"{path} was changed {how}")
+        warn(f"warning: {path} was changed {how}")
     for path in replay.start.left_out:
-        warn(f"{path} was not copied: it is not a readable file, folder or link")
+        warn(f"warning: {path} was not copied: it is not a readable file, folder or link")
     if replay.unreadable:
-        warn(f"{replay.unreadable} calls of the record cannot be read")
+        warn(f"warning: {replay.unreadable} calls of the record cannot be read")
     counts = {verdict: sum(one.verdict == verdict for one in replay.calls) for verdict in _VERDICTS}
     verdicts = ", ".join(f"{count} {_VERDICTS[verdict].lower()}" for verdict, count in counts.items() if count)
     print_note(f"{len(replay.calls)} calls: {verdicts or 'nothing to replay'}. Your files are untouched.")

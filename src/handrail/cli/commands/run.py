@@ -37,7 +37,7 @@ from handrail.models.base import Model
 from handrail.protocol.calls import Done, Parked
 from handrail.protocol.events import End, Error, Event
 from handrail.protocol.messages import AssistantMessage, CallPart
-from handrail.protocol.permissions import ApproverReply, PermissionRequest, Question
+from handrail.protocol.permissions import Answer, ApproverReply, PermissionRequest, Question
 from handrail.protocol.text import to_one_line
 from handrail.protocol.wire import encode
 from handrail.terminal.glyphs import Glyphs, build_glyphs
@@ -91,7 +91,7 @@ def run(options: SimpleNamespace, model: Model | None = None) -> int:
     glyphs = build_glyphs(options)
     if not options.json:
         _print_header(config, options, glyphs)
-    view, printer = RunView(options, glyphs, config.model.name), _EventPrinter(config.loaded.settings.dialect)
+    view, printer = RunView(options, glyphs, config.model.name), _EventPrinter(config)
     outcome = asyncio.run(_run_turn(config, options, view, printer.show if options.json else view.show))
     code = _finish(outcome, config, options, glyphs, out)
     if failure := view.failure or printer.failure:
@@ -156,9 +156,9 @@ def _finish(
 class _EventPrinter:
     """Prints each event as a line of JSON, up to the end of the turn."""
 
-    def __init__(self, dialect: str | None) -> None:
-        """`dialect`: its form of events, if it has one."""
-        self._render = _find_event_renderer(dialect)
+    def __init__(self, config: RunConfig) -> None:
+        """The dialect may have its own form of events."""
+        self._render = _find_event_renderer(config.loaded.settings.dialect, config.workspace)
         self._over = False
         self.failure: CommandFailed | None = None
         """Why it cannot print any more."""
@@ -174,12 +174,12 @@ class _EventPrinter:
             self.failure = failure
 
 
-def _find_event_renderer(dialect: str | None) -> Callable[[Event], Iterable[Any]]:
+def _find_event_renderer(dialect: str | None, workspace: str) -> Callable[[Event], Iterable[Any]]:
     if dialect is None:
         return lambda event: (event,)
     from handrail.dialects.adapters import ADAPTERS  # noqa: PLC0415  few runs speak a dialect
 
-    adapter = ADAPTERS[dialect]() if dialect in ADAPTERS else None
+    adapter = ADAPTERS[dialect](os.path.realpath(workspace)) if dialect in ADAPTERS else None
     return adapter.render if adapter is not None else lambda event: (event,)
 
 
@@ -286,7 +286,7 @@ class _RunApprover:
 
     def __init__(self, rail: AsyncHandrail, view: RunView, *, plain: bool, interrupted: Callable[[], None]) -> None:
         hooks = RequestHooks(rail.rail.is_pending, rail.rail.outdated, rail.rail.retry)
-        self._terminal = TerminalApprover(hooks, plain=plain, shows_results=True)
+        self._terminal = TerminalApprover(hooks, plain=plain)
         self._rail, self._view, self._interrupted = rail, view, interrupted
 
     async def ask(self, subject: PermissionRequest | Question, number: int, total: int) -> ApproverReply:
@@ -294,7 +294,10 @@ class _RunApprover:
             with self._view.lend(), raise_on_signal():
                 if isinstance(subject, Question):
                     return ApproverReply(subject, self._terminal.ask_question(subject))
-                return self._terminal.ask(subject, number, total)
+                reply = self._terminal.ask(subject, number, total)
+                if isinstance(reply.answer, Answer) and reply.answer.kind == "deny":
+                    self._view.mute(subject.tool_call_id)
+                return reply
         except KeyboardInterrupt:
             self._view.print_line(LEFT_WAITING)
             self._interrupted()

@@ -26,6 +26,7 @@ from handrail.state import make_session_id
 _COMPANIONS = ("display", "question", "todo")
 _SKILL_TOOLS = ("skill_list", "skill_control")
 _EXAMPLE = "handrail run 'fix the failing test'"
+_CHAT = "handrail chat"
 _MAX_PROMPT_BYTES = 1_000_000
 _SCRIPTED = "scripted:"
 """Starts the name of a model that plays the file named behind it. It needs no key and sends nothing."""
@@ -50,16 +51,17 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
 def prepare_run(
     options: SimpleNamespace, workspace: str, model: Model | None = None, *, needs_prompt: bool = True
 ) -> RunConfig:
-    """Finds prompt, session and model. `model`: instead of the one in the options."""
+    """Finds prompt, session and model. `model`: instead of the one in the options. A session needs no prompt: it opens
+    without a key too, so that the error stands below a prompt that it keeps."""
     prompt = _read_prompt(options) if needs_prompt else None
     if needs_prompt and prompt is None and not _names_session(options):
         raise CommandFailed("the prompt is missing. Nothing was run.", then=_EXAMPLE)
     flags = {"model": options.model, "agent.calls": options.max_calls, "agent.tokens": options.max_tokens}
     flags["dialect"] = getattr(options, "dialect", None)  # `chat` speaks none
     loaded = enable_companion_tools(load_settings(options, options.mode, workspace, flags=flags), workspace)
-    session = _choose_session(options, workspace)
+    session = _choose_session(options, workspace, _EXAMPLE if needs_prompt else _CHAT)
     if model is None:
-        model = _choose_model(options, workspace, session, loaded)
+        model = _choose_model(options, workspace, session, loaded, is_run=needs_prompt)
     if options.fork is not None:
         source = _resolve_session(options.fork, workspace)
         with Handrail(workspace, session=source, settings=loaded, on_permission="park") as rail:
@@ -86,7 +88,7 @@ def enable_companion_tools(loaded: LoadedSettings, workspace: str | None = None)
     if workspace is not None and loaded.settings.skills.enabled:
         from handrail.inspection import load_skills  # noqa: PLC0415  an engine room
 
-        found = load_skills(workspace, loaded.settings, os.environ).skills
+        found = load_skills(workspace, loaded, os.environ).skills
         skills = _SKILL_TOOLS if any(not skill.problem for skill in found) else ()
     wanted = [name for name in (*_COMPANIONS, *skills) if name not in tools.enable]
     listed = loaded.managed.get("tools.enable")
@@ -144,7 +146,7 @@ def _names_session(options: SimpleNamespace) -> bool:
     return bool(options.last or options.resume or options.fork or options.session)
 
 
-def _choose_session(options: SimpleNamespace, workspace: str) -> str:
+def _choose_session(options: SimpleNamespace, workspace: str, command: str) -> str:
     if options.session is not None and not options.session:
         raise CommandFailed("--session is empty. Nothing was run.")
     if options.resume is not None:
@@ -155,7 +157,7 @@ def _choose_session(options: SimpleNamespace, workspace: str) -> str:
     if last is not None:
         return last.id
     problem = "this workspace has no session to continue. Nothing was run."
-    raise CommandFailed(problem, FAILED, then=_EXAMPLE)
+    raise CommandFailed(problem, FAILED, then=command)
 
 
 def _resolve_session(spelled: str, workspace: str) -> str:
@@ -178,14 +180,16 @@ def find_last_model(session: str, workspace: str) -> str | None:
 # Model
 
 
-def _choose_model(options: SimpleNamespace, workspace: str, session: str, loaded: LoadedSettings) -> Model:
+def _choose_model(
+    options: SimpleNamespace, workspace: str, session: str, loaded: LoadedSettings, *, is_run: bool
+) -> Model:
     name = loaded.settings.model
     if name is None and _names_session(options):
         name = find_last_model(_resolve_session(options.fork, workspace) if options.fork else session, workspace)
     if name is None:
-        raise build_no_model_error()
+        raise build_no_model_error(_EXAMPLE if is_run else _CHAT)
     model = resolve_model(name, loaded.settings.agent.window)
-    if not name.startswith(_SCRIPTED):
+    if is_run and not name.startswith(_SCRIPTED):
         _check_reachable(name)
     warm_up(name)
     return model
@@ -223,7 +227,7 @@ def warm_up(name: str) -> None:
         registry.warm_up(name)
 
 
-def build_no_model_error() -> CommandFailed:
+def build_no_model_error(command: str = _EXAMPLE) -> CommandFailed:
     """Tells how to choose a model, by the keys that are set."""
     keys = [name for one in PROVIDERS.values() for name in one.keys if os.environ.get(name, "").strip()]
     by_key = [one.name for one in PROVIDERS.values() if one.key(os.environ) is not None and one.keys]
@@ -232,7 +236,7 @@ def build_no_model_error() -> CommandFailed:
     found = f"{', '.join(keys)} {are} set" if keys else "no provider's key is set; ollama:MODEL needs none"
     where = f'To set a default, write model = "{example}" into {resolve_user_file(os.environ)}.'
     problem = f"no model is chosen ({found}). Nothing was run. {where}"
-    return CommandFailed(problem, then=f"{_EXAMPLE} --model {example}")
+    return CommandFailed(problem, then=f"{command} --model {example}")
 
 
 class _LazyModel:

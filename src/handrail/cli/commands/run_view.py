@@ -1,67 +1,97 @@
-"""The view of `handrail run`: the words of the model on stdout, a line for everything else on stderr."""
+"""The view of `handrail run`: that of a session at a terminal, plain lines elsewhere."""
 
 import io
 import os
 import sys
-from collections.abc import Callable, Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from types import SimpleNamespace
-from typing import Any
 
 from handrail.cli.exits import CommandFailed
-from handrail.cli.output import warn_painted, write_out
-from handrail.models.base import CallPiece, StreamPiece
+from handrail.cli.output import print_painted, warn_painted, write_out
+from handrail.models.base import StreamPiece
 from handrail.protocol.calls import ToolCall
 from handrail.protocol.events import (
     Event,
-    Reasoning,
     Text,
-    ToolCallEnd,
-    ToolCallError,
     ToolCallStart,
     ToolEvent,
     User,
     Warning,  # noqa: A004
 )
-from handrail.protocol.results import ToolResult
-from handrail.protocol.text import escape_control, to_one_line
-from handrail.terminal.call_lines import describe_unasked, render_call_line, render_event, render_running_line
-from handrail.terminal.glyphs import Glyphs, SpoofGuard
-from handrail.terminal.live_view import CallTracker, LiveView, RunningCalls
+from handrail.protocol.text import escape_control
+from handrail.terminal.glyphs import Glyphs
+from handrail.terminal.live_view import LiveView
 from handrail.terminal.screen import Screen
-from handrail.terminal.style import wrap_line
+from handrail.terminal.session_view import SessionView
+from handrail.terminal.style import measure_columns
 
-_PATIENCE_SECONDS = 1.0
-"""After which a person at a terminal sees what takes so long."""
-_CALL_PATIENCE_SECONDS = 0.3
-"""The same for a call on a terminal that can erase it."""
+_PATIENCE_SECONDS, _PLAIN_PATIENCE_SECONDS = 0.3, 1.0
+"""After which a person at a terminal sees what takes so long. A plain terminal cannot erase it."""
+_WIDTH = 100
+"""The columns of rows that are for no terminal."""
+
+
+class _WordWriter:
+    """Writes the rows of the model's words to stdout."""
+
+    def __init__(self, view: "RunView") -> None:
+        self._view = view
+
+    @property
+    def width(self) -> int:
+        return (measure_columns(sys.stdout) or _WIDTH) - 1
+
+    def write(self, rows: Sequence[str]) -> None:
+        self._view.make_room()
+        print_painted("".join(f"{row}\n" for row in rows))
 
 
 class RunView:
-    """Shows events as they come, from any thread."""
+    """Shows events as they come, from any thread. The words of the model go to stdout, everything else to stderr."""
 
     def __init__(self, options: SimpleNamespace, glyphs: Glyphs, model: str) -> None:
-        self._glyphs, self._model = glyphs, model
-        self._quiet, self._verbose = bool(options.quiet), int(options.verbose)
-        self._is_terminal = sys.stderr is not None and sys.stderr.isatty()
-        is_shown = not options.quiet and self._is_terminal
-        self._live = LiveView(Screen(sys.stderr or io.StringIO(), os.environ, plain=glyphs.plain), shown=is_shown)
-        self._running = RunningCalls(glyphs.paint)
-        self._calls = CallTracker(self._running, self._begin_call)
-        self._render_running = self._with_words_ended(self._running.render)
+        self._plain, self._model, self._quiet = glyphs.plain, model, bool(options.quiet)
+        is_terminal = sys.stderr is not None and sys.stderr.isatty()
+        self._has_rows = sys.stdout is not None and sys.stdout.isatty() and not glyphs.plain
+        """Whether the words of the model are rows, not the text as it is."""
+        screen = Screen(sys.stderr or io.StringIO(), os.environ, plain=glyphs.plain)
+        self._live = LiveView(screen, shown=is_terminal and not self._quiet)
+        self._view = SessionView(
+            glyphs,
+            self,
+            words=_WordWriter(self),
+            verbose=bool(options.verbose),
+            detail="warnings" if self._quiet else "all" if is_terminal else "lines",
+            in_session=False,
+        )
+        self._render = self._view.render_live
         self._message = ""
-        self._midline = False
-        # On a terminal, the words of the model stand among the lines of handrail.
-        shares_terminal = sys.stdout is not None and sys.stdout.isatty() and not glyphs.plain
-        self._guard = SpoofGuard(glyphs) if shares_terminal else None
-        self._thoughts = ""
-        self._is_lent = False
+        self._midline = self._is_lent = False
         self.failure: CommandFailed | None = None
         """Why the view cannot write any more."""
 
+    # Rows of the session
+
+    @property
+    def width(self) -> int:
+        return (measure_columns(sys.stderr) or _WIDTH) - 1
+
+    def write(self, rows: Sequence[str]) -> None:
+        self.make_room()
+        for row in rows:
+            warn_painted(row)
+
+    def make_room(self) -> None:
+        """Clears the live rows, and ends the line of the model."""
+        self._live.clear()
+        if self._midline:
+            self._midline = False
+            write_out("\n")
+
+    # Events
+
     def show(self, event: Event) -> None:
-        if isinstance(event, Reasoning) and not self._verbose:
-            return  # the person still waits
         with self._live.lock:
             try:
                 self._show(event)
@@ -69,37 +99,39 @@ class RunView:
                 self.failure = failure
 
     def show_model_activity(self, piece: StreamPiece) -> None:
-        """Shows that the model writes a long call."""
-        if isinstance(piece, CallPiece):
-            with self._live.lock:
-                self._wait(
-                    lambda: f"{self._glyphs.sign('running')} {to_one_line(piece.name)} … the model writes the call"
-                )
+        """Shows that the model thinks, or writes a long call."""
+        with self._live.lock:
+            self._view.show_piece(piece)
 
     def preload(self, event: Event) -> None:
         """Remembers the arguments of a call from before this process."""
         if isinstance(event, ToolCallStart):
-            self._calls.remember(event.tool_call_id, event.args)
+            self._view.remember(event.tool_call_id, event.args)
 
     def remember(self, tool_call_id: str, args: object) -> None:
         """Remembers the arguments of a call that has no event yet."""
-        self._calls.remember(tool_call_id, args)
+        self._view.remember(tool_call_id, args)
+
+    def mute(self, tool_call_id: str) -> None:
+        """Shows no line for a call that the person denied."""
+        self._view.mute(tool_call_id)
 
     def print_line(self, text: str) -> None:
         with self._live.lock:
-            self._line(escape_control(text))
+            self.write([escape_control(text)])
 
     def show_preview(self, call: ToolCall, output: str) -> None:
         """Shows that a call is previewed, and its new output."""
         with self._live.lock:
-            self._begin_call(call.tool_call_id, call.name, call.args)
-            self._running.add_output(call.tool_call_id, output)
+            self._view.show_preview(call, output)
+            self._start_live()
 
     def end(self) -> None:
-        """Ends the line of the model, and the live view."""
+        """Ends the words of the model, and the live view."""
         with self._live.lock:
             self._live.stop()
-            self._end_words()
+            self._view.end_turn()
+            self.make_room()
 
     @contextmanager
     def lend(self) -> Generator[None]:
@@ -115,8 +147,7 @@ class RunView:
     def above(self) -> Generator[None]:
         """Lets others write lines."""
         with self._live.lock:
-            self._live.clear()
-            self._end_words()
+            self.make_room()
             yield
 
     @property
@@ -125,87 +156,25 @@ class RunView:
         return self._live.erasure
 
     def _show(self, event: Event) -> None:
-        match event:
-            case Text():
-                self._write_words(event)
-            case Reasoning():
-                self._write_thoughts(event.text)
-            case User():
-                self._await_model()
-            case ToolCallEnd() | ToolCallError():
-                self._show_result(event.result, event.label)
-            case ToolEvent():
-                self._calls.track(event)
-            case _ if not self._quiet or isinstance(event, Warning):
-                for text in render_event(event, self._glyphs, self._verbose):
-                    self._line(text)
-            case _:
-                pass
+        if self._quiet and not isinstance(event, Text | ToolEvent | Warning):
+            return
+        if isinstance(event, User):
+            self._view.begin_turn(self._model, " … Ctrl-C stops it")
+        if isinstance(event, Text) and not self._has_rows:
+            self._write_words(event)
+        else:
+            self._view.show(event)
+        self._start_live()
 
-    def _begin_call(self, call_id: str, name: str, args: object) -> None:
-        self._running.begin(call_id, render_running_line(name, args, self._glyphs))
-        self._show_running()
-
-    def _show_running(self) -> None:
-        patience = _PATIENCE_SECONDS if self._glyphs.plain else _CALL_PATIENCE_SECONDS
+    def _start_live(self) -> None:
         if not self._is_lent:
-            self._live.start(self._render_running, patience)
+            self._live.start(self._render, _PLAIN_PATIENCE_SECONDS if self._plain else _PATIENCE_SECONDS)
 
     def _write_words(self, event: Text) -> None:
-        self._live.stop()
+        """Writes the words as they are. Their messages are separate lines."""
         if event.message_id != self._message:
-            self._end_words()
+            self.make_room()
             self._message = event.message_id
-        guard = self._guard
-        write_out(guard.mark_piece(event.text, begins=not self._midline) if guard is not None else event.text)
-        self._midline = not event.text.endswith("\n") if event.text else self._midline
-
-    def _write_thoughts(self, text: str) -> None:
-        *whole, self._thoughts = (self._thoughts + text).split("\n")
-        for line in whole:
-            self._line(f"  {to_one_line(line)}")
-
-    def _show_result(self, result: ToolResult[Any], label: str) -> None:
-        args, change = self._calls.finish(result.tool_call_id)
-        if result.name == "display" and result.ok:
-            return  # the view showed the display itself
-        if not self._quiet:
-            line = render_call_line(result, args, self._glyphs, label, change)
-            is_long = self._is_terminal and not result.ok
-            self._line(wrap_line(line, self._glyphs.width - 1, 2).rstrip() if is_long else line)
-            if result.meta.answered_by is not None:
-                self._line(f"    {describe_unasked(result.meta.answered_by, changed=result.meta.undo is not None)}")
-        for text in result.warnings:
-            self._line(f"{self._glyphs.sign('asks')} {to_one_line(text)}")
-        if self._running:
-            self._show_running()
-        else:
-            self._await_model()
-
-    def _line(self, text: str) -> None:
-        """Writes a line that is escaped already."""
-        if self._thoughts:
-            thought, self._thoughts = self._thoughts, ""
-            self._line(f"  {to_one_line(thought)}")
         self._live.clear()
-        self._end_words()
-        warn_painted(text)
-
-    def _end_words(self) -> None:
-        if self._midline:
-            self._midline = False
-            write_out("\n")
-
-    def _await_model(self) -> None:
-        self._wait(lambda: f"{self._glyphs.sign('running')} waiting for {to_one_line(self._model)} … Ctrl-C stops it")
-
-    def _wait(self, render: Callable[[], str]) -> None:
-        """Shows a line after a second, unless something else is shown before."""
-        self._live.start(self._with_words_ended(lambda: [render()]), _PATIENCE_SECONDS)
-
-    def _with_words_ended(self, render: Callable[[], list[str]]) -> Callable[[], list[str]]:
-        def end_words() -> list[str]:
-            self._end_words()
-            return render()
-
-        return end_words
+        write_out(event.text)
+        self._midline = not event.text.endswith("\n") if event.text else self._midline

@@ -22,16 +22,18 @@ if TYPE_CHECKING:
 _OTHER = frozenset({("write", "content"), ("exec", "command")})
 """Arguments that are stdin, or the words after `--`."""
 _PATH_OPTIONAL = frozenset({"ls", "find", "grep"})
+_NEGATED = {"case_sensitive": "ignore case"}
+"""The help of an option that disables an argument."""
 _METAVARS = {"find.pattern": "GLOB", "edit.old_text": "OLD", "edit.new_text": "NEW"}
 
 
 def _run(tool: str, options: SimpleNamespace) -> int:
     if tool == "exec":
-        return run_command(options, lambda: _build_arguments(tool, options))
-    return run_tool(options, tool, _build_arguments(tool, options))
+        return run_command(options, lambda: build_arguments(tool, options))
+    return run_tool(options, tool, build_arguments(tool, options))
 
 
-def _build_arguments(tool: str, options: SimpleNamespace) -> dict[str, Any]:
+def build_arguments(tool: str, options: SimpleNamespace) -> dict[str, Any]:
     """The arguments of the call. Only those that the person gave."""
     spec, arguments = load_builtin_spec(tool), dict[str, Any]()
     for field in msgspec.structs.fields(spec.arguments):
@@ -64,7 +66,7 @@ def _decode_value(value: Any, kind: Any) -> Any:
     return value
 
 
-def _add_arguments(tool: str, parser: "ArgumentParser") -> None:
+def add_arguments(tool: str, parser: "ArgumentParser") -> None:
     """Adds a positional argument for each required one of the tool, and an option for each other one."""
     for field in msgspec.structs.fields(load_builtin_spec(tool).arguments):
         if (tool, field.name) in _OTHER:
@@ -73,10 +75,12 @@ def _add_arguments(tool: str, parser: "ArgumentParser") -> None:
         metavar = _METAVARS.get(f"{tool}.{field.name}", field.name.rpartition("_")[2].upper())
         if field.name == "path" and tool in _PATH_OPTIONAL:
             parser.add_argument("path", metavar="PATH", nargs="?", default=".", help=text)
+        elif field.name == "paths":
+            parser.add_argument("paths", metavar="PATH", nargs="+", help=text)
         elif field.required:
             parser.add_argument(field.name, metavar="FILE" if field.name == "path" else metavar, help=text)
         elif field.default is True:
-            parser.add_argument(option.replace("--", "--no-", 1), action="store_true", help=f"not: {text}")
+            parser.add_argument(option.replace("--", "--no-", 1), action="store_true", help=_NEGATED[field.name])
         elif field.default is False:
             parser.add_argument(option, action="store_true", help=text)
         elif field.default == ():
@@ -95,13 +99,13 @@ def _find_description(kind: Any) -> str:
 
 
 def _build_command(tool: str, *examples: *tuple[str, str]) -> Command:
-    return Command(partial(_run, tool), partial(_add_arguments, tool), examples, CALL_EXITS)
+    return Command(partial(_run, tool), partial(add_arguments, tool), examples, CALL_EXITS)
 
 
 COMMANDS = {
     "exec": Command(
         partial(_run, "exec"),
-        partial(_add_arguments, "exec"),
+        partial(add_arguments, "exec"),
         ("handrail exec -- make fmt", "handrail exec --mode auto -- 'pytest -q && ruff check'"),
         {
             OK: "the command ended with 0",

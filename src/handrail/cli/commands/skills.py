@@ -24,7 +24,7 @@ _SCHEMA = "handrail.skills/1"
 
 def run(options: SimpleNamespace) -> int:
     workspace = resolve_workspace(options)
-    found = load_skills(workspace, load_settings(options, workspace=workspace).settings, os.environ)
+    found = load_skills(workspace, load_settings(options, workspace=workspace), os.environ)
     if options.json:
         skills = [_build_skill_data(skill) for skill in found.skills]
         print_json(encode({"schema": _SCHEMA, "skills": skills, "warnings": found.warnings}))
@@ -44,10 +44,10 @@ def run(options: SimpleNamespace) -> int:
 def run_show(options: SimpleNamespace) -> int:
     """Shows a skill: front matter, tools here, rules while it is active, text."""
     workspace = resolve_workspace(options)
-    settings = load_settings(options, workspace=workspace).settings
-    skill = find_skill(workspace, settings, os.environ, options.name)
+    loaded = load_settings(options, workspace=workspace)
+    skill = find_skill(workspace, loaded, os.environ, options.name)
     if skill is None:
-        names = ", ".join(one.name for one in load_skills(workspace, settings, os.environ).skills[:20])
+        names = ", ".join(one.name for one in load_skills(workspace, loaded, os.environ).skills[:20])
         there = f" Skills here: {names}." if names else ""
         raise CommandFailed(f"there is no skill {options.name[:80]!r}.{there}", FAILED, then="handrail skills")
     if options.json:

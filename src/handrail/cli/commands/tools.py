@@ -83,7 +83,7 @@ def run_schema(options: SimpleNamespace) -> int:
 def _list_specs(options: SimpleNamespace) -> list[ToolSpec]:
     folder = resolve_project_folder(options)
     loaded = load_settings(options, workspace=folder, flags={"dialect": options.dialect})
-    own = list_tool_specs(loaded.settings)
+    own = list_tool_specs(loaded.settings, loaded.tool_files)
     if folder is None or not has_servers(loaded, folder):
         return own
     from handrail.mcp.client.sources import find_sources  # noqa: PLC0415  few have other servers

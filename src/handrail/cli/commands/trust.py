@@ -1,4 +1,4 @@
-"""handrail trust: lets the files of a project loosen settings, exactly as they are now."""
+"""handrail trust: lets the present files of a project loosen settings, start servers or bring tools."""
 
 import os
 import sys
@@ -17,7 +17,8 @@ from handrail.settings import PROJECT_FILE, LoadedSettings, Project, load
 from handrail.settings.mcp_json import McpJson, read_mcp_json
 from handrail.settings.mcp_servers import ServerTable, describe_server, list_variables
 from handrail.settings.merge import IgnoredSetting
-from handrail.settings.paths import MCP_FILE
+from handrail.settings.paths import MCP_FILE, TOOLS_FOLDER
+from handrail.settings.project_tools import ProjectTools, read_project_tools
 from handrail.terminal.keyboard import KeyPress, KeyReader, KeyTiming, enter_raw_mode
 from handrail.terminal.permission_prompt import is_person_present
 
@@ -36,28 +37,33 @@ def _give(options: SimpleNamespace, workspace: str) -> int:
     real = os.path.realpath(workspace)
     untrusted = load(os.environ, {}, workspace, trusted=False)
     trusted = load(os.environ, {}, workspace, trusted=True)  # an error of the trusted file is an error now
-    project, brought = untrusted.project, read_mcp_json(workspace)
-    if project is None and brought is None:
+    project, brought, tools = untrusted.project, read_mcp_json(workspace), read_project_tools(workspace)
+    if project is None and brought is None and tools is None:
         if options.json:
             print_json(encode({"schema": _SCHEMA, "workspace": real, "trusted": False}))
         else:
-            print_out(f"Nothing to trust: {workspace} has no {PROJECT_FILE} and no {MCP_FILE}.\n")
+            print_out(f"Nothing to trust: {workspace} has no {PROJECT_FILE}, no {MCP_FILE} and no {TOOLS_FOLDER}.\n")
         return OK
     if (project and project.digest) != (trusted.project and trusted.project.digest):
         raise CommandFailed(f"{PROJECT_FILE} changed while it was read. Nothing was trusted.", then="handrail trust")
     if brought is not None and not brought.digest:
         raise CommandFailed(f"{brought.remarks[0]}. Nothing was trusted.", then="handrail config")
+    if tools is not None and not tools.digest:
+        raise CommandFailed(f"{tools.remark}. Nothing was trusted.", then=f"ls -l {TOOLS_FOLDER}")
     if not options.json:
         print_out(_render_project(project, untrusted, trusted) if project else "")
         print_out(_render_servers(brought) if brought else "")
+        print_out(_render_tools(tools) if tools else "")
     if not options.yes and not _ask_person():
         print_out("Nothing was trusted.\n")
         return FAILED
-    open_state_folder().give_trust(real, project.digest if project else "", brought.digest if brought else "")
+    digests = [part.digest if part else "" for part in (project, brought, tools)]
+    open_state_folder().give_trust(real, *digests)
     if options.json:
-        print_json(encode(_build_trust_data(real, untrusted, trusted, brought)))
+        print_json(encode(_build_trust_data(real, untrusted, trusted, brought) | _build_tools_data(tools)))
     else:
-        what = "either file" if project and brought else "the file"
+        is_one = sum(map(bool, digests)) == 1 and (tools is None or len(tools.files) == 1)
+        what = "the file" if is_one else "one of these files"
         print_note(f"Trusted until {what} changes. To revoke it: handrail trust --revoke")
     return OK
 
@@ -82,7 +88,8 @@ def _revoke(options: SimpleNamespace, workspace: str) -> int:
     if options.json:
         print_json(encode({"schema": _SCHEMA, "workspace": workspace, "revoked": revoked}))
     elif revoked:
-        print_out(f"{workspace} is no longer trusted: what its {PROJECT_FILE} loosens is ignored, {MCP_FILE} too.\n")
+        ignored = f"what its {PROJECT_FILE} loosens is ignored, {MCP_FILE} and {TOOLS_FOLDER} too"
+        print_out(f"{workspace} is no longer trusted: {ignored}.\n")
     else:
         print_out(f"{workspace} was not trusted; nothing changed.\n")
     return OK
@@ -142,6 +149,23 @@ def _render_servers(brought: McpJson) -> str:
     lines += [f"  {name}: cannot be used: {why}" for name, why in brought.unusable.items()]
     lines += [*brought.remarks, _render_digest(brought.digest)]
     return "".join(f"{to_one_line(line)}\n" for line in lines)
+
+
+def _render_tools(tools: ProjectTools) -> str:
+    """The tool files. No tool is named, since only running a file shows its tools."""
+    lines = [f"{TOOLS_FOLDER} has code that handrail runs with your rights, outside the sandbox. Read it first:"]
+    for file in tools.files:
+        count = len(file.source.splitlines())
+        named = f"{os.path.relpath(file.path, tools.workspace)}: {count} line{'s' * (count != 1)}"
+        lines.append(f"  {named} (SHA-256 {file.digest[:16]}…)")
+    return "".join(f"{to_one_line(line)}\n" for line in lines)
+
+
+def _build_tools_data(tools: ProjectTools | None) -> dict[str, object]:
+    if tools is None:
+        return {}
+    files = {os.path.relpath(file.path, tools.workspace): file.digest for file in tools.files}
+    return {"tools": {"digest": tools.digest, "files": files}}
 
 
 def _render_digest(digest: str) -> str:

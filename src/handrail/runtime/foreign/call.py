@@ -1,9 +1,7 @@
 """Calls of foreign tools: their specs, their threads, their sanitised results."""
 
 import re
-import threading
 from collections.abc import Callable
-from concurrent.futures import Future, wait
 from typing import Any, Literal
 
 import msgspec
@@ -26,6 +24,7 @@ from handrail.runtime.foreign.schema import (
     strip_invisible_schema,
 )
 from handrail.runtime.foreign.source import ForeignTool, ToolSource, build_tool_name
+from handrail.runtime.tool_thread import AbandonedError, run_in_thread
 from handrail.tools.custom import ANY_EFFECT
 from handrail.tools.tool import CommandContext, Output, Tool, Touches
 
@@ -38,7 +37,6 @@ _MAX_ATTACHED_CHARS = 10_000_000
 _MAX_ATTACHMENTS = 20
 _MAX_WARNINGS = 10
 _MAX_SUMMARY_CHARS = 200
-_POLL_SECONDS = 0.05
 _CANCEL_SECONDS = 5.0
 _MIME = re.compile(r"[a-z]+/[a-z0-9.+-]{1,80}")
 _BASE64 = re.compile(r"[A-Za-z0-9+/]*={0,2}")
@@ -100,41 +98,19 @@ def _build_preview(kind: Literal["diff", "input"], text: str) -> Preview:
 
 def _call_in_thread(source: ToolSource, name: str, context: CommandContext, arguments: dict[str, Any]) -> object:
     """The output of a source. It works in a thread, which is abandoned if it does not end after a cancellation."""
-    stop, outcome = threading.Event(), Future[object]()
-    own_context = replace(context, cancelled=lambda: stop.is_set() or context.cancelled())
 
-    def run() -> None:
-        try:
-            outcome.set_result(source.call(own_context, name, arguments))
-        except BaseException as error:  # a source can raise anything
-            outcome.set_exception(error)
+    def work(cancelled: Callable[[], bool]) -> object:
+        return source.call(replace(context, cancelled=cancelled), name, arguments)
 
+    server = source.server
     try:
-        _start_thread(run)
-        return _wait(outcome, context, source.server)
-    except BaseException:
-        stop.set()
-        raise
-
-
-def _start_thread(run: Callable[[], None]) -> None:
-    try:
-        threading.Thread(target=run, name="handrail-foreign", daemon=True).start()
-    except RuntimeError as error:
-        raise ToolError("UNAVAILABLE", f"No thread is free for the call: {error}. Nothing was sent.") from None
-
-
-def _wait(outcome: Future[object], context: CommandContext, server: str) -> object:
-    patience = _CANCEL_SECONDS
-    while not wait((outcome,), _POLL_SECONDS).done:
-        if context.cancelled():
-            patience -= _POLL_SECONDS
-        if patience <= 0:
-            message = f"The call was cancelled, and {server} did not end it."
-            raise ToolError("CANCELLED", f"{message} Its effects are unknown. Check before you repeat it.")
-    error = outcome.exception()
+        outcome = run_in_thread(work, context.cancelled, grace=_CANCEL_SECONDS)
+    except AbandonedError:
+        message = f"The call was cancelled, and {server} did not end it."
+        raise ToolError("CANCELLED", f"{message} Its effects are unknown. Check before you repeat it.") from None
+    error = outcome.error
     if error is None:
-        return outcome.result()
+        return outcome.result
     if isinstance(error, ToolError):
         raise _sanitize_error(error)
     cause = clip_text(f"{type(error).__name__}: {error}", 300)

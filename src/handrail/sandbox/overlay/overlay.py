@@ -44,12 +44,12 @@ _HINTS = (
     (
         ("invalid cross-device link", "cross-device link not permitted"),
         "An overlay cannot rename a folder that existed before"
-        " (Invalid cross-device link): move it with `mv`, which copies it, or copy it and remove the old one.",
+        " (Invalid cross-device link). Move it with `mv`, which copies it, or copy it and remove the old one.",
     ),
     (
         ("value too large for defined data type",),
-        "A file or folder that belongs to another user or group cannot be changed in the overlay that the command ran"
-        " in (Value too large for defined data type): copy it, change the copy, and replace the original.",
+        "The overlay cannot change a file or folder that belongs to another user or group (Value too large for "
+        "defined data type). Copy it, change the copy, and replace the original.",
     ),
 )
 

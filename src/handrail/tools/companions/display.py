@@ -39,7 +39,7 @@ DISPLAY = ToolSpec(
     name="display",
     title="Display",
     description=(
-        "Show the user something while you work, as Markdown. Use it for news before the end of the task: a finding "
+        "Show the user something while you work, as Markdown. Use it for news before the end: a finding "
         "that changes the plan, a warning, the state of a long task (level progress). Do not use it for your final "
         "answer, for questions (use question), or for each call: the user sees your calls. It gets no reply."
     ),

@@ -48,9 +48,8 @@ QUESTION = ToolSpec(
     name="question",
     title="Question",
     description=(
-        "Ask the user one question and wait for the reply. Use it if only the user can decide: a choice between "
-        "several "
-        "goals, a fact that you cannot find out, a choice that is hard to undo. First check files and commands. Do not "
+        "Ask the user one question and wait for the reply. Use it if only the user can decide: a choice of goals, a "
+        "fact that you cannot find, a choice that is hard to undo. First check files and commands. Do not "
         "ask for permission (calls that need approval ask by themselves) or whether to continue. It must be the only "
         "call of its message."
     ),

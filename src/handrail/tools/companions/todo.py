@@ -36,7 +36,7 @@ TODO = ToolSpec(
     title="To do",
     description=(
         "Keep the list of steps, for yourself and for the user. Every call replaces the whole list. Use it for work of "
-        "three or more steps: write the list first, keep one item active, mark each item as soon as it is done, and "
+        "three or more steps. Write the list first, keep one item active, mark each item as soon as it is done, and "
         "add new steps. Do not use it for work of one or two calls."
     ),
     arguments=TodoArguments,

@@ -223,7 +223,7 @@ def _build_handover_output(run: CommandRun, process: ProcessSession, sandbox: Sa
     ports = "Other commands reach its ports on localhost" if sandbox.joined else "Other commands do not reach its ports"
     how = f'process {{"action": "poll", "sessionId": "{process.id}"}} gives its next output; kill stops it. {ports}.'
     return Output(
-        summary=f"goes on as {process.id}",
+        summary=f"keeps running as {process.id}",
         content=f"{text}[{state} as the process session {process.id}{changes}.{more} Next: {how}]\n",
         data=ExecData(
             output=new.text, exit_code=None, duration_ms=round(max(0.0, seconds) * 1000, 3), session_id=process.id

@@ -57,7 +57,7 @@ class ChangeOutcome(msgspec.Struct, frozen=True, kw_only=True):
         if self.made is not None:
             return render_change_row(self.made.changes)
         if self.dropped:
-            return "its changes were dropped, as the user decided"
+            return "its changes were dropped: only its output was approved"
         return "its changes were dropped" if self.failure is not None else ""
 
     @property
@@ -91,7 +91,7 @@ def build_exec_output(
         fitted = _fit_output(run.context, result, len(below))
         data = _build_data(run, result, fitted)
         stopped = _build_stop_error(run, result, sandbox)
-        return Output(
+        output = Output(
             summary=_join_row(_describe_end(result, data), outcome.row, *blocked[:1]),
             content=_render_content(run, result, data, sandbox, stopped, outcome.row) + below,
             data=data,
@@ -105,6 +105,7 @@ def build_exec_output(
             failure=stopped or outcome.failure,
             changes=outcome.made.changes if outcome.made is not None else None,
         )
+        return output if run.render is None else run.render(output, result)
 
 
 def build_real_tree_output(run: CommandRun, finished: FinishedRun) -> Output:
@@ -142,7 +143,7 @@ def _render_content(
     exit_row = describe_exit(data.exit_code, data.meaning)
     if data.exit_code == 0:
         return f"{text}[{_join_row(exit_row, changed)}]\n" if changed else text or "(no output)\n"
-    offline = _explain_missing_network(run, sandbox, data.output)
+    offline = _explain_missing_network(run, result, sandbox, data.output)
     return f"{text}[{_join_row(exit_row, _describe_limits(result), changed, offline)}]\n"
 
 
@@ -166,12 +167,14 @@ def _describe_limits(result: CommandResult) -> str:
     return f"limit: {', '.join(result.limits)}" if result.limits else ""
 
 
-def _explain_missing_network(run: CommandRun, sandbox: SandboxUsed, output: str) -> str:
-    """Advice if the program seems to have found no network."""
+def _explain_missing_network(run: CommandRun, result: CommandResult, sandbox: SandboxUsed, output: str) -> str:
+    """Advice if the program tried a connection. The output shows that only if the sandbox could not record it, or if
+    the command names a host, whose lookup may end on this machine."""
     if sandbox.net == "listed":
         return ""  # the blocked hosts are in the result
     hosts = run.fact.hosts if not run.is_proven else ()
-    if not (_NO_NETWORK.search(output) or (hosts and _CONNECTION_REFUSED.search(output))):
+    seems_offline = _NO_NETWORK.search(output) or (hosts and _CONNECTION_REFUSED.search(output))
+    if not (result.tried_network or (seems_offline and (hosts or result.tried_network is None))):
         is_refused = run.fact.loopback and _CONNECTION_REFUSED.search(output)
         return "localhost is the network of this session, not of this machine" if is_refused else ""
     until = f" until network.allow in the settings lists {', '.join(hosts[:3])}" if hosts else ""

@@ -4,7 +4,7 @@ import contextlib
 import os
 import shutil
 import threading
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from functools import cached_property
 
@@ -27,7 +27,7 @@ from handrail.sandbox.proxy.handover import build_socket_folder
 from handrail.sandbox.proxy.proxy import Attempt, Proxy
 from handrail.tools.command_environment import CommandEnvironment
 from handrail.tools.exec.spec import ExecArguments
-from handrail.tools.tool import Background, CommandContext
+from handrail.tools.tool import Background, CommandContext, Output
 from handrail.workspace.facts import build_command_fact, build_driver_settings, list_tracked
 from handrail.workspace.roots import Root, check_roots
 from handrail.workspace.sensitive_paths import MaskedPaths, list_read_only_paths
@@ -145,6 +145,8 @@ class CommandRun(msgspec.Struct, frozen=True, dict=True, kw_only=True):
     environment: CommandEnvironment
     background: Background
     recorder: Recorder
+    render: Callable[[Output, CommandResult], Output] | None = None
+    """Makes the output of another tool from that of exec."""
 
     @cached_property
     def fact(self) -> CommandFact:

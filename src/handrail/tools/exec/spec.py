@@ -33,7 +33,7 @@ class ExecData(Wire, frozen=True):
     """What the command printed and how it ended."""
 
     output: str
-    """Both streams in their true order, as one pipe gives it; of very much, the beginning and the end."""
+    """stdout and stderr, interleaved. Long output is cut in the middle."""
     exit_code: int | None
     """As the shell tells it; null for a command that was stopped."""
     duration_ms: float

@@ -43,7 +43,7 @@ class MatchedLine(msgspec.Struct, frozen=True):
     """Matches in the line. ripgrep names no empty match at the end of a text without a newline."""
 
 
-Without = Literal["not installed", "switched off"]
+Without = Literal["not installed", "disabled"]
 """Why ripgrep does not search."""
 
 
@@ -51,7 +51,7 @@ def build_ripgrep_error(reason: str, without: Without) -> ToolError:
     """The refusal of a search that Python might answer differently than ripgrep."""
     remedies: dict[Without, str] = {
         "not installed": "which is not installed here. Install the package ripgrep (apt, dnf, brew or pip)",
-        "switched off": "which the setting search.engine switches off. Set it to auto",
+        "disabled": "which the setting search.engine disables. Set it to auto",
     }
     return ToolError("UNAVAILABLE", f"{reason[0].upper()}{reason[1:]}; that needs ripgrep (rg), {remedies[without]}.")
 

@@ -209,7 +209,7 @@ def choose_engines(workspace: Workspace, choice: SearchEngine) -> Engines:
         raise ToolError("UNAVAILABLE", message)
     from handrail.workspace.search.python_engine import PythonEngine  # noqa: PLC0415  rarely needed
 
-    without = "switched off" if choice == "python" else "not installed"
+    without = "disabled" if choice == "python" else "not installed"
     return Engines(PythonEngine(ordered=False, without=without), PythonEngine(without=without), _PYTHON_SECONDS)
 
 

@@ -1,12 +1,12 @@
-"""The view of a session: events become finished rows above the composer, with a few live rows below them."""
+"""The view of a session: its events become finished rows, with a few live rows below them."""
 
+import re
 import time
 from collections import deque
-from typing import Any, Protocol, cast
+from typing import Any, Literal, Protocol, cast
 
 import msgspec
 
-from handrail.chat.markdown import MarkdownStream
 from handrail.edit.diff_parser import DiffLine, iterate_diff
 from handrail.models.base import CallPiece, ReasoningPiece, StreamPiece
 from handrail.protocol.calls import ToolCall
@@ -32,7 +32,9 @@ from handrail.terminal.call_lines import (
 )
 from handrail.terminal.glyphs import Glyphs, SpoofGuard
 from handrail.terminal.live_view import CallTracker, RunningCalls
-from handrail.terminal.style import truncate_painted
+from handrail.terminal.markdown import MarkdownStream
+from handrail.terminal.slash_hints import to_slash_commands
+from handrail.terminal.style import truncate_painted, wrap_line
 
 MAX_CARDS = 200
 _MAX_CARD_CHARS = 200_000
@@ -65,10 +67,23 @@ class Card(msgspec.Struct, kw_only=True):
 
 
 class SessionView:
-    """Shows the events of a session. All methods run in the thread of the event loop."""
+    """Shows the events of a session. Its methods must not run at the same time."""
 
-    def __init__(self, glyphs: Glyphs, output: RowWriter, *, verbose: bool = False) -> None:
+    def __init__(
+        self,
+        glyphs: Glyphs,
+        output: RowWriter,
+        *,
+        words: RowWriter | None = None,
+        verbose: bool = False,
+        detail: Literal["all", "lines", "warnings"] = "all",
+        in_session: bool = True,
+    ) -> None:
+        """`words` gets the words of the model. `detail`: `lines` has one line a call. `in_session`: the person can type
+        slash commands."""
         self._glyphs, self._output, self._verbose = glyphs, output, verbose
+        self._words, self._detail, self._in_session = words or output, detail, in_session
+        self._muted: set[str] = set()
         self._markdown = MarkdownStream(glyphs.paint, None if glyphs.plain else SpoofGuard(glyphs))
         self._message = ""
         self._running = RunningCalls(glyphs.paint)
@@ -84,8 +99,8 @@ class SessionView:
         self.own_call: str | None = None
         """The last command of the person, whose whole output is shown below it."""
 
-    def begin_turn(self, model: str) -> None:
-        self._await(f"waiting for {to_one_line(model)}")
+    def begin_turn(self, model: str, how_to_stop: str = "") -> None:
+        self._await(f"waiting for {to_one_line(model)}{how_to_stop}")
 
     def end_turn(self) -> None:
         """Ends everything that is live."""
@@ -128,16 +143,21 @@ class SessionView:
         """Remembers the arguments of a call from before this process."""
         self._calls.remember(call_id, args)
 
+    def mute(self, call_id: str) -> None:
+        """Shows no line for a call that the person denied: the prompt told its end."""
+        self._muted.add(call_id)
+
     def write_note(self, text: str) -> None:
-        """Writes lines of handrail."""
-        self._write(escape_control(text).rstrip("\n").split("\n"))
+        """Writes lines of handrail, which break between words."""
+        lines = escape_control(text).rstrip("\n").split("\n")
+        self._write([row for line in lines for row in self._wrap(line)])
 
     def render_live(self) -> list[str]:
         """The rows that change: a line of the model, running calls with their last output, or what is waited for."""
         width = self._output.width
         rows = self._markdown.render_rest(width)[-3:]
         if self._running:
-            rows += self._running.render()
+            rows += self._running.render() if not self._glyphs.plain else []
         elif self._written_call:
             rows.append(f"{self._glyphs.sign('running')} {self._written_call} … the model writes the call")
         elif self._waits_for:
@@ -164,10 +184,14 @@ class SessionView:
             self._end_words()
             self._message = event.message_id
         self._waits_for = self._thought = ""
-        self._write(self._markdown.feed(event.text, self._output.width), ends_words=False)
+        if rows := self._markdown.feed(event.text, self._words.width):
+            self._words.write(rows)
 
     def _think(self, text: str) -> None:
-        self._thought = (self._thought + text)[-_MAX_THOUGHT_CHARS:]
+        if self._verbose:
+            *whole, self._thought = (self._thought + text).split("\n")
+            self._write([self._glyphs.paint(f"  {to_one_line(line)}", "dim") for line in whole])
+        self._thought = (self._thought if self._verbose else self._thought + text)[-_MAX_THOUGHT_CHARS:]
         if not self._waits_for:
             self._await("thinking")
 
@@ -177,16 +201,22 @@ class SessionView:
             self._await("waiting for the model")
         if result.name == "display" and result.ok:
             return  # its event showed it
-        glyphs = self._sized_glyphs()
-        line = render_call_line(result, args, glyphs, label, change)
         card = _build_card(result, args, label, change)
         self.cards.append(card)
-        rows = [line] if result.ok or glyphs.plain else _wrap_error(line, self._output.width)
+        rows = self._render_result(result, args, label, change) if self._detail != "warnings" else []
+        rows += self._render_excerpt(result, card) if self._detail == "all" else []
+        self._write([*rows, *(f"{self._glyphs.sign('asks')} {to_one_line(text)}" for text in result.warnings)])
+
+    def _render_result(self, result: ToolResult[Any], args: object, label: str, change: ChangeSet | None) -> list[str]:
+        """The line of a call. Nothing for a call that the person denied a moment ago."""
+        if result.tool_call_id in self._muted:
+            return []
+        line = render_call_line(result, args, self._sized_glyphs(), label, change)
+        line = to_slash_commands(line) if self._in_session else line
+        rows = [line] if result.ok or self._detail == "lines" else _wrap_error(line, self._output.width)
         if result.meta.answered_by is not None:
             rows.append(f"{_BODY}{describe_unasked(result.meta.answered_by, changed=result.meta.undo is not None)}")
-        rows += self._render_excerpt(result, card)
-        rows += [f"{glyphs.sign('asks')} {to_one_line(text)}" for text in result.warnings]
-        self._write(rows)
+        return rows
 
     def _render_excerpt(self, result: ToolResult[Any], card: Card) -> list[str]:
         """The first changed lines of a file, the last output of a failed command, or the list of steps."""
@@ -197,7 +227,8 @@ class SessionView:
             lines = [line for line in iterate_diff(card.diff) if line.kind in {"added", "removed"}]
             rows = [self._render_changed_line(line) for line in lines[:_EXCERPT_LINES]]
             left = len(lines) - len(rows)
-            more = [self._glyphs.paint(f"{_BODY}… {left} more changed lines: ctrl+o", "dim")] if left else []
+            where = "ctrl+o" if self._in_session else f"handrail diff {card.number or ''}".rstrip()
+            more = [self._glyphs.paint(f"{_BODY}… {left} more changed lines: {where}", "dim")] if left else []
             return [*rows, *more]
         data = _read_data(result)
         is_own = result.tool_call_id == self.own_call
@@ -217,6 +248,8 @@ class SessionView:
         """A display with its thought and its evidence."""
         says = self._glyphs.says
         rows = render_display(event, self._glyphs)
+        if self._detail != "all":
+            return rows
         if event.thought:
             rows.append(self._glyphs.paint(f"{says}   why: {to_one_line(event.thought)}", "dim"))
         rows += [self._glyphs.paint(f"{says}   see: {to_one_line(one)}", "dim") for one in event.evidence]
@@ -224,16 +257,19 @@ class SessionView:
 
     # Rows
 
-    def _write(self, rows: list[str], *, ends_words: bool = True) -> None:
-        if ends_words:
-            self._end_words()
+    def _write(self, rows: list[str]) -> None:
+        self._end_words()
         if rows:
             self._output.write(rows)
 
+    def _wrap(self, line: str) -> list[str]:
+        """The rows of a line. Later rows stand below its text."""
+        column = re.match(r" *(?:\S+(?: \S+)* {2,})?", line)
+        return wrap_line(line, self._output.width, column.end() if column else 0).splitlines()
+
     def _end_words(self) -> None:
-        rows = self._markdown.end(self._output.width)
-        if rows:
-            self._output.write(rows)
+        if rows := self._markdown.end(self._words.width):
+            self._words.write(rows)
 
     def _await(self, what: str) -> None:
         if what != self._waits_for:

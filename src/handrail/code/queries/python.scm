@@ -1,0 +1,32 @@
+(function_definition name: (identifier) @name) @function
+(class_definition name: (identifier) @name) @class
+(type_alias_statement left: (type (identifier) @name)) @type
+(module (expression_statement (assignment left: (identifier) @name) @variable))
+(module (expression_statement (assignment left: (pattern_list (identifier) @name)) @variable))
+(module (expression_statement (assignment right: (assignment left: (identifier) @name) @variable)))
+(class_definition body: (block (expression_statement (assignment left: (identifier) @name) @field)))
+
+(function_definition body: (block . (expression_statement (string (string_content) @doc))))
+(class_definition body: (block . (expression_statement (string (string_content) @doc))))
+
+(comment) @comment
+
+;;; analysis
+(parameters (_) @parameter)
+(class_definition superclasses: (argument_list (_) @base))
+(assignment right: (_) @value)
+
+(import_statement name: (_) @import)
+(import_from_statement module_name: (_) @module name: (_) @member)
+(import_from_statement module_name: (_) @module (wildcard_import) @member)
+(future_import_statement name: (_) @import)
+
+(if_statement) @branch
+(elif_clause) @branch
+(for_statement) @branch
+(for_statement alternative: (else_clause) @branch)
+(while_statement) @branch
+(while_statement alternative: (else_clause) @branch)
+(except_clause) @branch
+(try_statement (else_clause) @branch)
+(case_clause (case_pattern (_))) @branch

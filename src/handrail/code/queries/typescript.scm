@@ -1,0 +1,44 @@
+(function_declaration name: (_) @name) @function
+(generator_function_declaration name: (_) @name) @function
+(function_signature name: (_) @name) @function
+(class_declaration name: (_) @name) @class
+(abstract_class_declaration name: (_) @name) @class
+(class name: (_) @name) @class
+(interface_declaration name: (_) @name) @interface
+(enum_declaration name: (_) @name) @enum
+(enum_body name: (_) @name @constant)
+(enum_assignment name: (_) @name) @constant
+(type_alias_declaration name: (_) @name) @type
+(internal_module name: (_) @name) @namespace
+(module name: (_) @name) @module
+(method_definition name: (_) @name) @method
+(method_signature name: (_) @name) @method
+(abstract_method_signature name: (_) @name) @method
+(property_signature name: (_) @name) @property
+(public_field_definition name: (_) @name value: (arrow_function)) @method
+(public_field_definition name: (_) @name) @field
+(variable_declarator name: (identifier) @name value: [(arrow_function) (function_expression) (generator_function)]) @function
+(variable_declarator name: (identifier) @name value: (class)) @class
+(assignment_expression left: (member_expression object: (_) @scope property: (_) @name) right: [(arrow_function) (function_expression)]) @function
+(pair key: (property_identifier) @name value: [(arrow_function) (function_expression)]) @function
+(program (lexical_declaration (variable_declarator name: (identifier) @name) @variable))
+(program (variable_declaration (variable_declarator name: (identifier) @name) @variable))
+(program (export_statement (lexical_declaration (variable_declarator name: (identifier) @name) @variable)))
+(comment) @comment
+
+;;; analysis
+(formal_parameters (_) @parameter)
+(arrow_function parameter: (_) @parameter)
+(variable_declarator value: (_) @value)
+(extends_clause value: (_) @base)
+(implements_clause (_) @base)
+(extends_type_clause (_) @base)
+(import_statement source: (_) @import)
+(export_statement source: (_) @import)
+(if_statement) @branch
+(for_statement) @branch
+(for_in_statement) @branch
+(while_statement) @branch
+(do_statement) @branch
+(switch_case) @branch
+(catch_clause) @branch

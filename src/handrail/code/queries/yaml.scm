@@ -1,0 +1,2 @@
+(block_mapping_pair key: (flow_node) @name) @key
+(comment) @comment

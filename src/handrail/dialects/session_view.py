@@ -1,0 +1,93 @@
+"""The part of a session that the tools of a dialect use."""
+
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import Any
+
+from handrail.protocol.calls import ToolCall
+from handrail.protocol.errors import ToolError
+from handrail.protocol.records import ProcessRecord, TodoItem
+from handrail.runtime.decide import DECIDING
+from handrail.runtime.execute import take_steps
+from handrail.runtime.pending_call import PendingCall
+from handrail.runtime.session import Session
+from handrail.store.conversation_state import read_last_todo
+
+
+class Surface:
+    """A session with the paths of its workspace."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.memory: dict[str, Any] = {}
+        """What the tools of the dialect remember, such as fields of a todo item that no canonical call has."""
+
+    @property
+    def mode(self) -> str:
+        return self.session.rules.mode
+
+    @cached_property
+    def _root(self) -> str:
+        return self.session.workspace.main.path
+
+    def is_missing(self, path: str) -> bool:
+        try:
+            with self.session.workspace.open_file(path):
+                return False
+        except ToolError as error:
+            return error.code == "NOT_FOUND"
+
+    def is_folder(self, path: str) -> bool:
+        return self.session.workspace.is_folder(path)
+
+    def find_time(self, path: str) -> int:
+        """When a file was changed last, in nanoseconds. 0 if it cannot be opened."""
+        try:
+            with self.session.workspace.open_file(path) as opened:
+                return opened.status.st_mtime_ns
+        except ToolError:
+            return 0
+
+    def sort_newest(self, paths: tuple[str, ...]) -> list[str]:
+        """Paths by the time of their last change, the newest first."""
+        return sorted(sorted(paths), key=self.find_time, reverse=True)
+
+    def to_absolute(self, path: str) -> str:
+        if path.startswith("/"):
+            return path
+        return self._root if path == "." else f"{self._root}/{path}"
+
+    def to_relative(self, path: str) -> str:
+        """A path below the workspace as the canonical tools name it."""
+        return "." if path == self._root else path.removeprefix(f"{self._root}/")
+
+    def list_todo(self) -> tuple[TodoItem, ...]:
+        """The last todo list of the session."""
+        return read_last_todo(self.session.journal)
+
+    def read_small_file(self, path: str, most: int) -> bytes:
+        """The content of a file, if policy would allow `read` of it without approval."""
+        pending = PendingCall(self.build_call("read", {"path": path}), 0)
+        take_steps(self.session, pending, DECIDING)
+        if pending.error is not None:
+            raise ToolError(pending.error.code, pending.error.message, details=pending.error.details)
+        if pending.needs_approval:
+            raise ToolError("POLICY_DENIED", f"Reading {path} needs approval, so read it first. Nothing was changed.")
+        return self.session.workspace.read_small_file(path, most)
+
+    def list_processes(self) -> tuple[ProcessRecord, ...]:
+        """The background processes of the session."""
+        background = self.session.background
+        return background.sessions.records() if background.any else ()
+
+    def wait_for_end(self, process_id: str, milliseconds: float) -> None:
+        """Waits until a background process has ended, or for a time."""
+        try:
+            found = self.session.background.sessions.find(process_id)
+        except ToolError:
+            return  # the call that follows answers so
+        found.wait(milliseconds / 1000, self.session.cancelled.is_set)
+
+    def build_call(self, name: str, args: Any, call_id: str = "") -> ToolCall:
+        call_id = call_id or self.session.journal.new_call_id()
+        return ToolCall(tool_call_id=call_id, name=name, args=args, trace_id=call_id, timestamp=datetime.now(UTC))
