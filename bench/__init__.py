@@ -19,4 +19,5 @@ BENCHMARKS = (
     "chat",
     "loop",
     "mcp",
+    "lsp",
 )

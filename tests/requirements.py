@@ -628,8 +628,60 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "dialects/test_code_names.py::test_clude_reads_lints",
         ),
     ),
-    "X-6": (clause("LSP tools", *planned),),
-    "X-7": (clause("new diagnostics after a change", *planned),),
+    "X-6": (
+        clause(
+            "lsp_definition lsp_references lsp_hover lsp_diagnostics lsp_symbols lsp_rename, positions from 0",
+            "lsp/test_lsp_tools.py::test_questions_about_a_position_behind_wide_characters",
+            "lsp/test_lsp_tools.py::test_symbols_of_a_file_and_of_the_project",
+            "lsp/test_lsp_tools.py::test_diagnostics_of_files_with_characters_not_code_units",
+            "lsp/test_lsp_tools.py::test_a_rename_is_one_change_that_one_undo_takes_back",
+            "lsp/test_lsp_tools.py::test_a_rename_asks_with_the_diff_of_every_file",
+            "lsp/test_lsp_tools.py::test_a_position_that_the_file_does_not_have_is_refused",
+            "lsp/test_source_text.py::test_a_position_goes_to_code_units_and_back",
+        ),
+        clause(
+            "off by default, lsp_format too",
+            "lsp/test_lsp_tools.py::test_tools_are_off_until_they_are_named",
+            "lsp/test_new_problems.py::test_a_session_without_the_tools_imports_nothing_of_it",
+        ),
+        clause(
+            "servers started lazily, kept warm, synchronised and restarted, chosen by [lsp] servers",
+            "lsp/test_lsp_tools.py::test_a_server_is_started_once_for_a_project_and_kept",
+            "lsp/test_lsp_tools.py::test_what_a_command_and_an_undo_change_is_known",
+            "lsp/test_lsp_tools.py::test_a_program_in_the_workspace_runs_only_if_the_settings_name_it",
+            "lsp/test_hostile_language_servers.py::test_one_that_dies_is_restarted_and_then_left_off",
+            "lsp/test_hostile_language_servers.py::test_a_server_writes_nothing_sees_no_credentials_and_has_no_network",
+        ),
+        clause(
+            "real servers for Python, TypeScript and C",
+            "lsp/test_definitions_agree.py::test_definitions_of_two_servers_agree_on_a_real_package",
+            "lsp/test_other_servers.py::test_clangd_answers_every_tool",
+            "lsp/test_other_servers.py::test_typescript_answers_every_tool",
+        ),
+        clause(
+            "a server that hangs, floods, dies or answers nonsense hangs no tool",
+            "lsp/test_hostile_language_servers.py::test_one_that_hangs_in_a_request_times_out_and_is_ended_after_three",
+            "lsp/test_hostile_language_servers.py::test_one_that_floods_is_slowed_down_and_its_call_ends",
+            "lsp/test_hostile_language_servers.py::test_one_that_answers_nonsense_fails_its_call_alone",
+            "lsp/test_hostile_language_servers.py::test_one_that_does_not_read_is_ended",
+        ),
+    ),
+    "X-7": (
+        clause(
+            "the difference that a change caused, in its result",
+            "lsp/test_new_problems.py::test_a_change_lists_the_errors_that_it_caused_and_no_older_ones",
+            "lsp/test_new_problems.py::test_an_error_in_another_open_file_is_listed",
+            "lsp/test_new_problems.py::test_a_change_that_mends_says_so",
+        ),
+        clause(
+            "within a time budget, later as an event; a switch",
+            "lsp/test_new_problems.py::test_a_check_that_takes_long_follows_as_an_event",
+            "lsp/test_new_problems.py::test_nothing_is_checked_where_it_is_off",
+            "lsp/test_new_problems.py::test_warnings_count_only_if_the_settings_say_so",
+            "lsp/test_hostile_language_servers.py::test_a_write_succeeds_whatever_the_server_does",
+        ),
+        clause("read_lints of clude: lint and diagnostics in one list", *planned),
+    ),
     "X-8": (
         clause(
             "ranked results with file, lines and reason, narrowed by paths",

@@ -22,12 +22,19 @@ from handrail.settings import Settings
 
 ROWS = [(name, tool) for name in DIALECTS for tool in load_dialect(name).tools]
 NOT_BUILT = {
-    "agentica": {"goto_definition", "find_references", "hover_info", "get_diagnostics", "lsp_symbol", "lsp_format"},
-    "claude-code": {"LSP", "EnterPlanMode", "ExitPlanMode"},
+    "claude-code": {"EnterPlanMode", "ExitPlanMode"},
     "codex": {"request_permissions"},
-    "opencode": {"lsp", "plan_exit"},
+    "opencode": {"plan_exit"},
 }
 """The tools that answer UNAVAILABLE."""
+NOT_ENABLED = {
+    "agentica": {
+        *("goto_definition", "find_references", "hover_info", "get_diagnostics", "lsp_symbol", "lsp_format"),
+    },
+    "claude-code": {"LSP"},
+    "opencode": {"lsp"},
+}
+"""The tools that the settings have to enable."""
 CANONICAL = {"codex": "read", "devminds": "read", "clude": "read", "agentica": "edit", "claude-code": "read"}
 SHARED = {
     "deepchat": ("read_file", {"path": "a.py"}),
@@ -73,7 +80,8 @@ def test_the_transcript_uses_every_parameter_of_every_tool(dialect: str, tool: D
 
 @pytest.mark.parametrize(("dialect", "tool"), ROWS, ids=lambda one: one if isinstance(one, str) else one.name)
 def test_every_parameter_is_checked_under_its_own_name(tmp_path: Path, dialect: str, tool: DialectTool) -> None:
-    if tool.lacks or tool.name in NOT_BUILT.get(dialect, ()) or not tool.params:
+    unoffered = NOT_BUILT.get(dialect, set()) | NOT_ENABLED.get(dialect, set())
+    if tool.lacks or tool.name in unoffered or not tool.params:
         return
     with open_rail(tmp_path, dialect) as rail:
         result = rail.call(tool.name, dict.fromkeys(tool.params, Unlike.VALUE) | {"surplus": 1})
@@ -106,6 +114,11 @@ def test_tools_that_are_not_built_answer_unavailable(tmp_path: Path, dialect: st
                 assert result.error is not None
                 assert result.error.code == "UNAVAILABLE"
                 assert tool.name in result.error.message
+            elif tool.name in NOT_ENABLED.get(dialect, ()):
+                assert tool.export_name not in offered
+                result = rail.call(tool.name, {})
+                assert result.error is not None
+                assert result.error.code == "UNKNOWN_TOOL"
             else:
                 assert tool.export_name in offered
 

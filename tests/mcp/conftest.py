@@ -1,7 +1,8 @@
 """What the tests of the MCP faces share."""
 
-import oracles
 import pytest
+
+import oracles
 
 
 @pytest.fixture(scope="session")

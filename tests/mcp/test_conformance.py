@@ -10,12 +10,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import oracles
 import pytest
 from conformance_scope import APPLIES, BUT, NOT_OURS, OVER_HTTP_ONLY
 from http_process import TOKEN, environment
 from stdio_bridge import StdioBridge
 from token_proxy import TokenProxy
+
+import oracles
 
 _SERVER = str(Path(__file__).parent / "suite_server.py")
 _PAGE = Path(__file__).parent.parent.parent / "docs" / "reference" / "mcp-conformance.md"

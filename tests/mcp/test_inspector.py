@@ -7,9 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import oracles
 import pytest
 from http_process import HttpProcess, environment
+
+import oracles
 
 Inspect = Callable[..., Any]
 EIGHT = ["read", "write", "edit", "find", "grep", "ls", "exec", "process"]

@@ -4,11 +4,14 @@ import json
 import subprocess
 from pathlib import Path
 
-import oracles
 import pytest
 
+import oracles
+
 every_lock = pytest.mark.parametrize(
-    "declared", [Path(__file__).parent / "node", oracles.HOSTS], ids=lambda one: one.name
+    "declared",
+    [Path(__file__).parent / "node", oracles.HOSTS, oracles.LANGUAGE_SERVERS],
+    ids=lambda one: f"{one.parent.name}-{one.name}",
 )
 
 

@@ -6,11 +6,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-import oracles
 import pytest
 from real_hosts import HOSTS, Host, Model, prepare
 
 import handrail
+import oracles
 from handrail.protocol.tool_spec import BASE_NAMES
 
 _SOURCE = Path(handrail.__file__).parent.parent

@@ -78,6 +78,10 @@ def test_every_setting_can_be_set_in_the_user_file(tmp_path: Path) -> None:
     [mcp]
     wait = "20s"
     permission_wait = "1 min"
+    [lsp]
+    servers = ["ty", "clangd=/opt/llvm/bin/clangd"]
+    diagnostics = "warnings"
+    wait = "3s"
     [limits]
     exec = "5 min"
     output = "1.5 MB"
@@ -153,6 +157,9 @@ def test_every_setting_can_be_set_in_the_user_file(tmp_path: Path) -> None:
         "network.allow": ("example.net:443", "*.example.org", "127.0.0.1:8080", "10.0.0.0/8:5432"),
         "mcp.wait": "20s",
         "mcp.permission_wait": "1 min",
+        "lsp.servers": ("ty", "clangd=/opt/llvm/bin/clangd"),
+        "lsp.diagnostics": "warnings",
+        "lsp.wait": "3s",
         "limits.exec": "5 min",
         "limits.output": "1.5 MB",
         "limits.memory": 1 << 30,

@@ -67,17 +67,18 @@ lint_code = code_lint: Lint a file.
 find_symbols = code_symbols +File: Find functions, classes and variables of a file.
   symbol_type all|function|class|variable=all -> kind       # The kind of symbols.
   pattern str="" -> pattern                                 # A regular expression for their names.
-goto_definition = lsp_definition +Place: Find the definition of a symbol.
-  whole: data
-find_references = lsp_references +Place: Find the references to a symbol.
-  whole: data
-hover_info = lsp_hover +Place: Describe a symbol.
-  whole: data
-get_diagnostics = lsp_diagnostics +File: List errors and warnings of a file.
-  whole: data
+goto_definition = lsp_definition @request +Place: Find the definition of a symbol.
+  whole: data.locations
+find_references = lsp_references @request +Place: Find the references to a symbol.
+  whole: data.locations
+hover_info = lsp_hover @request +Place: Describe a symbol.
+  whole: data.text
+get_diagnostics = lsp_diagnostics @request: List errors and warnings of a file.
+  file_path* str -> paths[]                                 # Path of the file.
+  whole: data.diagnostics
 lsp_symbol = lsp_symbols @request: Find symbols.
   query str="" -> query
-  whole: data
+  whole: data.symbols
 lsp_format = lsp_format @request +File: Format a file by its language server.
 """
 

@@ -129,7 +129,7 @@ Skill = skill_control action="activate": Activates a skill: written instructions
   skill* str -> name                                    # The skill.
   args str                                              # Arguments for it.
   data: success=true commandName=args.skill args=args.args
-LSP = lsp_definition lsp_references lsp_hover lsp_symbols: Asks a language server about a place in a file.
+LSP = lsp_definition lsp_references lsp_hover lsp_symbols @request: Asks a language server about a place in a file.
   operation* Operation                                  # What to ask.
   filePath* str -> path                                 # The absolute path of the file.
   line* int >=1 -> line-1                               # The line, from 1.

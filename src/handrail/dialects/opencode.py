@@ -6,6 +6,7 @@ from typing import Any
 
 from handrail.dialects.dialect import Answered, Canonical, Code, Dialect, DialectAnswer, Shown
 from handrail.dialects.render import (
+    FACTS,
     drop_none,
     group_matches,
     list_answers,
@@ -53,14 +54,14 @@ write = write +File: Writes a file. It replaces an existing one.
   content* str -> content                               # The whole content.
   title: {data.path}
   text: Wrote file successfully.
-  data: diagnostics={} filepath=path exists=existed
+  data: diagnostics=problems filepath=path exists=existed
 edit = edit write@write +File: Replaces an exact text in a file. It must be unique, unless replaceAll is set.
   oldString* str -> oldText                             # The text to replace.
   newString* str -> newText                             # The text to replace it with.
   replaceAll bool=false -> replaceAll                   # Replace all occurrences.
   title: {data.path}
   text: Edit applied successfully.
-  data: diagnostics={} diff=data.diff filediff=filediff
+  data: diagnostics=problems diff=data.diff filediff=filediff
 apply_patch = apply_patch: Changes files by a patch: *** Begin Patch … *** End Patch.
   patchText* str -> patch                               # The whole patch.
 glob = find maxResults=100: Finds files by a glob, such as **/*.ts.
@@ -81,7 +82,7 @@ skill = skill_control action="activate": Loads a skill: written instructions for
   name* str -> name                                     # The skill.
   title: Loaded skill: {args.name}
   data: name=args.name
-lsp = lsp_definition lsp_references lsp_hover lsp_symbols: Asks a language server about a place in a file.
+lsp = lsp_definition lsp_references lsp_hover lsp_symbols @request: Asks a language server about a place in a file.
   operation* Operation                                  # What to ask.
   filePath* str -> path                                 # The path of the file.
   line* int >=1 -> line-1                               # The line, from 1.
@@ -89,7 +90,7 @@ lsp = lsp_definition lsp_references lsp_hover lsp_symbols: Asks a language serve
   query str                                             # Words for workspaceSymbol.
   title: {args.operation} {args.filePath}:{args.line}
   text: {json}
-  data: result=data
+  data: result=answers
 plan_exit = !: a person changes the mode; say that your plan is ready
 """
 
@@ -149,7 +150,7 @@ def _show_patch(one: Answered) -> Shown:
         for file in one.data.files
     ]
     output = list_patched_files(one)
-    return Shown({"diff": one.data.diff, "files": files, "diagnostics": {}}, output, output)
+    return Shown({"diff": one.data.diff, "files": files, "diagnostics": FACTS["problems"](one)}, output, output)
 
 
 def _show_command(one: Answered) -> Shown:

@@ -22,6 +22,17 @@ _LOST = "\0"
 """Stands for what the dialect lacks. The clause with it is left out."""
 _CLAUSE = re.compile(rf": list them\b|,? or [^,;.\n]*{_LOST}[^,;.\n]*|;[^;.\n]*{_LOST}[^;.\n]*")
 _SENTENCE = re.compile(rf"(?:(?<=\.) |^)[^;.\n]*{_LOST}[^;.\n]*\.?")
+
+
+def _group_problems(one: Answered) -> dict[str, list[Any]]:
+    """The new problems of a change by the absolute path of their file."""
+    found = one.result.meta.diagnostics
+    by_file: dict[str, list[Any]] = {}
+    for problem in found.added if found is not None else ():
+        by_file.setdefault(one.surface.to_absolute(problem.file), []).append(to_builtins(problem))
+    return by_file
+
+
 FACTS: dict[str, Callable[[Answered], Any]] = {
     "name": lambda one: one.path.rpartition("/")[2],
     "existed": lambda one: not one.data.created,
@@ -38,6 +49,8 @@ FACTS: dict[str, Callable[[Answered], Any]] = {
     "places": lambda one: len(one.args.edits),
     "json": lambda one: to_json(one.data),
     "old_todos": lambda one: one.surface.memory["old_todos"],
+    "answers": lambda one: getattr(one.data, one.data.__struct_fields__[0]),
+    "problems": _group_problems,
     "note_id": lambda one: one.data.notes[0].id,
 }
 """What tables say about a call besides attributes of `Answered`."""

@@ -55,7 +55,10 @@ def look_up(args: Any, given: dict[str, Any], _: Surface) -> Canonical:
     tool = _LSP_TOOLS.get(args.operation)
     if tool is None:
         raise ToolError("UNAVAILABLE", f"operation: {args.operation} is not available here. Nothing was run.")
-    return tool, given
+    if tool != "lsp_symbols":
+        return tool, given
+    query = {"query": args.query or ""} if args.operation == "workspaceSymbol" else {}
+    return tool, {"path": given["path"], **query}
 
 
 def ask_questions(args: Any, _: Any, __: Surface) -> Canonical:

@@ -81,6 +81,33 @@ class SandboxUsed(Wire, frozen=True):
     """Limits that hold for all its processes together."""
 
 
+class Diagnostic(Wire, frozen=True, omit_defaults=False):
+    """A problem that a language server sees in a file."""
+
+    file: str
+    """Relative in the workspace."""
+    line: int
+    """From 0."""
+    character: int
+    """From 0, in characters."""
+    severity: Literal["error", "warning", "information", "hint"]
+    message: str
+    source: str
+    """The program that says it."""
+    code: str
+    """The name of the rule. Empty if it has none."""
+
+
+class NewDiagnostics(Wire, frozen=True):
+    """The problems that a change caused."""
+
+    state: Literal["checked", "checking", "unchecked"]
+    """`checking`: a warning event follows if there are any. `unchecked`: the language server did not answer."""
+    added: tuple[Diagnostic, ...] = ()
+    fixed: int = 0
+    """How many problems are gone."""
+
+
 class Meta(Wire, frozen=True):
     """Facts about a result besides its content."""
 
@@ -127,6 +154,8 @@ class Meta(Wire, frozen=True):
     """The limits that were hit."""
     sandbox: SandboxUsed | None = None
     """How a command was confined."""
+    diagnostics: NewDiagnostics | None = None
+    """The problems that the change caused. Null: no language server looked."""
 
 
 class ToolResult(Envelope, Generic[Data], frozen=True):

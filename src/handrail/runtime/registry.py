@@ -24,9 +24,12 @@ from handrail.tools.tool import Background, Outputs, ReadMarks, Tool
 
 if TYPE_CHECKING:
     from handrail.changes.recorder import Recorder
+    from handrail.lsp.check import ChangeCheck
+    from handrail.lsp.servers import LanguageServers
     from handrail.store.memories import Memories
     from handrail.tools.command_environment import CommandEnvironment
     from handrail.tools.companions.skills import SkillBook
+    from handrail.tools.file_tool import FileTool
     from handrail.tools.search import SessionSearch
 
 _ENTRY_POINTS = "handrail.tools"
@@ -250,6 +253,9 @@ class ToolServices(msgspec.Struct, kw_only=True, dict=True):
     code_folder: Callable[[str], str]
     """Finds the folder of the code index of a root."""
     unattended: bool = False
+    lsp: "LanguageServers | None" = None
+    check: "ChangeCheck | None" = None
+    """What reports the problems that a change causes."""
 
     @cached_property
     def search(self) -> "SessionSearch":
@@ -269,6 +275,7 @@ class _NoSession:
     """The services of a tool that only describes itself. Each of them raises ToolError when it is used."""
 
     unattended = False
+    check = None
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -284,7 +291,20 @@ _Build = Callable[..., Tool]
 
 
 def _build_file_tool(build: _Build, services: ToolServices) -> Tool:
-    return build(services.seen, services.recorder)
+    tool = build(services.seen, services.recorder)
+    if services.check is None:
+        return tool
+    from handrail.tools.lsp.new_problems import add_new_problems
+
+    return add_new_problems(cast("FileTool", tool), services.check, services.recorder)
+
+
+def _build_language_tool(build: _Build, services: ToolServices) -> Tool:
+    return build(services.lsp)
+
+
+def _build_language_file_tool(build: _Build, services: ToolServices) -> Tool:
+    return build(services.seen, services.recorder, services.lsp)
 
 
 _BUILTIN: dict[str, tuple[str, Callable[[_Build, ToolServices], Tool]]] = {
@@ -314,6 +334,13 @@ _BUILTIN: dict[str, tuple[str, Callable[[_Build, ToolServices], Tool]]] = {
     "memory": ("companions.memory", lambda build, of: build(of.memories)),
     "skill_list": ("companions.skills", lambda build, of: build(of.skills.entries)),
     "skill_control": ("companions.skills", lambda build, of: build(of.skills)),
+    "lsp_definition": ("lsp.lookup", _build_language_tool),
+    "lsp_references": ("lsp.lookup", _build_language_tool),
+    "lsp_hover": ("lsp.lookup", _build_language_tool),
+    "lsp_diagnostics": ("lsp.diagnostics", _build_language_tool),
+    "lsp_symbols": ("lsp.symbols", _build_language_tool),
+    "lsp_rename": ("lsp.rename", _build_language_file_tool),
+    "lsp_format": ("lsp.format", _build_language_file_tool),
 }
 """The built-in tools in their order: the module of each, and what its factory gets. Base tools are on by default."""
 HELPED = {"append": "write", "search_text": "grep"}

@@ -221,7 +221,7 @@ def open_session(options: SessionOptions) -> Session:
         resources = _open_resources(root, options, exit_stack)
         session = _build_session(options, resources)
         _register_closing(session)
-        registry = ToolRegistry(_build_services(session, options.settings), custom, options.helpers)
+        registry = ToolRegistry(_build_services(session, options), custom, options.helpers)
         tools = options.settings.tools
         offer = ToolSet(registry, enable=tools.enable, disable=tools.disable, deny=options.rules.denied)
         session.skills.attach(offer)
@@ -348,7 +348,24 @@ def _build_session(options: SessionOptions, resources: SessionResources) -> Sess
     )
 
 
-def _build_services(session: Session, settings: Settings) -> ToolServices:
+def _build_services(session: Session, options: SessionOptions) -> ToolServices:
+    settings = options.settings
+    services = _build_plain_services(session, settings)
+    if any(name.startswith("lsp_") for name in settings.tools.enable):
+        from handrail.runtime.language import open_language_servers  # noqa: PLC0415  few sessions have them
+
+        services.lsp, services.check = open_language_servers(
+            settings,
+            session.rules,
+            session.workspace,
+            session.journal,
+            options.state.path,
+            session.resources.exit_stack,
+        )
+    return services
+
+
+def _build_plain_services(session: Session, settings: Settings) -> ToolServices:
     return ToolServices(
         seen=session.journal,
         outputs=session.outputs,

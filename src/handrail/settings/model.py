@@ -49,6 +49,7 @@ _Toolchain = Annotated[str, Meta(pattern=r"\A(?:/|~/)(?!/*\Z)[^\0]*\Z")]
 Variable = Annotated[str, Meta(pattern=r"\A[A-Za-z_][A-Za-z0-9_]{0,127}\Z")]
 _Days = Annotated[str, Meta(pattern=r"\A[1-9][0-9]{0,4}d\Z"), Field(allowed='a number of days such as "90d"')]
 _Tier = Annotated[int, Meta(ge=0, le=3), Field(merge=max, allowed="0, 1, 2 or 3", loosened_by=USER_SOURCES)]
+_ServerEntry = Annotated[str, Meta(pattern=r"\A[^\0]{1,500}\Z")]
 _ModelName = Annotated[str, Meta(pattern=r"\A[!-~]{1,200}\Z")]
 """A provider and its name for a model: `anthropic:claude-…`. Only the provider knows whether it exists."""
 
@@ -266,6 +267,26 @@ class _Mcp(Section, frozen=True, kw_only=True):
     permission_wait: Annotated[Time, declare_time(_PERMISSION_WAIT, "100 ms", "10 min", '"45s"')] = "10s"
 
 
+_CHECK_WAIT = "How long a change waits for the problems that it caused."
+
+
+class _Lsp(Section, frozen=True, kw_only=True):
+    """Language servers. They run once the settings enable one of the lsp_ tools."""
+
+    # A server is a program, so no project chooses it.
+    servers: Annotated[
+        tuple[_ServerEntry, ...],
+        Field("The language servers to use; all that are installed by default.", loosened_by=USER_SOURCES),
+        Field(allowed='a list such as "ty", "clangd=/opt/llvm/bin/clangd" or "*.lua=lua-language-server"'),
+    ] = ()
+    diagnostics: Annotated[
+        Literal["off", "errors", "warnings"],
+        Field("The new problems that the result of a change lists."),
+        Field(merge=pick_first("off", "errors", "warnings")),
+    ] = "errors"
+    wait: Annotated[Time, declare_time(_CHECK_WAIT, "100 ms", "10 min", '"1.5s"')] = "1.5s"
+
+
 _EXEC = "The time limit of a command if the call sets none."
 _OUTPUT = "Maximum output of a command in memory; more goes to a file."
 _WAITING = "Maximum disk space of all waiting previews of a workspace."
@@ -368,6 +389,7 @@ class Settings(Section, frozen=True, kw_only=True):
     sandbox: Sandbox = Sandbox()
     network: NetworkSettings = NetworkSettings()
     mcp: _Mcp = _Mcp()
+    lsp: _Lsp = _Lsp()
     limits: Limits = Limits()
     agent: _Agent = _Agent()
 

@@ -6,9 +6,10 @@ import sys
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-import oracles
 import pytest
 from conformance_scope import CLIENT_APPLIES, CLIENT_NOT_OURS
+
+import oracles
 
 CLIENT = Path(__file__).parent / "conformance_client.py"
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "mcp-conformance.md"

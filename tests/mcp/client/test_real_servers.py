@@ -8,9 +8,10 @@ from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-import oracles
 import pytest
 from serving import Place, code_of, comes_true, plain, table
+
+import oracles
 
 
 def reaches(port: int) -> bool:

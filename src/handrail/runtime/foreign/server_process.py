@@ -150,7 +150,7 @@ class ServerPrograms:
                 profile = msgspec.structs.replace(profile, proxy=proxy.path, listed=spec.network)
             launch = sandbox.launch(profile, f"exec -- {shlex.join(spec.words)}")
             process = StdioProcess(launch, profile.limits)
-            files = (word for word in spec.words if os.path.isabs(word) and os.path.isfile(word))
+            files = (os.path.realpath(word) for word in spec.words if os.path.isabs(word) and os.path.isfile(word))
             hidden_file = next((file for file in files if not self._commands.sandbox.shows(file, profile.roots)), "")
             program = os.path.basename(spec.words[0])
             return ServerProgram(process, program, attempts, resources.pop_all(), hidden_file)

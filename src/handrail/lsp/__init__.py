@@ -1,0 +1,1 @@
+"""Language servers: their programs, their protocol, their answers about a workspace."""

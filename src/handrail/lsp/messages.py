@@ -1,0 +1,119 @@
+"""The parts of the Language Server Protocol that handrail uses, as types."""
+
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+from msgspec import Meta, Struct
+
+_Number = Annotated[int, Meta(ge=0, le=(1 << 32) - 1)]
+
+
+class LspPosition(Struct, frozen=True, order=True):
+    """A place in a text. `character` counts UTF-16 code units."""
+
+    line: _Number
+    character: _Number
+
+
+class LspRange(Struct, frozen=True, order=True):
+    start: LspPosition
+    end: LspPosition
+
+
+class LspLocation(Struct, frozen=True, rename="camel"):
+    """A Location or a LocationLink."""
+
+    uri: str = ""
+    range: LspRange | None = None
+    target_uri: str = ""
+    target_selection_range: LspRange | None = None
+
+
+class LspDiagnostic(Struct, frozen=True):
+    range: LspRange
+    message: str
+    severity: int | None = None
+    source: str | None = None
+    code: Any = None
+
+
+class DiagnosticReport(Struct, frozen=True):
+    """The answer to a request for diagnostics."""
+
+    items: tuple[LspDiagnostic, ...] = ()
+
+
+class PublishedDiagnostics(Struct, frozen=True):
+    """The diagnostics that a server sends on its own."""
+
+    uri: str
+    diagnostics: tuple[LspDiagnostic, ...]
+    version: int | None = None
+
+
+class ProgressValue(Struct, frozen=True):
+    kind: str = ""
+
+
+class WorkProgress(Struct, frozen=True):
+    """A notification about long work. Tokens are numbers or texts."""
+
+    token: Any = None
+    value: ProgressValue = ProgressValue()
+
+
+class ConfigurationItem(Struct, frozen=True):
+    section: str | None = None
+
+
+class ConfigurationRequest(Struct, frozen=True):
+    items: tuple[ConfigurationItem, ...] = ()
+
+
+class LspHover(Struct, frozen=True):
+    contents: Any = None
+
+
+class LspSymbol(Struct, frozen=True, rename="camel"):
+    """A DocumentSymbol, a SymbolInformation or a WorkspaceSymbol."""
+
+    name: str
+    kind: int = 0
+    container_name: str | None = None
+    location: LspLocation | None = None
+    selection_range: LspRange | None = None
+    children: tuple["LspSymbol", ...] | None = None
+
+
+class LspTextEdit(Struct, frozen=True, rename="camel"):
+    range: LspRange
+    new_text: str
+
+
+class _EditedDocument(Struct, frozen=True):
+    uri: str
+
+
+class _DocumentEdit(Struct, frozen=True, rename="camel"):
+    """A TextDocumentEdit. A file operation has a kind."""
+
+    kind: str | None = None
+    text_document: _EditedDocument | None = None
+    edits: tuple[LspTextEdit, ...] = ()
+
+
+class LspWorkspaceEdit(Struct, frozen=True, rename="camel"):
+    changes: dict[str, tuple[LspTextEdit, ...]] | None = None
+    document_changes: tuple[_DocumentEdit, ...] | None = None
+
+    @property
+    def has_file_operations(self) -> bool:
+        return any(one.kind is not None for one in self.document_changes or ())
+
+    def list_edits(self) -> Iterator[tuple[str, tuple[LspTextEdit, ...]]]:
+        """The edits of each document, by its address."""
+        for one in self.document_changes or ():
+            if one.text_document is not None:
+                yield one.text_document.uri, one.edits
+        if self.document_changes is None:
+            yield from (self.changes or {}).items()

@@ -1,0 +1,138 @@
+"""A text with positions: characters for handrail, UTF-16 code units for the protocol."""
+
+import os
+import re
+from bisect import bisect_right
+from collections.abc import Iterable
+from urllib.parse import quote, unquote, urlsplit
+
+from handrail.lsp.messages import LspPosition, LspRange, LspTextEdit
+from handrail.protocol.errors import ToolError
+from handrail.protocol.text import escape_control, truncate
+from handrail.workspace.text import decode_page, detect_encoding, encode_text, find_byte_order_mark
+
+_LINE_END = re.compile(r"\r\n|\n|\r")
+_BEYOND_BASIC = re.compile("[\U00010000-\U0010ffff]")
+"""Characters of two UTF-16 code units."""
+_WORD = re.compile(r"\w+")
+
+
+class SourceText:
+    """The text of a file, with its line ends as they are."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._starts = [0, *(match.end() for match in _LINE_END.finditer(text))]
+
+    @property
+    def line_count(self) -> int:
+        return len(self._starts)
+
+    def get_line(self, line: int) -> str:
+        """A line without its end. Empty if there is none."""
+        if line >= len(self._starts):
+            return ""
+        end = self._starts[line + 1] if line + 1 < len(self._starts) else len(self.text)
+        return self.text[self._starts[line] : end].rstrip("\r\n")
+
+    def to_lsp(self, line: int, character: int) -> LspPosition:
+        """The position of a character. INVALID_ARGUMENT if the text has none there."""
+        text = self.get_line(line)
+        if line >= len(self._starts) or character > len(text):
+            has = (
+                f"line {line} has {len(text)} characters"
+                if line < len(self._starts)
+                else f"it has {len(self._starts)} lines"
+            )
+            raise ToolError(
+                "INVALID_ARGUMENT", f"The file has no position {line}:{character}: {has}. Both count from 0."
+            )
+        return LspPosition(line, _count_units(text[:character]))
+
+    def to_character(self, position: LspPosition) -> int:
+        """The character of a position. One past the end of the line is the end."""
+        text = self.get_line(position.line)
+        if len(text) <= position.character and text.isascii():
+            return len(text)
+        return _count_characters(text, position.character)
+
+    def find_offset(self, position: LspPosition) -> int:
+        if position.line >= len(self._starts):
+            return len(self.text)
+        return self._starts[position.line] + self.to_character(position)
+
+    def slice(self, place: LspRange) -> str:
+        return self.text[self.find_offset(place.start) : self.find_offset(place.end)]
+
+    def find_word(self, position: LspPosition) -> str:
+        """The word at a position, or before it."""
+        offset = self.find_offset(position)
+        line = self._starts[bisect_right(self._starts, offset) - 1]
+        words = _WORD.finditer(self.text, line, line + len(self.get_line(position.line)))
+        return next((word[0] for word in words if word.start() <= offset <= word.end()), "")
+
+    def apply(self, edits: Iterable[LspTextEdit]) -> str:
+        """The text after edits. CONFLICT if two overlap."""
+        ending = "\r\n" if "\r\n" in self.text else "\n"
+        pieces: list[str] = []
+        last = 0
+        placed = [(self.find_offset(one.range.start), self.find_offset(one.range.end), one) for one in edits]
+        for start, end, edit in sorted(placed, key=lambda one: one[:2]):
+            if start < last or end < start:
+                raise ToolError("CONFLICT", "The language server sent edits that overlap. Nothing was changed.")
+            pieces += (self.text[last:start], _LINE_END.sub(ending, edit.new_text))
+            last = end
+        return "".join((*pieces, self.text[last:]))
+
+
+def decode_source(data: bytes) -> SourceText | None:
+    """None if it is not text."""
+    encoding = detect_encoding(data)
+    if encoding is None:
+        return None
+    return SourceText(decode_page(data.removeprefix(find_byte_order_mark(encoding)), encoding)[0])
+
+
+def encode_source(text: str, old: bytes) -> bytes | None:
+    """The bytes of a text in the encoding of the old bytes. None if that would change other characters too."""
+    encoding, source = detect_encoding(old), decode_source(old)
+    if encoding is None or source is None:
+        return None
+    try:
+        is_exact = encode_text(source.text, encoding, "none") == old
+        return encode_text(text, encoding, "none") if is_exact else None
+    except UnicodeEncodeError:
+        return None
+
+
+def clean_text(text: str, most: int) -> str:
+    """A text of a server with its lines, without control characters."""
+    lines = text[: 2 * most].replace("\xa0", " ").strip().splitlines()
+    return truncate("\n".join(map(escape_control, lines)), most)
+
+
+def to_uri(path: str) -> str:
+    return f"file://{quote(os.fsencode(path))}"
+
+
+def parse_uri(uri: str) -> str | None:
+    """The path of a file. None for other addresses."""
+    if not uri.startswith("file://"):
+        return None
+    try:
+        path = unquote(urlsplit(uri).path, errors="surrogateescape")
+    except ValueError:
+        return None
+    return os.path.normpath(path) if path.startswith("/") and "\0" not in path else None
+
+
+def _count_units(text: str) -> int:
+    return len(text) if text.isascii() else len(text) + len(_BEYOND_BASIC.findall(text))
+
+
+def _count_characters(text: str, units: int) -> int:
+    for match in _BEYOND_BASIC.finditer(text):
+        if match.start() >= units:
+            break
+        units -= 1
+    return max(0, min(units, len(text)))
