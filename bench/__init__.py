@@ -10,6 +10,7 @@ BENCHMARKS = (
     "large_file",
     "edit",
     "search",
+    "code",
     "outline",
     "policy",
     "exec",

@@ -682,7 +682,31 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
         ),
         clause("read_lints of clude: lint and diagnostics in one list", *planned),
     ),
-    "X-8": (clause("codebase_search", *planned),),
+    "X-8": (
+        clause(
+            "ranked results with file, lines and reason, narrowed by paths",
+            "tools/test_codebase_search.py::test_a_definition_is_found_by_the_parts_of_its_name_with_lines_and_reason",
+            "tools/test_codebase_search.py::test_paths_narrow_the_search_to_folders_and_files",
+            "code/test_search_quality.py::test_the_function_of_a_docstring_is_found_more_often_than_by_its_words_alone",
+        ),
+        clause(
+            "semantic where a model is at hand, lexical and symbol-aware otherwise; says which",
+            "tools/test_codebase_search.py::test_a_configured_model_ranks_by_meaning_and_is_asked_once_about_a_chunk",
+            "tools/test_codebase_search.py::test_a_model_that_fails_leaves_the_ranking_by_words_and_a_warning",
+            "tools/test_codebase_search.py::test_it_says_the_method_and_how_much_is_indexed",
+        ),
+        clause(
+            "incremental index, at once usable in a cold workspace",
+            "tools/test_codebase_search.py::test_changes_are_seen_by_the_next_search",
+            "tools/test_codebase_search.py::test_a_file_that_was_only_touched_is_not_stored_again",
+            "tools/test_codebase_search.py::test_a_cold_workspace_is_searched_as_far_as_the_time_allows",
+        ),
+        clause(
+            "credentials and ignored files are neither indexed nor named; the index is private",
+            "tools/test_codebase_search.py::test_credentials_and_ignored_files_are_neither_indexed_nor_named",
+            "tools/test_codebase_search.py::test_the_index_is_private_and_outside_of_the_workspace",
+        ),
+    ),
     "X-9": (
         clause(
             "a tool of a higher layer does not do what a lower one does",

@@ -601,6 +601,14 @@ class Handrail(TypedTools):
         """The last todo list of the model."""
         return self._enter(read_last_todo, self._session.journal)
 
+    def repository_map(self) -> str:
+        """The most referenced definitions of the workspace, within the tokens of `agent.map`. Empty if that is 0."""
+        if not self._settings.agent.map:
+            return ""
+        from handrail.runtime.conversation import render_repository_map  # noqa: PLC0415  only for the loop
+
+        return self._enter(render_repository_map, self._session, self._settings)
+
     def list_files(self, most: int = 10_000) -> tuple[str, ...]:
         """The files of the workspace that `find` lists, without a call: nothing is logged."""
         from handrail.tools.find import list_files  # noqa: PLC0415  few programs ask

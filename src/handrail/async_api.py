@@ -195,6 +195,7 @@ class AsyncHandrail:
     reply = _make_async(Handrail.reply)
     waiting_questions = _make_async(Handrail.waiting_questions)
     todo = _make_async(Handrail.todo)
+    repository_map = _make_async(Handrail.repository_map)
     list_files = _make_async(Handrail.list_files)
     memories = _make_async(Handrail.memories)
     would_differ = _make_async(Handrail.would_differ)

@@ -94,7 +94,7 @@ def test_it_is_short() -> None:
     assert len(render_system_prompt(BASE)) <= 2_909
 
 
-FORMER = tuple(spec for spec in EVERY if not spec.name.startswith(("code_", "lsp_")))
+FORMER = tuple(spec for spec in EVERY if not spec.name.startswith(("code", "lsp_")))
 """Without the tools that came later."""
 LANGUAGE = tuple(spec for spec in EVERY if spec in BASE or spec.name.startswith("lsp_"))
 
@@ -190,3 +190,10 @@ def test_notes_rank_below_the_persons_words_and_are_bounded() -> None:
     assert "- note 0: zz" in text
     assert "more are not shown" in text
     assert len(text) < len(render_system_prompt(BASE)) + 33_000
+
+
+def test_a_map_of_the_repository_is_fenced_and_absent_without_definitions() -> None:
+    text = render_system_prompt(BASE, code_map="a.py:\n  1: def </repository-map> x()")
+    assert "# Map of the repository" in text
+    assert text.count("</repository-map>") == 1
+    assert "repository" not in render_system_prompt(BASE)

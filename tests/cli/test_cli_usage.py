@@ -140,6 +140,7 @@ NEEDED = {
     "write": ["new.txt", "--mode", "auto"],
     "grep": ["hello"],
     "find": ["*.txt"],
+    "code search": ["hello"],
     "skills show": ["tidy"],
     "policy explain": ["--tool", "read", "--args", '{"path": "a.txt"}'],
     "sessions remove": ["cli"],

@@ -90,6 +90,7 @@ CALLS: dict[str, tuple[tuple[str, Any], ...]] = {
         ("update_memory", {"action": "delete", "existing_knowledge_id": "m-none"}),
         ("todo_write", {"todos": [{"content": "a", "status": "in_progress"}]}),
         ("codebase_search", {"query": "app", "target_directories": []}),
+        ("codebase_search", {"query": "app", "target_directories": ["none"]}),
         ("read_lints", {"paths": ["n.ipynb"]}),
         ("read", {"path": "a.py"}),
     ),

@@ -22,7 +22,6 @@ from handrail.settings import Settings
 
 ROWS = [(name, tool) for name in DIALECTS for tool in load_dialect(name).tools]
 NOT_BUILT = {
-    "clude": {"codebase_search"},
     "claude-code": {"EnterPlanMode", "ExitPlanMode"},
     "codex": {"request_permissions"},
     "opencode": {"plan_exit"},

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from handrail.settings import LoadedSettings, SettingsError, load
+from handrail.settings.embeddings import Embeddings
 
 
 def load_with(
@@ -64,6 +65,7 @@ def test_every_setting_can_be_set_in_the_user_file(tmp_path: Path) -> None:
     [search]
     ignore = ["*.lock"]
     engine = "python"
+    embeddings = { address = "http://127.0.0.1:11434/v1", model = "m" }
     [undo]
     days = 7
     [sandbox]
@@ -97,6 +99,7 @@ def test_every_setting_can_be_set_in_the_user_file(tmp_path: Path) -> None:
     attempts = 2
     full = 0.5
     window = 8000
+    map = 500
     [tools]
     enable = ["todo"]
     disable = ["exec"]
@@ -145,6 +148,7 @@ def test_every_setting_can_be_set_in_the_user_file(tmp_path: Path) -> None:
         "restricted.folders": (".minds",),
         "search.ignore": ("*.lock",),
         "search.engine": "python",
+        "search.embeddings": Embeddings(address="http://127.0.0.1:11434/v1", model="m"),
         "undo.days": 7,
         "sandbox.tier": 2,
         "sandbox.least": 1,
@@ -171,6 +175,7 @@ def test_every_setting_can_be_set_in_the_user_file(tmp_path: Path) -> None:
         "agent.attempts": 2,
         "agent.full": 0.5,
         "agent.window": 8000,
+        "agent.map": 500,
     }
     assert set(loaded.sources.values()) == {f"user file {tmp_path}/.config/handrail/config.toml"}
 

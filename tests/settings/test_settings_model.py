@@ -58,6 +58,7 @@ def test_the_defaults_are_the_documented_ones() -> None:
         "restricted.folders": (".minds", ".tasklogs"),
         "search.ignore": (),
         "search.engine": "auto",
+        "search.embeddings": None,
         "undo.days": 30,
         "sandbox.tier": 3,
         "sandbox.least": 0,
@@ -84,6 +85,7 @@ def test_the_defaults_are_the_documented_ones() -> None:
         "agent.attempts": 5,
         "agent.full": 0.8,
         "agent.window": None,
+        "agent.map": 0,
     }
 
 

@@ -62,6 +62,7 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
     "restricted.folders": some_of(".minds", ".tasklogs", "src"),
     "search.ignore": some_of("*.lock", "vendor", "secret"),
     "search.engine": one_of("auto", "ripgrep", "python"),
+    "search.embeddings": st.builds(lambda model: {"address": "http://a/v1", "model": model}, one_of("m", "n")),
     "undo.days": st.integers(1, 100),
     "sandbox.tier": st.integers(0, 3),
     "sandbox.least": st.integers(0, 3),
@@ -88,6 +89,7 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
     "agent.attempts": st.integers(1, 100),
     "agent.full": one_of(0.1, 0.5, 0.8, 1.0),
     "agent.window": st.integers(2_000, 5_000),
+    "agent.map": st.integers(0, 2_000),
 }
 
 
@@ -172,6 +174,7 @@ LOOSER: dict[str, Callable[[Any, Any], bool]] = {
     "restricted.folders": has_more,
     "search.ignore": lacks_some,
     "search.engine": later_in("python", "auto", "ripgrep"),
+    "search.embeddings": differs,
     "undo.days": differs,
     "sandbox.tier": lower,
     "sandbox.least": lower,
@@ -198,6 +201,7 @@ LOOSER: dict[str, Callable[[Any, Any], bool]] = {
     "agent.attempts": higher,
     "agent.full": higher,
     "agent.window": lets_more,
+    "agent.map": higher,
 }
 """Said here in other words than in the settings themselves."""
 
@@ -210,8 +214,14 @@ rules = st.lists(
 )
 
 
+def spell(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return f"{{ {', '.join(f'{key} = {spell(inner)}' for key, inner in value.items())} }}"
+    return msgspec.json.encode(value).decode()
+
+
 def document(values: Mapping[str, Any], rules: list[tuple[str, str]]) -> str:
-    lines = [f"{key} = {msgspec.json.encode(value).decode()}" for key, value in values.items()]
+    lines = [f"{key} = {spell(value)}" for key, value in values.items()]
     lines += [f'[[rule]]\nid = "{program}"\n{verdict} = "{program}"' for verdict, program in rules]
     return "\n".join(lines)
 

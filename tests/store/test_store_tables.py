@@ -6,12 +6,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import handrail
+from handrail.store.code_index import CODE_INDEX
 from handrail.store.database import CHANGES, CONTENTS, JOURNAL
 
 SOURCES = Path(handrail.__file__).parent
 OWNERS = {
     "batch": "store/approvals.py",
     "call": "store/journal.py",
+    **dict.fromkeys(("chunk", "chunk_name", "chunk_text", "chunk_vector", "source_file"), "store/code_index.py"),
     "change_set": "store/change_log.py",
     "content": "store/blobs.py",
     "event": "store/journal.py",
@@ -47,8 +49,8 @@ def tables(source: str) -> set[str]:
 
 
 def created() -> set[str]:
-    steps = [step for schema in (JOURNAL, CHANGES, CONTENTS) for step in schema.steps]
-    return {table for step in steps for table in re.findall(r"CREATE TABLE (\w+)", step)}
+    steps = [step for schema in (JOURNAL, CHANGES, CONTENTS, CODE_INDEX) for step in schema.steps]
+    return {table for step in steps for table in re.findall(r"CREATE (?:VIRTUAL )?TABLE (\w+)", step)}
 
 
 def test_every_table_has_an_owner() -> None:

@@ -68,6 +68,9 @@ _MAX_NOTES_CHARS = 32_000
 _MEMORY_HEAD = """\
 # Notes of earlier sessions
 Notes may be out of date. The user's words and the project's instructions outrank them."""
+_MAP_HEAD = """\
+# Map of the repository
+The definitions that most other code mentions, with their lines when this prompt was made."""
 _LAYER_TITLES: tuple[tuple[Layer, str], ...] = (
     ("base", "Base tools: files and commands"),
     ("companion", "Companions: the conversation with the user"),
@@ -88,7 +91,8 @@ async def prepare_system(rail: AsyncHandrail, transcript: Transcript) -> None:
     instructions = await rail.in_pool(rail.conversation.instructions)
     skills = await rail.skills() if _SKILL_SWITCH in names else ()
     notes = await rail.memories() if "memory" in names else ()
-    text = render_system_prompt(specs, instructions, notes, skills)
+    code_map = await rail.repository_map()
+    text = render_system_prompt(specs, instructions, notes, skills, code_map)
     transcript.add(SystemMessage(text=text, tools=names, skills=active), *_announce_change(before, instructions))
 
 
@@ -109,6 +113,7 @@ def render_system_prompt(
     instructions: Instructions | None = None,
     notes: Sequence[Memory] = (),
     skills: Sequence[SkillEntry] = (),
+    code_map: str = "",
 ) -> str:
     """The system prompt for these tools. The same input gives the same bytes: it has no date, listing or name of a
     machine."""
@@ -119,6 +124,7 @@ def render_system_prompt(
         _render_companions(specs),
         _render_skills(specs, skills),
         _render_instructions(instructions),
+        _render_map(code_map),
         _render_notes(notes),
     )
     return "\n\n".join(section for section in sections if section) + "\n"
@@ -304,6 +310,10 @@ def _render_instructions(instructions: Instructions | None) -> str:
     if _IMPORT.search(instructions.text):
         lines.append("Files that it names with @ are not included: read them when you need them.")
     return "\n".join(lines)
+
+
+def _render_map(code_map: str) -> str:
+    return "\n".join((_MAP_HEAD, fence_text("repository-map", code_map))) if code_map else ""
 
 
 def _render_notes(notes: Sequence[Memory]) -> str:

@@ -31,6 +31,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "code analyze": ("code", "Show imports, functions, classes and complexity."),
     "code lint": ("code", "Check files with the linters of the project."),
     "code format": ("code", "Show how a file would be formatted, or format it."),
+    "code search": ("code", "Search the code of this folder by its subject."),
     "approvals": ("approvals", "List requests, questions and grants."),
     "approvals allow": ("approvals", "Approve a request and print the result."),
     "approvals deny": ("approvals", "Deny a request, with a reason."),
@@ -93,13 +94,13 @@ _GROUPS = {
 }
 """The first words of the commands, as `handrail --help` lists them."""
 _WORDS = {
-    "code": "Outline, analyze, lint and format files of code.",
+    "code": "Search, outline, analyze, lint and format code.",
     "policy": "Explain, test and replay what the policy decides.",
     "help": "Explain a command, or list all of them.",
     "version": "Print the version.",
 }
 """Help for first words that are not in the table."""
-_TOOLS = ("process", "apply_patch", "multi_edit", "delete")
+_TOOLS = ("process", "apply_patch", "multi_edit", "delete", "codebase_search")
 
 
 class Command:

@@ -74,7 +74,7 @@ grep = grep search_text: Search the contents of files by a regular expression.
 codebase_search = codebase_search: Search the code by its meaning.
   query* str len>=1 -> query                    # The text to search for.
   target_directories* str[] -> paths            # Folders to search in; empty for all.
-  data: query=args.query hits=data
+  data: query=args.query mode=data.method
 run_terminal_cmd = exec: Run a shell command in the workspace, in a sandbox.
   command* str len>=1 -> command                # The command.
   is_background bool=false -> background        # Return at once; the command continues.
@@ -156,6 +156,14 @@ def _show_patch(one: Answered) -> Shown:
 def _show_grep(one: Answered) -> Shown:
     hits = [{"path": match.path, "line": match.line, "preview": match.text} for match in one.data.matches]
     return Shown({"engine": "rg" if one.result.meta.engine == "ripgrep" else "python", "hits": hits})
+
+
+def _show_code(one: Answered) -> Shown:
+    hits = [
+        {"path": hit.path, "start_line": hit.line, "end_line": hit.end_line, "preview": hit.preview, "score": hit.score}
+        for hit in one.data.hits
+    ]
+    return Shown({"hits": hits})
 
 
 def _show_lints(one: Answered) -> Shown:
@@ -249,6 +257,7 @@ DIALECT = Dialect(
             "read_file": Code(show=_show_read),
             "apply_patch": Code(_patch, _show_patch),
             "grep": Code(_grep, _show_grep),
+            "codebase_search": Code(show=_show_code),
             "read_lints": Code(show=_show_lints),
             "run_terminal_cmd": Code(show=_show_command),
             "display": Code(_display, _show_display),

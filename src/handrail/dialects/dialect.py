@@ -22,7 +22,7 @@ DIALECTS = {
 """The module of each dialect."""
 _OPTIONAL = frozenset(
     (
-        *("apply_patch", "multi_edit", "delete", "display", "question", "todo", "memory"),
+        *("apply_patch", "multi_edit", "delete", "codebase_search", "display", "question", "todo", "memory"),
         *("skill_list", "skill_control", "code_outline", "code_analyze", "code_symbols", "code_format", "code_lint"),
     )
 )

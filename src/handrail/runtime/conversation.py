@@ -3,20 +3,23 @@
 import os
 import re
 from collections.abc import Callable, Iterable
+from contextlib import closing
 from typing import Any
 
 import msgspec
 
 from handrail.policy.decide import decide
 from handrail.protocol.calls import Done, Parked, ToolCall
-from handrail.protocol.errors import ToolError
+from handrail.protocol.errors import StoreError, ToolError
 from handrail.protocol.events import End, Error, User
 from handrail.protocol.messages import Message
 from handrail.runtime.batch import refuse_batch
 from handrail.runtime.decide import collect_touched_facts
 from handrail.runtime.session import Session
+from handrail.settings import Settings
 from handrail.store.journal import PendingEvent
 from handrail.store.runner import Lease
+from handrail.store.state_dir import StateFolder
 from handrail.store.transcript import Messages, NumberedMessage
 from handrail.tools.read import READ
 from handrail.tools.tool import Touches
@@ -89,6 +92,31 @@ class Conversation:
 
     def active_skills(self) -> tuple[str, ...]:
         return tuple(sorted(self._enter(self._session.skills.active_names)))
+
+
+def render_repository_map(session: Session, settings: Settings) -> str:
+    """The map of the workspace as `agent.map` wants it. Empty if policy allows no reading unasked."""
+    tokens = settings.agent.map
+    if not tokens or session.offer.denies("fs.read"):
+        return ""
+    from handrail.code.repository_map import render_map  # noqa: PLC0415  engine room
+    from handrail.tools.codebase_search import CODEBASE_SEARCH, open_index, refresh_root  # noqa: PLC0415  as above
+    from handrail.tools.search import SessionSearch  # noqa: PLC0415  as above
+
+    workspace = session.workspace
+    try:
+        facts = collect_touched_facts(workspace, Touches(reads=(".",)))
+        if decide(CODEBASE_SEARCH, None, facts, session.rules).decision != "allow":
+            return ""
+        searching = SessionSearch(settings.search.ignore, settings.search.engine)
+        find_folder = StateFolder.find(session.folder).code_index
+        with closing(open_index(find_folder, workspace.main)) as index:
+            refresh_root(searching, workspace, workspace.main, index, "", session.cancelled.is_set)
+            return render_map(index, tokens)
+    except (ToolError, StoreError, OSError):
+        return ""  # the prompt works without it
+    finally:
+        workspace.drop_cached()
 
 
 def _read_instructions(session: Session) -> Instructions | None:

@@ -250,6 +250,8 @@ class ToolServices(msgspec.Struct, kw_only=True, dict=True):
     settings: Settings
     notes: str
     skills: "SkillBook"
+    code_folder: Callable[[str], str]
+    """Finds the folder of the code index of a root."""
     unattended: bool = False
     lsp: "LanguageServers | None" = None
     check: "ChangeCheck | None" = None
@@ -317,6 +319,10 @@ _BUILTIN: dict[str, tuple[str, Callable[[_Build, ToolServices], Tool]]] = {
     "apply_patch": ("apply_patch", _build_file_tool),
     "multi_edit": ("multi_edit", _build_file_tool),
     "delete": ("delete", _build_file_tool),
+    "codebase_search": (
+        "codebase_search",
+        lambda build, of: build(of.search, of.code_folder, of.settings.search.embeddings),
+    ),
     "code_outline": ("code.structure", lambda build, _: build()),
     "code_analyze": ("code.structure", lambda build, _: build()),
     "code_symbols": ("code.structure", lambda build, _: build()),

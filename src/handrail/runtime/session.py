@@ -375,6 +375,7 @@ def _build_plain_services(session: Session, settings: Settings) -> ToolServices:
         settings=settings,
         notes=session.notes,
         skills=session.skills,
+        code_folder=StateFolder.find(session.folder).code_index,
         unattended=session.rules.unattended,
     )
 

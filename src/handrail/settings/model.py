@@ -25,6 +25,7 @@ from handrail.settings.declaration import (
     pick_smaller,
     unite,
 )
+from handrail.settings.embeddings import Embeddings
 from handrail.settings.units import AmountRange, Size, Time
 
 _DialectName = Literal["deepchat", "devminds", "clude", "agentica", "onething", "claude-code", "codex", "opencode"]
@@ -186,6 +187,15 @@ class Search(Section, frozen=True, kw_only=True):
         SearchEngine,
         Field("The search engine; auto takes ripgrep if it is installed.", pick_first("python", "auto", "ripgrep")),
     ] = "auto"
+    # The endpoint gets parts of the files, so only the user names one.
+    embeddings: Annotated[
+        Embeddings | None,
+        Field("The model that codebase_search ranks by meaning with; it gets parts of your files."),
+        Field(
+            allowed='a table such as { address = "http://127.0.0.1:11434/v1", model = "nomic-embed-text" }',
+            loosened_by=FILE_SOURCES,
+        ),
+    ] = None
 
 
 class _Undo(Section, frozen=True, kw_only=True):
@@ -328,6 +338,12 @@ class _Agent(Section, frozen=True, kw_only=True):
         Annotated[int, Meta(ge=2_000, le=100_000_000)] | None,
         Field("The size of the model's window in tokens, if the provider does not report it.", pick_smaller),
     ] = None
+    # A map is a part of the files, as `read` gives them.
+    map: Annotated[
+        int,
+        Meta(ge=0, le=20_000),
+        Field("Tokens of the system prompt for a map of the most referenced definitions; 0: none.", min),
+    ] = 0
 
 
 class Settings(Section, frozen=True, kw_only=True):

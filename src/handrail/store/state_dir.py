@@ -70,6 +70,10 @@ class StateFolder:
     def memories(self, workspace: str) -> str:
         return os.path.join(self.home(workspace), ".memories")
 
+    def code_index(self, root: str) -> str:
+        """The folder of the code index of a root. No session can have its name."""
+        return self._make_folder(os.path.join(self._workspace(root), ".code"))
+
     def sessions(self, workspace: str | None = None) -> list[str]:
         homes = self.homes() if workspace is None else [self.home(workspace)]
         folders = [os.path.join(home, name) for home in homes for name in _list_names(home) if name[0] != "."]

@@ -119,7 +119,7 @@ def run_tool(
     if not options.session:
         raise CommandFailed("--session is empty. Nothing was run.")
     workspace = resolve_workspace(options)
-    loaded = _load_call_settings(options, workspace, tool if enable else None)
+    loaded = _load_call_settings(options, workspace, tool if enable else "")
     spoken = loaded.settings.dialect is not None
     unattended = options.unattended or bool(os.environ.get("CI"))
     is_base = tool in BASE_NAMES
@@ -198,8 +198,8 @@ def print_result(
         print_note(f"{result.title}: {result.summary} · {result.duration_ms:.1f} ms")
 
 
-def _load_call_settings(options: SimpleNamespace, workspace: str, enabled: str | None = None) -> LoadedSettings:
-    """The settings with the dialect of --dialect. A command of its own calls the canonical tool, which is `enabled`.
+def _load_call_settings(options: SimpleNamespace, workspace: str, enabled: str) -> LoadedSettings:
+    """The settings with the dialect of --dialect. A command of its own calls the canonical tool, `enabled` if given.
 
     `options.dialect` is then the one that holds.
     """
@@ -208,10 +208,16 @@ def _load_call_settings(options: SimpleNamespace, workspace: str, enabled: str |
         options.dialect = loaded.settings.dialect
         return loaded
     loaded = load_settings(options, options.mode, workspace)
-    settings = replace(loaded.settings, dialect=None)
-    if enabled is not None:
-        settings = replace(settings, tools=replace(settings.tools, enable=(*settings.tools.enable, enabled)))
-    return replace(loaded, settings=settings)
+    loaded = replace(loaded, settings=replace(loaded.settings, dialect=None))
+    return _enable(loaded, enabled) if enabled else loaded
+
+
+def _enable(loaded: LoadedSettings, tool: str) -> LoadedSettings:
+    """The settings with the tool enabled, unless the managed file lists other tools."""
+    managed, tools = loaded.managed.get("tools.enable"), loaded.settings.tools
+    if isinstance(managed, list | tuple) and tool not in managed:
+        return loaded
+    return replace(loaded, settings=replace(loaded.settings, tools=replace(tools, enable=(*tools.enable, tool))))
 
 
 def _end_line(result: ToolResult[Any]) -> ToolResult[Any]:

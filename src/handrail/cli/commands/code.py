@@ -1,9 +1,11 @@
 """handrail code: the tools for files of code as commands for people, whether or not the settings enable them."""
 
+from argparse import ArgumentParser
 from functools import partial
 from types import SimpleNamespace
+from typing import Any
 
-from handrail.cli.commands.call import CALL_EXITS, run_tool
+from handrail.cli.commands.call import CALL_EXITS, add_call_options, run_tool
 from handrail.cli.commands.shortcuts import add_arguments, build_arguments
 from handrail.cli.parser import Command
 
@@ -16,7 +18,30 @@ def _build_command(tool: str, *examples: *tuple[str, str]) -> Command:
     return Command(partial(_run, tool), partial(add_arguments, tool), examples, CALL_EXITS)
 
 
+def _run_search(options: SimpleNamespace) -> int:
+    arguments: dict[str, Any] = {"query": options.query, "paths": options.paths}
+    if options.max_results is not None:
+        arguments["maxResults"] = options.max_results
+    return run_tool(options, "codebase_search", arguments, enable=True)
+
+
+def _add_search_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("query", metavar="QUERY", help="the subject of the code, in words or names of the code")
+    parser.add_argument("paths", metavar="PATH", nargs="*", help="search in these files and folders")
+    parser.add_argument("--max-results", metavar="N", type=int, help="print at most N results (10)")
+    add_call_options(parser)
+
+
 COMMANDS = {
+    "code search": Command(
+        _run_search,
+        _add_search_arguments,
+        (
+            "handrail code search 'parse the settings file'",
+            "handrail code search 'retry a request' src --max-results 3",
+        ),
+        CALL_EXITS,
+    ),
     "code outline": _build_command(
         "code_outline", "handrail code outline src/app.py", "handrail code outline README.md --json"
     ),
