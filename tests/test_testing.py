@@ -199,12 +199,8 @@ def test_with_it(handrail_session, tmp_path):
 
 def test_pytest_finds_the_fixtures_and_loads_nothing_for_other_tests(tmp_path: Path) -> None:
     (tmp_path / "test_own.py").write_text(PLUGIN_TEST)
-    metadata = tmp_path / "site" / "handrail_fixtures-1.0.dist-info"
-    metadata.mkdir(parents=True)
-    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: handrail-fixtures\nVersion: 1.0\n")
-    (metadata / "entry_points.txt").write_text("[pytest11]\nhandrail = handrail.pytest_plugin\n")
-    source = Path(handrail.testing.__file__).parents[1]
-    environment = {**os.environ, "PYTHONPATH": f"{tmp_path / 'site'}{os.pathsep}{source}"}
+    (tmp_path / "conftest.py").write_text('pytest_plugins = ["handrail.pytest_plugin"]\n')
+    environment = {**os.environ, "PYTHONPATH": str(Path(handrail.testing.__file__).parents[1])}
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_own.py"]
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert "2 passed" in done.stdout, done.stdout + done.stderr

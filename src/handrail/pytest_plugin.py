@@ -1,4 +1,7 @@
-"""Fixtures for pytest, which finds them by an entry point. Loads nothing of handrail until a test uses one."""
+"""Fixtures for pytest: `pytest_plugins = ["handrail.pytest_plugin"]` in a conftest.py.
+
+Nothing of handrail is loaded until a test uses one.
+"""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack

@@ -32,6 +32,7 @@ REFUSED = {"UNKNOWN_TOOL", "POLICY_DENIED"}
 FILES = {"fs.write", "fs.delete", "git.write"}
 OWN = tuple(sorted(build_tool_set(Settings()).registered))
 """Every tool that there is: one that is new has to be among the attempts."""
+FETCH = "import urllib.request\n\nprint(urllib.request.urlopen('{}').status)\n"
 SKILL = "---\nname: notes\ndescription: Takes notes.\n---\nTake notes.\n"
 
 
@@ -61,6 +62,7 @@ class World:
         for setting in ("user.name", "user.email"):
             subprocess.run(["git", "-C", folder, "config", setting, "a@b.c"], check=True)
         (folder / "kept.txt").write_text("one\n")
+        (folder / "fetch.py").write_text(FETCH.format(self.url))
         (folder / ".agents/skills/notes").mkdir(parents=True)
         (folder / ".agents/skills/notes/SKILL.md").write_text(SKILL)
 
@@ -78,8 +80,6 @@ class World:
         """All of them, on files of their own."""
         yield from self._with_tools()
         yield from (Attempt("exec", {"command": text}, frozenset(needs)) for text, needs in self._commands())
-        script = f"import urllib.request; print(urllib.request.urlopen('{self.url}').status)"
-        (self.folder / "fetch.py").write_text(script)
         yield Attempt("exec", {"command": "python3 fetch.py"}, frozenset({"proc.exec", "fs.read", *FILES}), hidden=True)
         for permission in PERMISSIONS:
             yield Attempt(custom_name(permission), {}, frozenset({permission}))
@@ -103,6 +103,17 @@ class World:
         yield attempt("multi_edit", "fs.read fs.write", path=self._there(), edits=[edit])
         yield attempt("apply_patch", "fs.read fs.write fs.delete", patch=patch.format(self._there(), self._there()))
         yield attempt("delete", "fs.delete", path=self._there())
+        for used in ("code_outline", "code_analyze", "code_symbols", "lsp_symbols"):
+            yield attempt(used, "fs.read", path="fetch.py")
+        yield attempt("codebase_search", "fs.read", query="urlopen")
+        yield attempt("lsp_diagnostics", "fs.read", paths=["fetch.py"])
+        for used in ("lsp_definition", "lsp_references", "lsp_hover"):
+            yield attempt(used, "fs.read", path="fetch.py", line=1, character=0)
+        yield attempt("lsp_rename", "fs.read fs.write", **self._name(), newName="later")
+        (self.folder / "main.c").write_text(f"int  main( ){{return {next(self._numbers)};}}\n")
+        yield attempt("lsp_format", "fs.read fs.write", path="main.c")
+        yield attempt("code_lint", "proc.exec fs.read", paths=["fetch.py"])
+        yield attempt("code_format", "proc.exec fs.read fs.write", path=self._name()["path"], write=True)
         yield attempt("process", "proc.exec fs.read fs.write fs.delete git.write", action="list")
 
     def _commands(self) -> Iterator[tuple[str, set[str]]]:
@@ -131,6 +142,12 @@ class World:
         name = f"there-{next(self._numbers)}.txt"
         (self.folder / name).write_text("one\n")
         return name
+
+    def _name(self) -> dict[str, Any]:
+        """A Python file that is not formatted, and the place of a name in it."""
+        path = f"name_{next(self._numbers)}.py"
+        (self.folder / path).write_text("first   = 1\nprint( first )\n")
+        return {"path": path, "line": 0, "character": 0}
 
     @contextmanager
     def opened(self, mode: str, denied: tuple[Permission, ...], state: Path) -> Iterator[Handrail]:

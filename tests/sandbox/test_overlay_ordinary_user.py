@@ -124,7 +124,7 @@ def test_a_file_of_another_user_cannot_be_changed_in_a_layer_only_replaced_and_t
     done = somebody.runs("-c", _IN_LAYER, str(somebody.folder), changing)
     assert done.returncode == 0, done.stderr
     assert "replaced: mine" in done.stdout
-    assert "belongs to another user or group cannot be changed" in list_overlay_hints(done.stdout)[0]
+    assert "cannot change a file or folder that belongs to another user or group" in list_overlay_hints(done.stdout)[0]
     assert theirs.read_text() == "theirs\n"
 
 

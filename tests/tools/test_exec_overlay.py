@@ -165,7 +165,7 @@ def test_a_program_that_fails_only_in_a_layer_is_told_why(rail: Make, workspace:
     (workspace / "folder" / "a").touch()
     result = run(rail(), 'python3 -c \'import os; os.rename("folder", "other")\'')
     assert result.data.exit_code == 1
-    assert "move it with `mv`" in result.content
+    assert "Move it with `mv`" in result.content
     assert run(rail(), "mv folder other").data.exit_code == 0
     assert (workspace / "other" / "a").exists()
 

@@ -29,11 +29,11 @@ _MAX_SHOWN_IDS = 4
 # Workspace
 
 
-def resolve_workspace(options: SimpleNamespace) -> str:
-    """The folder of --workspace, or the current folder."""
+def resolve_workspace(options: SimpleNamespace, *, quiet: bool = False) -> str:
+    """The folder of --workspace, or the current folder. A note names it if it is another folder, unless `quiet`."""
     if options.workspace:
         is_other = os.path.isdir(options.workspace) and not os.path.samefile(options.workspace, ".")
-        if is_other and not getattr(options, "json", True):
+        if is_other and not quiet and not getattr(options, "json", True):
             print_note(f"workspace: {to_one_line(options.workspace)}")
         return options.workspace
     if options.workspace is not None:

@@ -18,7 +18,7 @@ from handrail.protocol.tool_spec import (
     ToolSpec,
     parse_major_version,
 )
-from handrail.protocol.wire import Json, Wire, decode_json, encode, sanitize_json
+from handrail.protocol.wire import Json, Wire, convert, decode_json, encode, sanitize_json
 from handrail.tools.tool import CUSTOM_SECONDS, Context, Output, Tool
 
 ANY_EFFECT: tuple[SideEffect, ...] = ("files", "processes", "network")
@@ -228,7 +228,7 @@ def _build_field(parameter: inspect.Parameter, hints: dict[str, Any], name: str)
     if not has_default:
         return (parameter.name, kind)
     try:
-        msgspec.convert(parameter.default, kind)
+        convert(parameter.default, kind)
     except (msgspec.ValidationError, TypeError, ValueError) as error:
         instead = f"{inspect.formatannotation(kind)} | None" if parameter.default is None else "another default"
         shown = render_value(parameter.default)

@@ -269,7 +269,7 @@ def test_a_pattern_that_only_ripgrep_knows_is_unavailable_and_says_why_there_is_
     switched_off = Settings(search=Search(engine="python"))
     reasons = (
         (no_ripgrep, "is not installed here. Install the package ripgrep (apt, dnf, brew or pip)"),
-        (switched_off, "the setting search.engine switches off. Set it to auto"),
+        (switched_off, "the setting search.engine disables. Set it to auto"),
     )
     for settings, reason in reasons:
         for path in (".", "a.txt"):
@@ -284,4 +284,4 @@ def test_ignore_rules_beyond_all_measure_are_unavailable_and_say_why(rail: Rail,
     (workspace / ".gitignore").write_text("{a,b,c}" * 20)
     error = rail(settings=Settings(search=Search(engine="python"))).find("*").error
     assert error is not None
-    assert (error.code, "switches off" in error.message) == ("UNAVAILABLE", True)
+    assert (error.code, "disables" in error.message) == ("UNAVAILABLE", True)

@@ -50,7 +50,7 @@ def open_client_session(options: SimpleNamespace, caller: "Caller", held: ExitSt
     from handrail.api import Handrail  # noqa: PLC0415  a client waits for everything that is loaded before
 
     try:
-        workspace = resolve_workspace(options)
+        workspace = resolve_workspace(options, quiet=True)
     except CommandFailed as stop:
         raise UsageError(str(stop)) from None
     loaded = load_settings(options, options.mode, workspace, flags={"dialect": options.dialect})
@@ -141,7 +141,7 @@ def _serve_http(options: SimpleNamespace) -> int:
             f"MCP over HTTP is not installed ({reason}). Nothing was started.",
             then=build_install_command("mcp"),
         ) from None
-    options.workspace = resolve_workspace(options)
+    options.workspace = resolve_workspace(options, quiet=True)
     if not os.path.isdir(options.workspace):
         raise CommandFailed(f"the workspace {options.workspace} is not a folder. Nothing was started.")
     flags = {"dialect": options.dialect}

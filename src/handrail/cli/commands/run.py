@@ -85,7 +85,7 @@ def run(options: SimpleNamespace, model: Model | None = None) -> int:
     """Runs a turn. `model`: instead of the one in the options."""
     if options.park and options.unattended:
         raise CommandFailed("--park and --unattended exclude each other. Nothing was run.")
-    workspace = resolve_workspace(SimpleNamespace(workspace=options.workspace, json=True))  # the header names it
+    workspace = resolve_workspace(options, quiet=True)  # the header names it
     out = None if options.out is None else OutFile(options.out, workspace)
     config = prepare_run(options, workspace, model)
     glyphs = build_glyphs(options)
