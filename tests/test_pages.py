@@ -83,7 +83,7 @@ def test_every_block_of_the_page_runs_in_its_order(page: Path, sample: SamplePro
 def test_every_command_and_program_of_the_readme_runs_in_its_order(tmp_path: Path, variables: dict[str, str]) -> None:
     (tmp_path / "home").mkdir()
     subprocess.run(["git", "clone", "-q", publish(tmp_path / "origin.git"), tmp_path / "clone"], check=True)
-    reader, shop = Reader(tmp_path, tmp_path / "clone", variables), tmp_path / "clone/shop"
+    reader, shop = Reader(tmp_path, tmp_path / "clone", variables), tmp_path / "home/shop"
     for block in list_blocks(README)[1:]:  # the screen at the top has a test of its own
         reader.run(block)
     assert "handrail" in (shop / ".mcp.json").read_text()

@@ -236,7 +236,8 @@ def build_no_model_error(command: str = _EXAMPLE) -> CommandFailed:
     found = f"{', '.join(keys)} {are} set" if keys else "no provider's key is set; ollama:MODEL needs none"
     where = f'To set a default, write model = "{example}" into {resolve_user_file(os.environ)}.'
     problem = f"no model is chosen ({found}). Nothing was run. {where}"
-    return CommandFailed(problem, then=f"{command} --model {example}")
+    first = "" if by_key else "export ANTHROPIC_API_KEY=KEY && "
+    return CommandFailed(problem, then=f"{first}{command} --model {example}")
 
 
 class _LazyModel:
