@@ -680,7 +680,13 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "lsp/test_new_problems.py::test_warnings_count_only_if_the_settings_say_so",
             "lsp/test_hostile_language_servers.py::test_a_write_succeeds_whatever_the_server_does",
         ),
-        clause("read_lints of clude: lint and diagnostics in one list", *planned),
+        clause(
+            "read_lints of clude: lint and diagnostics in one list",
+            "lsp/test_read_lints.py::test_lint_and_diagnostics_are_one_list_in_the_order_of_lines",
+            "lsp/test_read_lints.py::test_a_problem_that_both_report_is_listed_once",
+            "lsp/test_read_lints.py::test_a_file_without_a_server_gets_its_lint_and_a_warning",
+            "lsp/test_read_lints.py::test_no_server_is_asked_where_lsp_diagnostics_may_not_be_called",
+        ),
     ),
     "X-8": (
         clause(

@@ -87,7 +87,7 @@ display = display: Show the person something while you work.
   evidence str[] -> evidence                    # What it rests on.
   explanation str                               # The older name of thought.
   message str                                   # The older name of content.
-read_lints = code_lint: List the problems of files.
+read_lints = code_lint lsp_lint: List the problems of files.
   paths* str[] -> paths                         # The files.
 update_memory = memory: Note something about the workspace for later sessions.
   action* create|update|delete -> action        # What to do.
@@ -111,6 +111,11 @@ def _patch(args: Any, given: dict[str, Any], _: Surface) -> Canonical:
 
 def _grep(args: Any, given: dict[str, Any], _: Surface) -> Canonical:
     return ("search_text", {**given, "multiline": True}) if args.multiline else ("grep", given)
+
+
+def _read_lints(_: Any, given: dict[str, Any], surface: Surface) -> Canonical:
+    """code_lint. lsp_lint also returns what lsp_diagnostics would, so it stands in where that could be called."""
+    return ("lsp_lint" if surface.is_allowed("lsp_diagnostics", given) else "code_lint"), given
 
 
 def _display(args: Any, given: dict[str, Any], _: Surface) -> Canonical:
@@ -258,7 +263,7 @@ DIALECT = Dialect(
             "apply_patch": Code(_patch, _show_patch),
             "grep": Code(_grep, _show_grep),
             "codebase_search": Code(show=_show_code),
-            "read_lints": Code(show=_show_lints),
+            "read_lints": Code(_read_lints, _show_lints),
             "run_terminal_cmd": Code(show=_show_command),
             "display": Code(_display, _show_display),
         },

@@ -67,13 +67,22 @@ class Surface:
 
     def read_small_file(self, path: str, most: int) -> bytes:
         """The content of a file, if policy would allow `read` of it without approval."""
-        pending = PendingCall(self.build_call("read", {"path": path}), 0)
-        take_steps(self.session, pending, DECIDING)
+        pending = self._decide("read", {"path": path})
         if pending.error is not None:
             raise ToolError(pending.error.code, pending.error.message, details=pending.error.details)
         if pending.needs_approval:
             raise ToolError("POLICY_DENIED", f"Reading {path} needs approval, so read it first. Nothing was changed.")
         return self.session.workspace.read_small_file(path, most)
+
+    def is_allowed(self, name: str, args: Any) -> bool:
+        """Whether the session offers a tool, and policy would allow this call of it without approval."""
+        pending = self._decide(name, args)
+        return pending.error is None and not pending.needs_approval
+
+    def _decide(self, name: str, args: Any) -> PendingCall:
+        pending = PendingCall(self.build_call(name, args), 0)
+        take_steps(self.session, pending, DECIDING)
+        return pending
 
     def list_processes(self) -> tuple[ProcessRecord, ...]:
         """The background processes of the session."""

@@ -28,6 +28,7 @@ _FORMS = {
 _PLAIN = {
     "apply_patch": "Applying a patch",
     "code_lint": "Checking files",
+    "lsp_lint": "Checking files",
     "todo": "Updating the list",
     "memory": "Updating the notes",
 }

@@ -112,13 +112,13 @@ class ToolSet:
         )
 
     def _find_reason(self, name: str) -> str | None:
-        name = HELPED.get(name, name)
+        own, name = name, HELPED.get(name, name)
         if self._is_disabled(name):
             return ": [tools] disable names it."
         if denied := self._list_denied(name):
             are = "are" if len(denied) > 1 else "is"
             return f": it needs {' and '.join(denied)}, which {are} denied here ([tools] deny)."
-        if self._registry.is_off(name) and name not in self._enable:
+        if self._registry.is_off(name) and name not in self._enable and own not in self._enable:
             return f'; [tools] enable = ["{name}"] offers it.'
         return None if self._allowed is None or name in self._allowed else ": no active skill allows it."
 
@@ -307,6 +307,15 @@ def _build_language_file_tool(build: _Build, services: ToolServices) -> Tool:
     return build(services.seen, services.recorder, services.lsp)
 
 
+def _build_lsp_lint_tool(build: _Build, services: ToolServices) -> Tool:
+    tool = build(services.commands, services.background, lambda: services.recorder)
+    if services.lsp is None:
+        return tool
+    from handrail.tools.lsp.lint import add_diagnostics
+
+    return add_diagnostics(tool, services.lsp)
+
+
 _BUILTIN: dict[str, tuple[str, Callable[[_Build, ToolServices], Tool]]] = {
     "read": ("read", lambda build, of: build(of.seen, of.outputs, images=of.settings.read.images)),
     "write": ("write", _build_file_tool),
@@ -343,11 +352,12 @@ _BUILTIN: dict[str, tuple[str, Callable[[_Build, ToolServices], Tool]]] = {
     "lsp_format": ("lsp.format", _build_language_file_tool),
 }
 """The built-in tools in their order: the module of each, and what its factory gets. Base tools are on by default."""
-HELPED = {"append": "write", "search_text": "grep"}
+HELPED = {"append": "write", "search_text": "grep", "lsp_lint": "code_lint"}
 """The tool that each helper of the dialects belongs to. A helper is offered if that tool is."""
 _HELPERS: dict[str, tuple[str, Callable[[_Build, ToolServices], Tool]]] = {
     "append": ("append", _build_file_tool),
     "search_text": ("search_text", lambda build, of: build(of.search, of.outputs)),
+    "lsp_lint": ("code.programs", _build_lsp_lint_tool),
 }
 """Tools for features of other systems that no canonical parameter has. Only a session with a dialect has them."""
 

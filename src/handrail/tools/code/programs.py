@@ -137,6 +137,13 @@ def build_code_lint_tool(
     return _build_tool(CODE_LINT, _build_lint_command, _start_lint, environment, background, recorder)
 
 
+def build_lsp_lint_tool(
+    environment: CommandEnvironment, background: Background, recorder: "Callable[[], Recorder]"
+) -> Tool:
+    """code_lint for dialects, to which the registry adds the language servers of the session."""
+    return replace(build_code_lint_tool(environment, background, recorder), spec=replace(CODE_LINT, name="lsp_lint"))
+
+
 def _build_tool(
     spec: ToolSpec,
     build_command: Callable[[CommandEnvironment, Workspace, Any], CommandUse],
@@ -358,19 +365,23 @@ def _render_lint(
             findings = _read_findings(context.workspace, programs, arguments, result)
         except ToolError as error:
             failure = error
-    shown = findings[:_MAX_FINDINGS]
     names = tuple(program.name for program in programs)
-    summary = f"{format_count(len(findings), 'finding')} of {' and '.join(names)}"
+    return list_findings(replace(output, failure=failure), names, findings, len(findings))
+
+
+def list_findings(output: Output, names: tuple[str, ...], findings: Iterable[LintFinding], total: int) -> Output:
+    """The output of these programs, with as many of the findings as a result may have."""
+    shown = sorted(findings, key=lambda one: (one.file, one.line, one.column or 0))[:_MAX_FINDINGS]
+    summary = f"{format_count(total, 'finding')} of {' and '.join(names)}"
     return replace(
         output,
         summary=summary,
         content="".join(map(_render_finding, shown)) or "No findings.\n",
         data=CodeLintData(linters=names, findings=tuple(shown)),
-        truncated=len(shown) < len(findings),
-        meta={**output.meta, "returned": len(shown), "total": len(findings)},
+        truncated=len(shown) < total,
+        meta={**output.meta, "returned": len(shown), "total": total},
         kept=None,
         raw=None,
-        failure=failure,
     )
 
 
@@ -390,8 +401,7 @@ def _read_findings(
     root = f"{workspace.main.path}/"
     named = [replace(one, file=posixpath.normpath(one.file.removeprefix(root))) for one in findings]
     folders = tuple(posixpath.normpath(path) for path in arguments.paths)
-    inside = [one for one in named if any(_is_below(one.file, folder) for folder in folders)]
-    return sorted(inside, key=lambda one: (one.file, one.line, one.column or 0))
+    return [one for one in named if any(_is_below(one.file, folder) for folder in folders)]
 
 
 def _is_below(path: str, folder: str) -> bool:

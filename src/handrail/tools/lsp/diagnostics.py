@@ -51,12 +51,17 @@ def build_lsp_diagnostics_tool(servers: LanguageServers) -> Tool:
     def run(context: Context, arguments: LspDiagnosticsArguments) -> Output:
         found: list[Diagnostic] = []
         for path in dict.fromkeys(arguments.paths):
-            file = servers.open_file(path)
-            answer = file.server.diagnose({file.path: file.text.text}, _SECONDS, context.cancelled)
-            found += build_diagnostics(file.shown, file.text, answer[file.path], file.server.name)
+            found += find_diagnostics(servers, path, _SECONDS, context)
         return _build_output(found)
 
     return Tool(LSP_DIAGNOSTICS, run, lambda arguments: Touches(reads=tuple(dict.fromkeys(arguments.paths))))
+
+
+def find_diagnostics(servers: LanguageServers, path: str, seconds: float, context: Context) -> list[Diagnostic]:
+    """The diagnostics of a file, severest first. ToolError if there are none in time."""
+    file = servers.open_file(path)
+    answer = file.server.diagnose({file.path: file.text.text}, seconds, context.cancelled)
+    return build_diagnostics(file.shown, file.text, answer[file.path], file.server.name)
 
 
 def _build_output(found: list[Diagnostic]) -> Output:
