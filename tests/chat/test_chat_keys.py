@@ -277,7 +277,7 @@ def test_a_terminal_without_control_sequences_gets_the_plain_form(chat: Chat) ->
 def test_without_a_model_it_says_how_to_choose_one(chat: Chat) -> None:
     window = chat(has_model=False, ready=False)
     assert window.program.ends() == 2
-    assert "next: handrail chat --model " in window.text
+    assert "handrail chat --model anthropic:MODEL" in window.text
 
 
 def test_it_needs_a_terminal(workspace: Path, environment: dict[str, str]) -> None:
