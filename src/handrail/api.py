@@ -34,10 +34,10 @@ from handrail.protocol.wire import encode
 from handrail.runtime.batch import run_batch
 from handrail.runtime.execute import digest_environment
 from handrail.runtime.grants import set_client_roots
+from handrail.runtime.locks import get_call_thread
 from handrail.runtime.registry import HELPED, build_tool_set, load_tool_files
 from handrail.runtime.results import build_pending_result
 from handrail.runtime.session import Resolver, Session, SessionOptions, fork_session, load_project_tools, open_session
-from handrail.runtime.tool_thread import get_call_thread
 from handrail.settings import LoadedSettings, Settings, load, resolve_state_folder
 from handrail.settings.load import build_policy_config, check_tools, find_managed_mode, pick_stricter_mode
 from handrail.settings.units import parse_seconds

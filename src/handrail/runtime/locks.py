@@ -9,12 +9,23 @@ from collections.abc import Callable
 
 from handrail.protocol.digest import short_sha256
 from handrail.protocol.errors import StoreError
-from handrail.runtime.tool_thread import get_call_thread
 
 ROOT = "root-"
 Release = Callable[[], None]
 _POLL_SECONDS = 0.02
 """How often a thread that waits in the queue checks whether it was cancelled."""
+_local = threading.local()
+
+
+def get_call_thread() -> int:
+    """The thread that made the call which this thread works for. Its own, if it works for none."""
+    find_caller: Callable[[], int] | None = getattr(_local, "find_caller", None)
+    return (find_caller() if find_caller is not None else 0) or threading.get_ident()
+
+
+def work_for(find_caller: Callable[[], int]) -> None:
+    """Makes this thread work for the call of another one, until `find_caller` returns 0."""
+    _local.find_caller = find_caller
 
 
 class SessionQueue:

@@ -7,11 +7,11 @@ from contextvars import copy_context
 from typing import Generic, Literal, TypeVar
 
 from handrail.protocol.errors import ToolError
+from handrail.runtime.locks import get_call_thread, work_for
 
 _POLL_SECONDS = 0.02
 _MAX_ABANDONED = 32
 _abandoned: "list[_ToolThread]" = []
-_local = threading.local()
 Work = TypeVar("Work")
 
 
@@ -40,14 +40,8 @@ class _ToolThread(threading.Thread):
         """The thread that made the call. 0 once that no longer waits."""
 
     def _run(self) -> None:
-        _local.thread = self
+        work_for(lambda: self.caller)
         self._work()
-
-
-def get_call_thread() -> int:
-    """The thread that made the call which this thread works for. Its own, if it works for none."""
-    thread: _ToolThread | None = getattr(_local, "thread", None)
-    return (thread.caller if thread is not None else 0) or threading.get_ident()
 
 
 def run_in_thread(
