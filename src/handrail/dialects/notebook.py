@@ -1,4 +1,4 @@
-"""A Jupyter notebook as Claude Code reads and edits it."""
+"""A Jupyter notebook as the cells that Claude Code knows."""
 
 import json
 from typing import Any
