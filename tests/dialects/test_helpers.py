@@ -143,14 +143,19 @@ def test_a_patch_sent_to_the_shell_of_codex_is_applied_in_its_folder(
     assert not (folder / "k2").exists()
 
 
-@pytest.mark.parametrize("form", ["cd src; {patch}", "{patch} && ls", "cd src && cd .. && {patch}"])
-def test_a_patch_within_a_longer_command_is_refused_plainly(tmp_path: Path, form: str) -> None:
+_LONGER = ("cd src; {patch}", "{patch} && ls", "cd src && cd .. && {patch}")
+_EXPANDED = [f"cd {folder} && {{patch}}" for folder in ("$HOME", '"$HOME"', "~", "~/src", "-", "'-'", "`pwd`", "a\\b")]
+
+
+@pytest.mark.parametrize("form", [*_LONGER, *_EXPANDED])
+def test_a_patch_within_a_longer_command_or_for_a_folder_that_the_shell_expands_is_refused_plainly(
+    tmp_path: Path, form: str
+) -> None:
     patch = "apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: k2\n+x\n*** End Patch\nEOF"
     with open_rail(tmp_path, "codex") as rail:
         refused = rail.call("exec_command", {"cmd": form.format(patch=patch)})
         assert not refused.ok
-        assert not Path(rail.workspace, "k2").exists()
-        assert not Path(rail.workspace, "src", "k2").exists()
+        assert not list(Path(rail.workspace).rglob("k2"))
         assert refused.content == "cmd: a patch is a call of apply_patch, or the whole command: " + (
             "apply_patch <<'EOF'. Nothing was run."
         )

@@ -6,6 +6,7 @@ import platform
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import pytest
@@ -84,6 +85,22 @@ def test_reads_need_no_person_and_errors_are_marked(rail: Handrail, workspace: P
         assert (await call(server, "read", {"path": "none"}))[1]
         (workspace / "a.txt").write_text("two\n")
         assert await call(server, "read", {"path": "a.txt"}) == ("two\n", False), "each result is given once"
+
+    asyncio.run(play())
+
+
+def test_a_result_that_no_tool_returned_is_not_the_answer_to_a_later_call(
+    rail: Handrail, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (workspace / "a.txt").write_text("old\n")
+
+    async def play() -> None:
+        server = SessionServer(rail)
+        await server.can_use_tool("mcp__handrail__read", {"path": "a.txt"}, context("toolu_1"))
+        (workspace / "a.txt").write_text("new\n")
+        later = monotonic() + 60
+        monkeypatch.setattr("handrail.frameworks.claude_agent_sdk.monotonic", lambda: later, raising=False)
+        assert await call(server, "read", {"path": "a.txt"}) == ("new\n", False)
 
     asyncio.run(play())
 

@@ -1,11 +1,11 @@
 """The dialect of Claude Code."""
 
-import json
 import re
 from collections.abc import Iterator
 from typing import Any
 
 from handrail.dialects.dialect import Answered, Canonical, Code, Dialect, DialectAnswer, Shown
+from handrail.dialects.notebook import edit_notebook, escape_id, parse_cells
 from handrail.dialects.render import (
     drop_none,
     list_answers,
@@ -22,7 +22,6 @@ from handrail.protocol.errors import ToolError
 
 _MAX_FILES = 100
 _MAX_HITS = 100_000
-_MAX_NOTEBOOK_BYTES = 8 * 1024 * 1024
 _RANGE = re.compile(r"[1-9]\d{0,5}(-[1-9]\d{0,5})?")
 _PAGE = re.compile(r"(?m)^--- page (\d+) of \d+ ---\n")
 _STATUS = {"pending": "pending", "in_progress": "active", "completed": "done"}
@@ -154,7 +153,7 @@ def _show_read(one: Answered) -> Shown:
         picture = one.result.attachments[0]
         file = {"base64": picture.content, "type": picture.mime, "originalSize": one.data.size}
         return Shown({"type": "image", "file": file})
-    if path.endswith(".ipynb") and (cells := _parse_cells(content)) is not None:
+    if path.endswith(".ipynb") and (cells := parse_cells(content)) is not None:
         parts = (f'<cell id="{cell["cell_id"]}">{cell["source"]}</cell id="{cell["cell_id"]}">' for cell in cells)
         return Shown({"type": "notebook", "file": {"filePath": path, "cells": cells}}, text="\n".join(parts))
     if one.args.pages is not None:
@@ -177,61 +176,9 @@ def _pick_pages(content: str, pages: str) -> str:
     return "".join(text for number, text in zip(parts[::2], parts[1::2], strict=True) if int(number) in wanted)
 
 
-def _parse_cells(text: str) -> list[dict[str, Any]] | None:
-    try:
-        cells = json.loads(text)["cells"]
-        return [
-            {
-                "cell_id": cell.get("id", f"cell-{number}"),
-                "cellType": cell["cell_type"],
-                "source": "".join(cell["source"]),
-                "outputs": cell.get("outputs", []),
-            }
-            for number, cell in enumerate(cells)
-        ]
-    except (ValueError, KeyError, TypeError, AttributeError):
-        return None
-
-
-def _edit_notebook(args: Any, given: dict[str, Any], surface: Surface) -> Canonical:
-    """The whole new notebook: its JSON with one cell replaced, inserted or deleted."""
-    data = surface.read_small_file(args.notebook_path, _MAX_NOTEBOOK_BYTES)
-    try:
-        notebook: dict[str, Any] = json.loads(data)
-        cells: list[dict[str, Any]] = notebook["cells"]
-        ids = [cell.get("id", f"cell-{number}") for number, cell in enumerate(cells)]
-    except (ValueError, KeyError, TypeError, AttributeError):
-        raise ToolError("INVALID_ARGUMENT", f"{args.notebook_path} is not a notebook. Nothing was changed.") from None
-    if args.cell_id is not None and args.cell_id not in ids:
-        raise ToolError("NO_MATCH", f"There is no cell {args.cell_id[:40]}; there are {', '.join(ids[:50])}.")
-    if args.edit_mode == "insert":
-        if args.cell_type is None:
-            raise ToolError("INVALID_ARGUMENT", "cell_type is required for insert")
-        place = ids.index(args.cell_id) + 1 if args.cell_id is not None else 0
-        cells.insert(place, _build_cell(args.cell_type, args.new_source, notebook, len(cells)))
-    else:
-        place = ids.index(args.cell_id) if args.cell_id is not None else 0
-        if not cells:
-            raise ToolError("NO_MATCH", "The notebook has no cells.")
-        if args.edit_mode == "delete":
-            del cells[place]
-        else:
-            kind = args.cell_type or cells[place]["cell_type"]
-            kept = {name: value for name, value in cells[place].items() if name not in {"outputs", "execution_count"}}
-            cells[place] = kept | _build_cell(kind, args.new_source, {}, 0)
-    return "write", {**given, "content": json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"}
-
-
-def _build_cell(kind: str, source: str, notebook: dict[str, Any], number: int) -> dict[str, Any]:
-    cell: dict[str, Any] = {"cell_type": kind, "metadata": {}, "source": source.splitlines(keepends=True)}
-    if notebook.get("nbformat", 0) >= 4 and notebook.get("nbformat_minor", 0) >= 5:
-        cell["id"] = f"new-{number}"
-    return cell | ({"outputs": [], "execution_count": None} if kind == "code" else {})
-
-
 def _show_notebook(one: Answered) -> Shown:
     args = one.args
-    text = f"{args.edit_mode.capitalize()} of cell {args.cell_id or '0'} in {one.path} is done."
+    text = f"{args.edit_mode.capitalize()} of cell {escape_id(args.cell_id or '0')} in {one.path} is done."
     return Shown(drop_none(cell_id=args.cell_id, cell_type=args.cell_type or "code"), text=text)
 
 
@@ -474,7 +421,7 @@ DIALECT = Dialect(
         {
             "Read": Code(_read, _show_read),
             "Edit": Code(edit_or_create),
-            "NotebookEdit": Code(_edit_notebook, _show_notebook),
+            "NotebookEdit": Code(edit_notebook, _show_notebook),
             "Glob": Code(show=_show_glob),
             "Grep": Code(_grep, _show_grep),
             "Bash": Code(_run, _show_command),

@@ -13,7 +13,8 @@ from handrail.dialects.translation import ask_questions
 from handrail.protocol.digest import sha256
 from handrail.protocol.errors import ToolError
 
-_CD = r"\s*(?:cd\s+('[^'\n]*'|\"[^\"\n]*\"|[^\s;&|'\"]+)\s*&&\s*)?"
+_CD = r"\s*(?:cd\s+('(?!-)[^'\n]*'|\"(?!-)[^\"\n$`\\]*\"|(?![-~])[^\s;&|'\"$`\\]+)\s*&&\s*)?"
+"""A folder that is the same for the shell: it has no variable, and is no option and no home folder."""
 _WRAPPED = re.compile(_CD + r"apply_patch\s+<<\s*(['\"]?)(\w+)\2\n(.*)\n\3\s*", re.DOTALL)
 """A patch that was sent to the shell, maybe for another folder."""
 _SHELL_PATCH = re.compile(r"\s*(cd\s[^\n]*?(&&|;)\s*)?(apply_patch|applypatch)\b")

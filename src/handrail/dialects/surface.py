@@ -24,12 +24,13 @@ from handrail.dialects.session_view import Surface
 from handrail.dialects.table import build_struct, list_renamed
 from handrail.protocol.arguments import CONVERSION_ERRORS
 from handrail.protocol.calls import Done, Parked, ToolCall, clean_call
-from handrail.protocol.errors import ErrorInfo, ToolError, UsageError
+from handrail.protocol.errors import ErrorInfo, HandrailError, ToolError, UsageError
 from handrail.protocol.events import Warning as WarningEvent
 from handrail.protocol.results import ToolResult
 from handrail.protocol.tool_spec import BASE_NAMES, ToolSpec
-from handrail.protocol.wire import Json, convert, encode, escape_surrogates
+from handrail.protocol.wire import Json, convert, encode, escape_surrogates, sanitize_json
 from handrail.runtime.batch import MIN_BUDGET_CHARS, refuse_batch
+from handrail.runtime.pending_call import build_internal_error
 from handrail.runtime.registry import ToolSet, build_tool_set, find_nearest_name, parse_arguments
 from handrail.runtime.session import Session
 from handrail.settings import LoadedSettings, Settings
@@ -235,9 +236,11 @@ class SessionSurface(Surface):
         is_repeated = not fresh and self.session.journal.entry(call.tool_call_id) is not None
         try:
             return self._translate(call, is_repeated=is_repeated)
-        except ToolError as error:
+        except HandrailError:
+            raise
+        except Exception as error:
             prepared = _Prepared(self._tools.get(call.name, _REST_TOOL), call)
-            prepared.error = None if is_repeated else error
+            prepared.error = None if is_repeated else self._explain(error)
             return prepared
 
     def _remember(self, prepared: _Prepared) -> None:
@@ -311,15 +314,33 @@ class SessionSurface(Surface):
         prepared = prepared or self._prepared.get(result.tool_call_id)
         if prepared is None:
             prepared = _Prepared(_REST_TOOL, self.build_call(result.name, None, result.tool_call_id))
+        try:
+            return self._build_answer(prepared, result, budget)
+        except HandrailError:
+            raise
+        except Exception as error:
+            reason = self._explain(error)
+            if result.error is not None:  # without the form of the dialect
+                name = prepared.tool.name or prepared.given.name
+                return replace(result, tool_call_id=prepared.given.tool_call_id, name=name, data=None)
+            text = reason.message
+            if reason is not error:
+                kind = type(error).__name__
+                text = f"The call ran, but an internal error ({kind}) kept its answer back. Check before you repeat it."
+            info = ErrorInfo(code=reason.code, message=text, details=None, retryable=False)
+            failed = replace(result, ok=False, error=info, content=text, data=None, attachments=())
+            return self._answer(failed, budget, prepared)
+
+    def _explain(self, error: Exception) -> ToolError:
+        return error if isinstance(error, ToolError) else build_internal_error(error, self.session.crashes)
+
+    def _build_answer(self, prepared: _Prepared, result: ToolResult[Any], budget: int) -> ToolResult[Any]:
         tool = prepared.tool
         first = None
         if result.error is None and tool.code.then is not None and prepared.args is not None:
-            try:
-                if (following := tool.code.then(self._build_answered(prepared, result))) is not None:
-                    first, result = result, self._run_following(prepared, following)
-            except ToolError as error:
-                failed = ErrorInfo(code=error.code, message=error.message, details=None, retryable=False)
-                result = replace(result, ok=False, error=failed, content=error.message, data=None, attachments=())
+            following = tool.code.then(self._build_answered(prepared, result))
+            if following is not None:
+                first, result = result, self._run_following(prepared, following)
         if result.error is not None:
             error = self._reword_error(result.error, prepared)
             result = replace(result, error=error, content=result.content.replace(result.error.message, error.message))
@@ -366,9 +387,12 @@ class SessionSurface(Surface):
         show = self._tools.get(tool.answered_as.get(result.name, tool.name), tool).code.show
         is_shown = result.error is None and prepared.args is not None
         text, shape = self.dialect.render(answered, show(answered) if is_shown and show else Shown())
-        if text is not None and text is shape:
-            return text, text, len(text)
-        shape = to_builtins(shape)
+        if text is not None:
+            clean = escape_surrogates(text)
+            if text is shape:
+                return clean, clean, len(clean)
+            text = clean
+        shape, _ = sanitize_json(to_builtins(shape))
         if text is not None and result.name == "read":
             return text, shape, len(text)  # the data of a page is its text
         encoded = encode(shape)

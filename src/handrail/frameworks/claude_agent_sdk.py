@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from dataclasses import replace
+from time import monotonic
 from typing import Any
 
 from claude_agent_sdk import ClaudeAgentOptions, SdkMcpTool, create_sdk_mcp_server
@@ -31,6 +32,8 @@ from handrail.protocol.version import VERSION
 
 NAME = "handrail"
 _PREFIX = f"mcp__{NAME}__"
+_MAX_WAIT_SECONDS = 30
+"""Claude Code calls a tool at once after the callback allowed it."""
 
 
 def build_options(rail: Rail, *, can_use_tool: CanUseTool | None = None, **options: Any) -> ClaudeAgentOptions:
@@ -54,8 +57,8 @@ class SessionServer:
 
     def __init__(self, rail: Rail, can_use_tool: CanUseTool | None = None) -> None:
         self._calls, self._ask = FrameworkCalls(rail), can_use_tool
-        self._finished = defaultdict[str, list[ToolResult[Any]]](list)
-        """The results that no tool returned yet."""
+        self._finished = defaultdict[str, list[tuple[float, ToolResult[Any]]]](list)
+        """The results that no tool returned yet, each with its time."""
         tools = [self._build_tool(one) for one in self._calls.list_tools()]
         self.config: McpSdkServerConfig = create_sdk_mcp_server(NAME, VERSION, tools)
 
@@ -71,7 +74,8 @@ class SessionServer:
         outcome = await self._decide(own, arguments, context)
         if isinstance(outcome, PermissionResultDeny):
             return outcome
-        self._finished[build_call_id(own, arguments, "")].append(outcome)
+        self._drop_old()
+        self._finished[build_call_id(own, arguments, "")].append((monotonic(), outcome))
         return PermissionResultAllow(updated_input=arguments)
 
     async def _decide(
@@ -90,12 +94,20 @@ class SessionServer:
             outcome = await calls.run_in_pool(calls.answer, outcome, approve(outcome.request))
         return outcome.interim if isinstance(outcome, WaitingCall) else outcome
 
+    def _drop_old(self) -> None:
+        """Drops the results of calls that Claude Code did not make after all. A later call is another one."""
+        oldest = monotonic() - _MAX_WAIT_SECONDS
+        for digest, finished in list(self._finished.items()):
+            self._finished[digest] = kept = [one for one in finished if one[0] > oldest]
+            if not kept:
+                del self._finished[digest]
+
     def _build_tool(self, tool: ToolDescription) -> SdkMcpTool[Any]:
         async def run(arguments: dict[str, Any]) -> dict[str, Any]:
-            digest = build_call_id(tool.name, arguments, "")
-            finished = self._finished.get(digest)
+            self._drop_old()
+            finished = self._finished.get(build_call_id(tool.name, arguments, ""))
             if finished:
-                return _convert_result(finished.pop())  # one that no tool returned stays below
+                return _convert_result(finished.pop()[1])  # one that no tool returned stays below
             decided = await self._decide(tool.name, arguments, ToolPermissionContext())  # `allowed_tools` has it
             if isinstance(decided, PermissionResultDeny):
                 return {"content": [{"type": "text", "text": decided.message or "denied"}], "is_error": True}

@@ -1,7 +1,6 @@
 """Runs a call that was allowed."""
 
 import contextlib
-import errno
 import time
 from collections.abc import Callable, Generator
 from functools import partial
@@ -12,7 +11,7 @@ from msgspec.structs import asdict, replace
 
 from handrail.policy.decide import is_network_closed
 from handrail.protocol import events
-from handrail.protocol.errors import EXHAUSTED, StoreError, ToolError, list_frames
+from handrail.protocol.errors import StoreError, ToolError
 from handrail.protocol.events import ToolCallRunning, ToolCallUpdate
 from handrail.protocol.permissions import PermissionRequest
 from handrail.protocol.titles import describe_running_call
@@ -21,12 +20,11 @@ from handrail.protocol.wire import escape_surrogates, sanitize_json
 from handrail.runtime import results
 from handrail.runtime.decide import Step, decide_without_undo, judge_call_changes, recheck_server, recheck_skills
 from handrail.runtime.locks import Lock
-from handrail.runtime.pending_call import PendingCall, drop_preview
+from handrail.runtime.pending_call import PendingCall, build_internal_error, drop_preview
 from handrail.runtime.results import build_event_fields, describe_interrupted, record_state
 from handrail.runtime.session import Session
 from handrail.store.grants import hash_variables
 from handrail.store.journal import DuplicateCallError
-from handrail.store.state_dir import write_report
 from handrail.tools.tool import ApprovalNeededError, CallLimits, CommandContext, Context
 from handrail.workspace.facts import build_command_fact
 from handrail.workspace.roots import clip_path
@@ -72,7 +70,7 @@ def take_steps(session: Session, pending: PendingCall, steps: tuple[Step, ...]) 
     except StoreError as error:  # not of the journal, so the call can have a result
         pending.fail(error.to_tool_error(_describe_progress(session, pending)))
     except Exception as error:  # a defect of handrail or of a custom tool
-        pending.fail(_build_internal_error(error, session.crashes))
+        pending.fail(build_internal_error(error, session.crashes))
 
 
 def _take_each(session: Session, pending: PendingCall, steps: tuple[Step, ...]) -> None:
@@ -176,7 +174,7 @@ def _run_tool(session: Session, pending: PendingCall) -> None:
     if tool.spec.category == "custom":
         from handrail.runtime.custom_call import run_custom_tool  # noqa: PLC0415  few sessions have custom tools
 
-        explain = partial(_build_internal_error, folder=session.crashes)
+        explain = partial(build_internal_error, folder=session.crashes)
         pending.output = run_custom_tool(tool, context, pending.arguments, pending.roots, explain)
     else:
         pending.output = tool.run(context, pending.arguments)
@@ -455,25 +453,6 @@ def _build_cancel_check(session: Session, pending: PendingCall) -> Callable[[], 
 def _build_cancelled_error(session: Session, outcome: str = "Nothing was run.") -> ToolError:
     cancelled = "session" if session.cancelled.is_set() else "call"
     return ToolError("CANCELLED", f"The {cancelled} was cancelled. {outcome}")
-
-
-# Crash reports
-
-
-def _build_internal_error(error: BaseException, folder: Callable[[], str]) -> ToolError:
-    """The error of a call that a full machine or a defect stopped. For a defect, a report is written if possible."""
-    if isinstance(error, OSError) and error.errno in EXHAUSTED:
-        code, words = EXHAUSTED[error.errno]
-        return ToolError(code, f"{words} ({errno.errorcode[error.errno]}), so the call was abandoned: try again later.")
-    with contextlib.suppress(OSError, StoreError):
-        write_report(error, folder())
-    kind = type(error).__name__
-    where = (list_frames(error) or ["an unknown place"])[-1]
-    return ToolError(
-        "INTERNAL",
-        f"An internal error stopped the call ({kind} at {where}). Your arguments are not the cause. "
-        "Continue without this call.",
-    )
 
 
 def _describe_progress(session: Session, pending: PendingCall) -> str:

@@ -1,7 +1,10 @@
 """A tool call on its way to its result."""
 
+import errno
 import threading
 import time
+from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
@@ -12,7 +15,7 @@ from handrail.policy.config import PolicyConfig
 from handrail.protocol.calls import ToolCall
 from handrail.protocol.changes import ChangeSet
 from handrail.protocol.decisions import Decision, Facts
-from handrail.protocol.errors import CODES, RETRYABLE, ErrorInfo, ToolError
+from handrail.protocol.errors import CODES, EXHAUSTED, RETRYABLE, ErrorInfo, StoreError, ToolError, list_frames
 from handrail.protocol.events import KIND_NAMES, ToolCallPermissionGranted, ToolCallStart
 from handrail.protocol.events import Warning as WarningEvent
 from handrail.protocol.permissions import Answer, FileBinding, PermissionRequest
@@ -23,6 +26,7 @@ from handrail.runtime.locks import Release
 from handrail.runtime.registry import ToolSet
 from handrail.runtime.session import Session
 from handrail.store.journal import CallContext, CallEntry, PendingEvent, SessionJournal
+from handrail.store.state_dir import write_report
 from handrail.tools.tool import Context, Output, Tool
 from handrail.workspace.roots import Root
 
@@ -246,3 +250,19 @@ def drop_preview(session: Session, preview_id: str | None) -> None:
         from handrail.changes.overlay.previews import delete_preview  # noqa: PLC0415  few calls have a preview
 
         delete_preview(session.recorder.history, preview_id)
+
+
+def build_internal_error(error: BaseException, folder: Callable[[], str]) -> ToolError:
+    """The error of a call that a full machine or a defect stopped. For a defect, a report is written if possible."""
+    if isinstance(error, OSError) and error.errno in EXHAUSTED:
+        code, words = EXHAUSTED[error.errno]
+        return ToolError(code, f"{words} ({errno.errorcode[error.errno]}), so the call was abandoned: try again later.")
+    with suppress(OSError, StoreError):
+        write_report(error, folder())
+    kind = type(error).__name__
+    where = (list_frames(error) or ["an unknown place"])[-1]
+    return ToolError(
+        "INTERNAL",
+        f"An internal error stopped the call ({kind} at {where}). Your arguments are not the cause. "
+        "Continue without this call.",
+    )
