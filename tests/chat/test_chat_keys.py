@@ -1,5 +1,6 @@
 """The keys and the slash commands of a session."""
 
+import asyncio
 import base64
 import json
 import os
@@ -8,10 +9,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+from prompt_toolkit.history import InMemoryHistory
 from tests.chat.conftest import DEEP, Chat
 from tests.wires.openai_wire import events
 from tests.wires.server import Answer
 
+from handrail.chat.composer import Composer
 from handrail.protocol.results import MAX_IMAGE_BYTES
 from handrail.terminal.slash_hints import to_slash_commands
 
@@ -110,7 +113,49 @@ def test_a_pasted_command_of_the_person_needs_approval(chat: Chat, workspace: Pa
     window.press("\r")
     window.sees("Permission · exec")
     window.answers(b"l", "Left for later")
+    window.is_ready()
+    window.press("\x1b[A")
+    window.sees_after("Left for later", "› !echo mine > b.txt")
+    window.press("\r")
+    window.sees_after("Left for later", "Permission · exec")
     assert not (workspace / "b.txt").exists()
+
+
+def test_only_text_that_was_typed_counts_as_typed() -> None:
+    composer = Composer({}, tuple, InMemoryHistory())
+    composer.buffer.insert_text("!make fmt")
+    assert composer.was_typed
+    composer.paste("!rm -rf build")
+    assert not composer.was_typed
+    composer.clear()
+    assert composer.was_typed
+    composer.put("!rm -rf build")  # a queued message that comes back, or an earlier prompt
+    assert not composer.was_typed
+
+
+def test_a_line_of_the_history_is_not_typed() -> None:
+    async def look_back() -> list[bool]:
+        composer = Composer({}, tuple, InMemoryHistory(["!rm -rf build"]))
+        composer.buffer.load_history_if_not_yet_loaded()
+        while composer.buffer.text != "!rm -rf build":
+            await asyncio.sleep(0)
+            composer.buffer.history_backward()
+        back = composer.was_typed
+        composer.buffer.history_forward()
+        return [back, composer.was_typed]
+
+    assert asyncio.run(look_back()) == [False, True]
+
+
+def test_a_plain_session_asks_about_each_command_of_the_person(chat: Chat, workspace: Path) -> None:
+    window = chat(DONE, words=("--plain",), ready=False)
+    window.sees("Your message (/help lists commands, Ctrl-D leaves):")
+    window.press("!echo mine > b.txt\n")
+    window.sees("3 or n: drop it and say why")
+    assert not (workspace / "b.txt").exists()
+    window.answers(b"1", "Your message")
+    window.sees_after("3 or n", "Your message")
+    assert (workspace / "b.txt").read_text() == "mine\n"
 
 
 def test_rewinding_shows_the_diff_and_takes_files_and_conversation_back(chat: Chat, workspace: Path) -> None:
@@ -330,25 +375,16 @@ def test_a_terminal_that_takes_notifications_gets_one_with_text_instead_of_a_bel
     assert not re.search(r"\x1b\[[0-9;]*3\dm", window.raw)
 
 
-def test_a_picture_is_pasted_from_the_clipboard_or_refused_plainly(
-    chat: Chat, environment: dict[str, str], tmp_path: Path, run_log
+def test_a_program_in_the_workspace_never_reads_the_clipboard(
+    chat: Chat, workspace: Path, environment: dict[str, str]
 ) -> None:
-    programs = tmp_path / "programs"
-    programs.mkdir()
-    (tmp_path / "clipboard").write_bytes(b"no picture")
-    paste = programs / "wl-paste"
-    paste.write_text(f"#!/bin/sh\ncat '{tmp_path}/clipboard'\n")
+    paste = workspace / "wl-paste"
+    paste.write_text(f"#!/bin/sh\ntouch '{workspace}/ran'\n")
     paste.chmod(0o700)
-    window = chat(DONE, words=("--session", "task"), PATH=f"{programs}:{environment['PATH']}")
+    window = chat(DONE, PATH=f"{workspace}:{environment['PATH']}")
     window.press("\x16")
     window.sees("no picture in the clipboard")
-    (tmp_path / "clipboard").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(64))
-    window.press("\x16")
-    window.sees("› [Pasted picture 1]")
-    window.press("\r")
-    window.sees("All is done.")
-    prompt = next(event for event in run_log("task") if event["kind"] == "user")
-    assert prompt["text"] == "[picture 1: from the clipboard]"
+    assert not (workspace / "ran").exists()
 
 
 @DEEP

@@ -338,6 +338,13 @@ def test_a_damaged_journal_gives_no_receipt_and_names_the_next_step(run, worked:
     assert "next: handrail doctor" in done.err
 
 
+def test_a_pipe_is_no_receipt(run, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    done = run("audit", "check-receipt", str(tmp_path / "pipe"))
+    assert (done.code, done.out) == (2, "")
+    assert "cannot be read: it is not a regular file" in done.err
+
+
 @pytest.mark.usefixtures("worked")
 def test_an_unknown_session_gives_no_receipt(run) -> None:
     done = run("audit", "receipt", "nobody")

@@ -67,7 +67,7 @@ class Chat(ComposerWork):
         if not shown.strip():
             self._steer()
             return
-        was_typed = not self.composer.has_pasted
+        was_typed = self.composer.was_typed
         entry = Entry(shown, self.composer.take().strip(), was_typed)
         if entry.text.startswith("/") and entry.text[1:].partition(" ")[0] in COMMANDS:
             self._echo(entry)

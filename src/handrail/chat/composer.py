@@ -32,8 +32,7 @@ class Composer:
         self, commands: Mapping[str, str], list_files: Callable[[], Iterable[str]], history: "History"
     ) -> None:
         self._pastes: dict[str, str] = {}
-        self.has_pasted = False
-        """Whether some of the text was pasted."""
+        self._has_pasted = False
         self.buffer = Buffer(
             multiline=True,
             history=history,
@@ -41,6 +40,12 @@ class Composer:
             complete_while_typing=Condition(self._is_completable),
             tempfile_suffix=".md",
         )
+
+    @property
+    def was_typed(self) -> bool:
+        """Whether nothing of the text was pasted, put there or taken from the history."""
+        lines = self.buffer._working_lines  # pyright: ignore[reportPrivateUsage]  # noqa: SLF001  the last is the new text
+        return not self._has_pasted and self.buffer.working_index == len(lines) - 1
 
     @property
     def text(self) -> str:
@@ -53,7 +58,7 @@ class Composer:
     def paste(self, data: str) -> None:
         """Inserts a pasted text. A long one is shown as one line."""
         data = data.replace("\r\n", "\n").replace("\r", "\n")
-        self.has_pasted = True
+        self._has_pasted = True
         lines = data.count("\n") + 1
         if lines <= _MAX_PASTED_LINES and len(data) <= _MAX_PASTED_CHARS:
             self.buffer.insert_text(data)
@@ -73,11 +78,12 @@ class Composer:
     def clear(self) -> None:
         self.buffer.reset()
         self._pastes.clear()
-        self.has_pasted = False
+        self._has_pasted = False
 
     def put(self, text: str) -> None:
-        """Replaces the text."""
+        """Replaces the text. It does not count as typed."""
         self.clear()
+        self._has_pasted = bool(text)
         self.buffer.document = Document(text, len(text))
 
     def choose_completion(self) -> bool:

@@ -66,8 +66,8 @@ class Entry(msgspec.Struct):
 
     shown: str
     text: str
-    was_typed: bool = True
-    """Whether nothing of it was pasted."""
+    was_typed: bool = False
+    """Whether it is certain that nothing of it was pasted."""
 
 
 class SessionWork(ABC):
@@ -265,7 +265,7 @@ class SessionWork(ABC):
         self.call_attention(f"{turn.reason} after {format_rounded_seconds(seconds)}", waits=seconds > LONG_SECONDS)
 
     async def _run_shell(self, session: "ChatSession", entry: Entry) -> None:
-        """Runs a command of the person as a call. What they typed needs no approval; what they pasted does."""
+        """Runs a command of the person as a call. Only what they surely typed needs no approval."""
         command = entry.text[1:].strip()
         if not command:
             return

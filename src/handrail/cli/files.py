@@ -62,7 +62,10 @@ class OutFolder:
 def read_input_file(path: str) -> bytes:
     """Reads a file that a person named on the command line."""
     try:
-        with open(path, "rb") as file:
+        # O_NONBLOCK: does not wait for the writer of a pipe.
+        with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise ValueError("it is not a regular file")
             return file.read()
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
