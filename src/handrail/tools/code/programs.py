@@ -336,7 +336,8 @@ def _render_format(
     return replace(
         output,
         summary=summary,
-        content=(f"{failure.message}\n" if failure else f"{summary}.\n{diff}") + _render_other_changes(output, expected),
+        content=(f"{failure.message}\n" if failure else f"{summary}.\n{diff}")
+        + _render_other_changes(output, expected),
         data=CodeFormatData(
             path=path, formatter=program.name, changed=is_changed, written=arguments.write and is_changed, diff=diff
         ),
