@@ -62,7 +62,7 @@ def test_trust_shows_the_files_and_their_content_is_pinned(here, tool_file: Path
     assert shown.out.splitlines()[0] == (
         ".handrail/tools has code that handrail runs with your rights, outside the sandbox. Read it first:"
     )
-    assert shown.out.splitlines()[1].startswith("  .handrail/tools/greeting.py: 10 lines (SHA-256 ")
+    assert shown.out.splitlines()[1].startswith("  .handrail/tools/greeting.py: 10 lines, 225 bytes (SHA-256 ")
     assert shown.err == "Trusted until the file changes. To revoke it: handrail trust --revoke\n"
     tool_file.write_text(GREET.replace("hello", "goodbye"))
     changed = here(*CALL)

@@ -2,6 +2,7 @@
 
 import asyncio
 import inspect
+import os
 import pydoc
 import sys
 import threading
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal, get_type_hints
 
 import pytest
+from msgspec.structs import replace
 
 import handrail
 from handrail import AsyncHandrail, Context, Handrail, Output, ToolError, UsageError, tool, tool_from_definition
@@ -463,6 +465,50 @@ def test_a_file_dropped_in_the_projects_tool_folder_is_a_tool_once_the_project_i
     assert rail(project_tools=True).call("greet", {"name": "Ada"}).content == "hello Ada"
     # An agent that could put a file there would run in this process the next time.
     assert rail(project_tools=True).write(".handrail/tools/more.py", "x").error.code == "PERMISSION_REQUIRED"  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("kind", ["folder above", "folder", "file", "pipe", "large"])
+def test_tool_files_of_a_project_that_are_no_plain_files_below_it_are_refused(
+    rail: Open, workspace: Path, kind: str
+) -> None:
+    # An agent may write lib/tools/greeting.py without approval.
+    target = workspace / "lib" / "tools" / "greeting.py"
+    target.parent.mkdir(parents=True)
+    target.write_text(TOOL_FILE)
+    own, folder = workspace / ".handrail", workspace / ".handrail" / "tools"
+    if kind == "folder above":
+        own.symlink_to("lib")
+    elif kind == "folder":
+        own.mkdir()
+        folder.symlink_to("../lib/tools")
+    else:
+        folder.mkdir(parents=True)
+        if kind == "file":
+            (folder / "greeting.py").symlink_to("../../lib/tools/greeting.py")
+        elif kind == "pipe":
+            os.mkfifo(folder / "greeting.py")
+        else:
+            (folder / "greeting.py").write_text(f"{TOOL_FILE}{'#' * 2_000_000}")
+    with pytest.raises(UsageError, match="handrail/tools cannot be used"):
+        rail(project_tools=True)
+
+
+def test_a_workspace_that_is_reached_by_a_link_has_its_tools(workspace: Path, tmp_path: Path) -> None:
+    folder = workspace / ".handrail" / "tools"
+    folder.mkdir(parents=True)
+    (folder / "greeting.py").write_text(TOOL_FILE)
+    (tmp_path / "link").symlink_to(workspace)
+    with Handrail(tmp_path / "link", state_dir=tmp_path / "state", project_tools=True) as one:
+        assert one.call("greet", {"name": "Ada"}).content == "hello Ada"
+
+
+@pytest.mark.parametrize("name", ["mcp__github__search", "MCP__x"])
+def test_a_custom_tool_cannot_look_like_that_of_a_server(rail: Open, name: str) -> None:
+    with pytest.raises(UsageError, match="only tools of MCP servers"):
+        tool(name=name, description="x", read_only=True)(lambda: "x")
+    plain = tool(name="plain", description="x", read_only=True)(lambda: "x")
+    with pytest.raises(UsageError, match="only tools of MCP servers"):
+        rail(tools=[replace(plain, spec=replace(plain.spec, name=name))])
 
 
 @pytest.mark.parametrize("target", ["package_with_tools", "package_with_tools:greet"])

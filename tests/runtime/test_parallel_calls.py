@@ -170,14 +170,28 @@ def test_proven_commands_run_side_by_side(
         return plain(session, pending)
 
     monkeypatch.setattr(batch, "select_steps", select)
-    one = rail(tools=[repeat])
-    outcome = one.batch(calls(PROVEN, ("repeat", {"times": 1}), PROVEN, PROVEN))
+    one = rail()
+    outcome = one.batch(calls(PROVEN, PROVEN, PROVEN, PROVEN))
     assert isinstance(outcome, Done)
-    assert [result.content.split()[0] for result in outcome.results] == ["x", "word", "x", "x"]
-    assert sorted(met) == ["exec", "exec", "exec", "repeat"]
+    assert [result.content.split()[0] for result in outcome.results] == ["x", "x", "x", "x"]
+    assert met == ["exec", "exec", "exec", "exec"]
     started = [event.tool_call_id for event in one.events() if isinstance(event, ToolCallRunning)]
     assert started == ["c0", "c1", "c2", "c3"]
     assert one.exec("cat a.txt").ok  # the queue is free again
+
+
+def test_a_custom_tool_beside_a_command_can_call_handrail(rail: Callable[..., Handrail], workspace: Path) -> None:
+    (workspace / "a.txt").write_text("x\n")
+
+    @tool(read_only=True, auto_execute=True, timeout=20)
+    def look() -> str:
+        """Run a command."""
+        return one.exec("cat a.txt").content
+
+    one = rail(tools=[look])
+    outcome = one.batch(calls(PROVEN, ("look", {}), PROVEN, ("look", {}), ("look", {}), PROVEN, PROVEN))
+    assert isinstance(outcome, Done)
+    assert [(result.ok, result.content.strip()) for result in outcome.results] == [(True, "x")] * 7
 
 
 def test_a_defect_in_a_thread_leaves_the_queue_free(
@@ -236,9 +250,9 @@ def test_a_call_that_hangs_ahead_of_its_turn_is_cancelled_alone(rail: Callable[.
         context.check_cancelled()
         return "x"
 
-    one = rail(tools=[hang])
+    one = rail(tools=[repeat, hang])
     with ThreadPoolExecutor(1) as pool:
-        waiting = pool.submit(one.batch, calls(PROVEN, ("hang", {}), ("read", {"path": "a.txt"})))
+        waiting = pool.submit(one.batch, calls(("repeat", {"times": 1}), ("hang", {}), ("read", {"path": "a.txt"})))
         assert begun.wait(60)
         assert one.cancel_call("c1")
         outcome = waiting.result(60)

@@ -245,6 +245,46 @@ def test_plugins_of_the_project_run_in_the_sandbox_and_their_changes_are_judged(
     assert not (workspace.parent / "outside.txt").exists()
 
 
+CHANGES_MORE = "echo y >> other.py; echo x > new.py"
+
+
+def test_a_formatter_that_changes_other_files_is_told(project: Path, rail: Make) -> None:
+    (project / "other.py").write_text("x\n")
+    add_program(project, ".venv/bin/ruff", f"{CHANGES_MORE}; cat")
+    coder = rail(settings=ON, mode="full")
+    for write in (False, True):
+        result = call(coder, "code_format", path="a.py", write=write)
+        assert f"changed 2 files; undo {result.meta.undo}]\n" in result.content
+        assert "  modified other.py +1\n" in result.content
+        coder.undo()
+        assert (project / "other.py").read_text() == "x\n"
+        assert not (project / "new.py").exists()
+
+    add_program(project, ".venv/bin/ruff", "echo x >> a.py; exit 3")
+    result = coder.call("code_format", {"path": "a.py", "write": True})
+    assert result.error.message == "ruff failed with exit code 3"
+    assert result.content == f"{result.error.message}\n[changed 1 file; undo {result.meta.undo}]\n  modified a.py +1\n"
+
+
+def test_a_linter_that_changes_files_is_told(project: Path, rail: Make) -> None:
+    add_program(project, ".venv/bin/ruff", f"{CHANGES_MORE}; echo '[]'")
+    coder = rail(settings=ON, mode="full")
+    result = call(coder, "code_lint", paths=["a.py"])
+    assert f"No findings.\n[changed 2 files; undo {result.meta.undo}]\n" in result.content
+    add_program(project, ".venv/bin/ruff", f"{CHANGES_MORE}; echo hello")
+    result = coder.call("code_lint", {"paths": ["a.py"]})
+    assert result.error.message == "ruff printed no report: hello"
+    assert result.content.startswith("ruff printed no report: hello\n[changed 1 file; undo ")
+
+
+def test_a_folder_name_is_no_assignment(workspace: Path, rail: Make) -> None:
+    (workspace / "PATH=x").mkdir()
+    (workspace / "PATH=x/a.py").write_text(UGLY)
+    add_program(workspace, "PATH=x/.venv/bin/yapf", "echo hi")
+    result = call(rail(settings=ON, mode="full"), "code_format", path="PATH=x/a.py", formatter="yapf")
+    assert "+hi\n" in result.data.diff
+
+
 def test_every_command_is_a_formatter_for_policy_and_quotes_its_paths() -> None:
     path = "a b'; rm -rf x $(id).py"
     for program in (*FORMATTERS, *LINTERS):

@@ -99,6 +99,13 @@ def test_a_code_that_the_program_explains_is_no_signal(rail: Make) -> None:
     assert (killed.exit_code, killed.meaning, killed.signal) == (129, "It was killed by the signal SIGHUP.", "SIGHUP")
 
 
+@pytest.mark.parametrize("tier", [1, 2, 3])
+def test_a_command_that_begins_with_a_dash_is_no_option_of_bash(rail: Make, tier: int) -> None:
+    result = run(rail(mode="full", settings=Settings(sandbox=Sandbox(tier=tier))), "--help")
+    assert "--help: command not found" in result.content
+    assert result.data.exit_code == 127
+
+
 def test_both_streams_come_in_their_true_order(rail: Make) -> None:
     command = "for n in 1 2 3; do echo out $n; echo err $n >&2; done"
     assert ran(rail(mode="full"), command).output == "out 1\nerr 1\nout 2\nerr 2\nout 3\nerr 3\n"

@@ -155,9 +155,11 @@ def choose_program(programs: Iterable[CodeProgram], path: str, project: ProjectF
 
 
 def build_command(template: str, executable: str, paths: Iterable[str]) -> str:
-    """The command with its paths quoted. A path never begins with a dash."""
+    """The command with its paths quoted. A path never begins with a dash, and the program is never an assignment."""
     quoted = [shlex.quote(f"./{path}" if path.startswith("-") else path) for path in paths]
     program, _, rest = template.partition(" ")
     is_other = posixpath.basename(executable) != program  # cargo runs cargo-clippy
+    if "/" in executable and not executable.startswith("/"):
+        executable = f"./{executable}"
     words = rest.replace("{paths}", " ".join(quoted)).replace("{path}", quoted[0])
     return f"{program if is_other else shlex.quote(executable)} {words}"

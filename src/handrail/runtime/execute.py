@@ -238,10 +238,16 @@ def prepare_parallel(session: Session, batch: list[PendingCall]) -> list[Pending
     """The calls that run in parallel now. Does what they cannot do then: waits in the queue, records starts in order.
 
     Plain reads record their start with their result, and run without the others: a command that runs finds names that a
-    search then counts. Commands hold the queue until the first of them has its result, and all have run by then.
+    search then counts. Commands hold the queue until the first of them has its result, and all have run by then. Custom
+    tools run without commands: a custom tool that calls handrail would wait for the queue forever.
     """
-    are_looks = _only_looks(session, batch[0])
-    batch = [*takewhile(lambda pending: _only_looks(session, pending) == are_looks, batch)]
+
+    def get_kind(pending: PendingCall) -> tuple[bool, bool]:
+        return _only_looks(session, pending), pending.tool.spec.category == "custom"
+
+    first = get_kind(batch[0])
+    are_looks = first[0]
+    batch = [*takewhile(lambda pending: get_kind(pending) == first, batch)]
     if are_looks or len(batch) < 2:
         return batch if len(batch) > 1 else []
     commands = [pending for pending in batch if pending.tool.spec.side_effects][:1]

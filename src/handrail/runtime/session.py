@@ -23,12 +23,11 @@ from handrail.runtime.registry import (
     ToolServices,
     ToolSet,
     load_configured_tools,
-    load_folder_tools,
+    load_tool_files,
 )
 from handrail.runtime.skills import SessionSkills
 from handrail.runtime.stored_output import StoredOutputs
 from handrail.settings import Settings
-from handrail.settings.paths import TOOLS_FOLDER
 from handrail.settings.units import parse_size
 from handrail.store.audit import AuditChain, AuditRecord, forget_runner
 from handrail.store.blobs import Blobs
@@ -242,9 +241,13 @@ def fork_session(session: Session, session_id: str, before: int | None = None) -
 
 
 def load_project_tools(workspace: str) -> list[Tool]:
-    """Loads the custom tools of a trusted workspace."""
-    folder = os.path.join(workspace, TOOLS_FOLDER)
-    return load_folder_tools(folder) if os.path.isdir(folder) else []
+    """Loads the custom tools of a trusted workspace. UsageError if its tool files are unusable."""
+    from handrail.settings.project_tools import read_project_tools  # noqa: PLC0415  few projects have tools
+
+    tools = read_project_tools(workspace)
+    if tools is not None and tools.remark:
+        raise UsageError(tools.remark)
+    return load_tool_files(tools.files) if tools is not None else []
 
 
 def build_opened_roots(

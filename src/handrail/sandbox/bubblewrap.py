@@ -171,7 +171,7 @@ def launch_namespaced(
         own = _encode_arguments(("--json-status-fd", str(status_end), "--seccomp", str(rules)))
         own += _encode_arguments(word for end in gated for word in ("--block-fd", str(end)))
         arguments = opened.open_memory_file(own + prepared.arguments)
-        shell = (prepared.bash, "--noprofile", "--norc", "-c", text)
+        shell = (prepared.bash, "--noprofile", "--norc", "-c", "--", text)
         own_network = () if network is None else (OWN_NETWORK_OPTION,)
         argv = (prepared.program, "--args", str(arguments), *own_network, "--", *shell)
         if overlay is not None:

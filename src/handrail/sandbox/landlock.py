@@ -52,7 +52,7 @@ def launch_supervised(profile: SandboxProfile, host: SandboxHost, text: str, tie
         status, status_end = opened.open_pipe()
         lifeline_end, lifeline = opened.open_pipe()
         plan = SupervisorPlan(
-            arguments=[os.fsencode(word) for word in (bash, "--noprofile", "--norc", "-c", text)],
+            arguments=[os.fsencode(word) for word in (bash, "--noprofile", "--norc", "-c", "--", text)],
             environment={
                 os.fsencode(name): os.fsencode(value) for name, value in (*environment.items(), *profile.variables)
             },

@@ -37,6 +37,8 @@ def read_project_tools(workspace: str) -> ProjectTools | None:
     folder = os.path.join(root, TOOLS_FOLDER)
     try:
         names = list_tool_names(folder)
+        if os.path.realpath(folder) != folder:
+            raise ValueError("it is reached by a link; it must be a folder of the project")
         if len(names) > _MAX_FILES:
             raise ValueError(f"it has {len(names):,} tool files; allowed: at most {_MAX_FILES}")
         files = tuple(_read_file(os.path.join(folder, name)) for name in names)

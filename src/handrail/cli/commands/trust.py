@@ -156,8 +156,8 @@ def _render_tools(tools: ProjectTools) -> str:
     lines = [f"{TOOLS_FOLDER} has code that handrail runs with your rights, outside the sandbox. Read it first:"]
     for file in tools.files:
         count = len(file.source.splitlines())
-        named = f"{os.path.relpath(file.path, tools.workspace)}: {count} line{'s' * (count != 1)}"
-        lines.append(f"  {named} (SHA-256 {file.digest[:16]}…)")
+        named = f"{os.path.relpath(file.path, tools.workspace)}: {count:,} line{'s' * (count != 1)}"
+        lines.append(f"  {named}, {len(file.source):,} bytes (SHA-256 {file.digest[:16]}…)")
     return "".join(f"{to_one_line(line)}\n" for line in lines)
 
 

@@ -328,6 +328,7 @@ def _render_format(
         after = _read_file(context.workspace, path) if arguments.write else _get_whole_output(result.output)
         diff = _build_diff(before, after, path)
     is_changed = after != before
+    expected = posixpath.normpath(path) if arguments.write and failure is None else ""
     if arguments.write:
         summary = f"{program.name} formatted {clip_path(path)}" if is_changed else f"{clip_path(path)} was not changed"
     else:
@@ -335,7 +336,8 @@ def _render_format(
     return replace(
         output,
         summary=summary,
-        content=f"{summary}.\n{diff}",
+        content=(f"{failure.message}\n" if failure else f"{summary}.\n{diff}")
+        + _render_other_changes(output, expected),
         data=CodeFormatData(
             path=path, formatter=program.name, changed=is_changed, written=arguments.write and is_changed, diff=diff
         ),
@@ -344,6 +346,16 @@ def _render_format(
         raw=None,
         failure=failure,
     )
+
+
+def _render_other_changes(output: Output, expected: str = "") -> str:
+    """All that the program changed, if that is more than the expected file. Otherwise empty."""
+    made = output.changes
+    if made is None or all(change.path == expected for change in made.changes):
+        return ""
+    from handrail.tools.exec.result import render_changes  # noqa: PLC0415  engine room
+
+    return render_changes(made)
 
 
 def _build_diff(before: bytes, after: bytes, path: str) -> str:
@@ -371,12 +383,13 @@ def _render_lint(
 
 def list_findings(output: Output, names: tuple[str, ...], findings: Iterable[LintFinding], total: int) -> Output:
     """The output of these programs, with as many of the findings as a result may have."""
+    none = "No findings.\n" if output.failure is None else f"{output.failure.message}\n"
     shown = sorted(findings, key=lambda one: (one.file, one.line, one.column or 0))[:_MAX_FINDINGS]
     summary = f"{format_count(total, 'finding')} of {' and '.join(names)}"
     return replace(
         output,
         summary=summary,
-        content="".join(map(_render_finding, shown)) or "No findings.\n",
+        content=("".join(map(_render_finding, shown)) or none) + _render_other_changes(output),
         data=CodeLintData(linters=names, findings=tuple(shown)),
         truncated=len(shown) < total,
         meta={**output.meta, "returned": len(shown), "total": total},
@@ -426,7 +439,8 @@ def _build_failure(program: CodeProgram, result: "CommandResult") -> ToolError:
         stream.head.decode(errors="replace") for stream in (result.errors, result.output) if stream is not None
     )
     text = truncate(" ".join(printed.split()), _MAX_ERROR_CHARS)
-    message = f"{program.name} failed with exit code {result.exit_code}{': ' if text else ''}{text}"
+    what = f"failed with exit code {result.exit_code}" if result.exit_code else "printed no report"
+    message = f"{program.name} {what}{': ' if text else ''}{text}"
     return ToolError("UNAVAILABLE", escape_unprintable(message))
 
 

@@ -317,6 +317,11 @@ def render_change_row(made: ChangeSet) -> str:
     return f"{describe_changes(made.changes)}; {undo}"
 
 
+def render_changes(made: ChangeSet) -> str:
+    """The row and a line for each file."""
+    return f"[{render_change_row(made)}]\n{_render_change_list(made.changes)}"
+
+
 def describe_changes(changes: Sequence[Change]) -> str:
     """`changed 4 files (1 deleted) and .git`."""
     files, repositories = _group_changes(changes)
