@@ -603,6 +603,7 @@ class Handrail(TypedTools):
 
     def repository_map(self) -> str:
         """The most referenced definitions of the workspace, within the tokens of `agent.map`. Empty if that is 0."""
+        self._check_open()
         if not self._settings.agent.map:
             return ""
         from handrail.runtime.conversation import render_repository_map  # noqa: PLC0415  only for the loop
