@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from msgspec import Meta
 
+from handrail.code.crawler import refresh_index
+from handrail.code.ranker import rank_chunks
 from handrail.protocol.errors import ToolError
 from handrail.protocol.text import escape_unprintable
 from handrail.protocol.tool_spec import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
 from handrail.settings.embeddings import Embeddings
+from handrail.store.code_index import CodeIndex
 from handrail.tools.search import SessionSearch
 from handrail.tools.text import format_count
 from handrail.tools.tool import Context, Output, Tool, Touches
@@ -25,7 +28,6 @@ from handrail.workspace.workspace import Workspace
 if TYPE_CHECKING:
     from handrail.code.crawler import Coverage
     from handrail.code.ranker import RankedChunk
-    from handrail.store.code_index import CodeIndex
 
 INDEX_SECONDS = 5.0
 """How long a call indexes files before it searches."""
@@ -125,8 +127,6 @@ def _run(
 
 
 def open_index(find_folder: FindFolder, root: Root) -> "CodeIndex":
-    from handrail.store.code_index import CodeIndex  # noqa: PLC0415  engine room
-
     return CodeIndex(find_folder(root.path))
 
 
@@ -139,7 +139,6 @@ def refresh_root(
     cancelled: Callable[[], bool],
 ) -> "Coverage":
     """Index the changed files of a root, as far as the time allows."""
-    from handrail.code.crawler import refresh_index  # noqa: PLC0415  engine room
 
     scope = SearchScope(
         root.descriptor,
@@ -179,8 +178,6 @@ class _CodeResults:
         self._is_complete = True
 
     def add(self, index: "CodeIndex", root: Root, scopes: Sequence[bytes], coverage: "Coverage") -> None:
-        from handrail.code.ranker import rank_chunks  # noqa: PLC0415  engine room
-
         most = self._arguments.max_results
         if self._embeddings is None:
             ranked = rank_chunks(index, self._arguments.query, scopes, most)
@@ -194,7 +191,6 @@ class _CodeResults:
 
     def _rank_by_meaning(self, index: "CodeIndex", scopes: Sequence[bytes]) -> "list[RankedChunk]":
         from handrail.code import embeddings  # noqa: PLC0415  few have a model
-        from handrail.code.ranker import rank_chunks  # noqa: PLC0415  engine room
 
         query, settings = self._arguments.query, self._embeddings
         ranked = rank_chunks(index, query, scopes, max(self._arguments.max_results, embeddings.RANKED_AGAIN))

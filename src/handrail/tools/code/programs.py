@@ -18,12 +18,18 @@ from msgspec.structs import replace
 from handrail.code.languages import LANGUAGES, find_language
 from handrail.code.lint_reports import LintFinding, UnreadableReportError, read_report
 from handrail.code.programs import FORMATTERS, LINTERS, CodeProgram, ProjectFiles, build_command, choose_program
+from handrail.edit.diff import build_unified_diff
 from handrail.protocol.changes import Preview
 from handrail.protocol.errors import ToolError
 from handrail.protocol.text import escape_unprintable, truncate
 from handrail.protocol.tool_spec import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
 from handrail.tools.command_environment import CommandEnvironment
+from handrail.tools.exec.exec_tool import execute
+from handrail.tools.exec.overlay import preview_command
+from handrail.tools.exec.result import render_changes
+from handrail.tools.exec.run import CommandRun
+from handrail.tools.exec.spec import ExecArguments
 from handrail.tools.text import format_count
 from handrail.tools.tool import Background, CommandContext, CommandUse, Output, Tool, Touches
 from handrail.workspace.facts import build_command_fact
@@ -34,7 +40,6 @@ from handrail.workspace.workspace import Workspace
 if TYPE_CHECKING:
     from handrail.changes.recorder import Recorder
     from handrail.process.result import CapturedOutput, CommandResult
-    from handrail.tools.exec.run import CommandRun
 
     Render = Callable[[Output, CommandResult], Output]
 
@@ -158,9 +163,6 @@ def _build_tool(
         return Touches(build_command=lambda workspace: build_command(environment, workspace, arguments))
 
     def build_run(context: CommandContext, render: "Render | None" = None) -> "CommandRun":
-        from handrail.tools.exec.run import CommandRun  # noqa: PLC0415  engine room
-        from handrail.tools.exec.spec import ExecArguments  # noqa: PLC0415  engine room
-
         return CommandRun(
             context=replace(context, limits=replace(context.limits, splits_streams=True)),
             arguments=ExecArguments(command=_get_command(context)),
@@ -171,13 +173,9 @@ def _build_tool(
         )
 
     def run(context: CommandContext, arguments: Any) -> Output:
-        from handrail.tools.exec.exec_tool import execute  # noqa: PLC0415  engine room
-
         return execute(build_run(context, start(context, arguments)))
 
     def preview(context: CommandContext, _: Any) -> Preview:
-        from handrail.tools.exec.overlay import preview_command  # noqa: PLC0415  engine room
-
         return preview_command(build_run(context))
 
     return Tool(spec, run, touches, preview, context=CommandContext)
@@ -353,14 +351,11 @@ def _render_other_changes(output: Output, expected: str = "") -> str:
     made = output.changes
     if made is None or all(change.path == expected for change in made.changes):
         return ""
-    from handrail.tools.exec.result import render_changes  # noqa: PLC0415  engine room
 
     return render_changes(made)
 
 
 def _build_diff(before: bytes, after: bytes, path: str) -> str:
-    from handrail.edit.diff import build_unified_diff  # noqa: PLC0415  engine room
-
     old, new = decode_text(before), decode_text(after)
     if old is None or new is None:
         raise ToolError("BINARY_FILE", f"{clip_path(path)} is not text.")
