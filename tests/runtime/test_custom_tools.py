@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, Literal, get_type_hints
 
 import pytest
-from msgspec.structs import replace
 
 import handrail
 from handrail import AsyncHandrail, Context, Handrail, Output, ToolError, UsageError, tool, tool_from_definition
@@ -500,15 +499,6 @@ def test_a_workspace_that_is_reached_by_a_link_has_its_tools(workspace: Path, tm
     (tmp_path / "link").symlink_to(workspace)
     with Handrail(tmp_path / "link", state_dir=tmp_path / "state", project_tools=True) as one:
         assert one.call("greet", {"name": "Ada"}).content == "hello Ada"
-
-
-@pytest.mark.parametrize("name", ["mcp__github__search", "MCP__x"])
-def test_a_custom_tool_cannot_look_like_that_of_a_server(rail: Open, name: str) -> None:
-    with pytest.raises(UsageError, match="only tools of MCP servers"):
-        tool(name=name, description="x", read_only=True)(lambda: "x")
-    plain = tool(name="plain", description="x", read_only=True)(lambda: "x")
-    with pytest.raises(UsageError, match="only tools of MCP servers"):
-        rail(tools=[replace(plain, spec=replace(plain.spec, name=name))])
 
 
 @pytest.mark.parametrize("target", ["package_with_tools", "package_with_tools:greet"])

@@ -91,14 +91,12 @@ class ToolSpec(msgspec.Struct, frozen=True, kw_only=True):
     """Only for tools of other servers."""
 
     def check_name(self) -> None:
-        """UsageError if a provider rejects the name, or the tool would be mistaken for a base tool or a server's."""
+        """UsageError if a provider rejects the name, or the tool would be mistaken for a base tool."""
         if not isinstance(self.name, str) or not _NAME.fullmatch(self.name):  # pyright: ignore[reportUnnecessaryIsInstance]
             rule = "a tool's name has letters, digits, _ and - only, at most 64, and starts with a letter or _"
             raise UsageError(f"{rule}, or model providers reject it: {render_value(self.name)}")
         if self.name.casefold() in BASE_NAMES:
             raise UsageError(f"the tool {self.name!r} would shadow a base tool; give it another name")
-        if self.name.casefold().startswith(MCP_PREFIX):
-            raise UsageError(f"only tools of MCP servers have names such as {self.name!r}; give it another name")
 
     @property
     def own_name(self) -> str:
