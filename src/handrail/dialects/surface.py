@@ -392,10 +392,14 @@ class SessionSurface(Surface):
             if text is shape:
                 return clean, clean, len(clean)
             text = clean
-        shape, _ = sanitize_json(to_builtins(shape))
+        shape = to_builtins(shape)
+        try:
+            encoded = encode(shape)
+        except (TypeError, ValueError):  # lone surrogates, as in names of files
+            shape, _ = sanitize_json(shape)
+            encoded = encode(shape)
         if text is not None and result.name == "read":
             return text, shape, len(text)  # the data of a page is its text
-        encoded = encode(shape)
         return encoded.decode() if text is None else text, shape, len(encoded)
 
     def _build_answered(
