@@ -213,7 +213,7 @@ def test_a_batch_asks_one_request_after_the_other(chat: Chat, workspace: Path) -
     window = chat({"calls": both}, DONE)
     window.sends("write both")
     window.sees("Permission 1 of 2 · write")
-    window.answers(b"y", "You allowed")
+    window.answers(b"y", "You approved Write b.txt")
     window.sees("Permission 2 of 2 · write")
     window.answers(b"y", "You allowed Write c.txt")
     window.sees("All is done.")
