@@ -152,7 +152,7 @@ async def close_calls(
     rail: AsyncHandrail, message: AssistantMessage, turn: str, error: ToolError, reason: str | None = None
 ) -> tuple[ToolResult[Any], ...]:
     """The results of a message's calls. Calls that ran keep theirs, parked ones are denied with the reason of the
-    person, the rest gets the error. Without a reason nobody waits for an answer any more."""
+    person, the rest gets the error. Without a reason the requests expire."""
     calls = build_calls(message, turn)
     was_cancelled = rail.conversation.cancelled
     rail.cancel()  # a denial would let the other calls of its batch run

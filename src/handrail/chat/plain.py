@@ -63,7 +63,7 @@ class PlainChat(SessionWork):
             sys.stderr.flush()
 
     def lend_for_prompt(self, what: str) -> AbstractAsyncContextManager[KeyTiming]:
-        del what  # lines are read, so nobody types meanwhile
+        del what  # lines are read, so no key comes meanwhile
         return self._lend()
 
     def hold_screen(self) -> AbstractAsyncContextManager[None]:

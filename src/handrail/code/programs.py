@@ -110,7 +110,7 @@ _LOCAL_FOLDERS = (".venv/bin", "venv/bin", "node_modules/.bin")
 
 
 class ProjectFiles(msgspec.Struct, frozen=True):
-    """What is asked about the project of a file."""
+    """The access to the project of a file."""
 
     read: Callable[[str], bytes | None]
     """The beginning of a file of the workspace. None if there is none."""

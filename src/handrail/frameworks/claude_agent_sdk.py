@@ -39,7 +39,7 @@ _MAX_WAIT_SECONDS = 30
 def build_options(rail: Rail, *, can_use_tool: CanUseTool | None = None, **options: Any) -> ClaudeAgentOptions:
     """Options of the SDK with the tools of a session, and without Claude Code's own tools.
 
-    `can_use_tool` is asked about calls that handrail does not allow by itself. Its context has the preview as
+    The SDK calls `can_use_tool` for calls that handrail does not allow by itself. Its context has the preview as
     `description`. Other `options` are passed on, `tools` and `mcp_servers` too.
     """
     server = SessionServer(rail, can_use_tool)

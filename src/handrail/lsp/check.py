@@ -139,7 +139,7 @@ class _Work:
         self._is_left = False
 
     def take(self) -> NewDiagnostics:
-        """What was found so far. From then on nobody waits."""
+        """The problems found so far. Later ones are reported by an event."""
         with self._lock:
             self._is_left = True
             return self._found or NewDiagnostics(state="checking")

@@ -41,7 +41,7 @@ _MAX_TIMEOUTS = 3
 """After so many requests in a row without an answer the server is ended."""
 _REPEAT_SECONDS = 0.1
 _SETTLE_SECONDS = 0.2
-"""A server that sends diagnostics on its own has said everything after so long a silence."""
+"""The silence after which the diagnostics of a server that sends them on its own are complete."""
 _SILENCE_SECONDS = 1.0
 """The same for a server that says nothing at all about a change."""
 _WAIT_SECONDS = 0.02
@@ -253,7 +253,7 @@ class LanguageServer:
         whole: bool = False,
         cancelled: Cancelled | None = None,
     ) -> Answer | None:
-        """Asks the server, which knows these texts by then. None: it has no answer. ToolError: it failed.
+        """Asks the server, which knows these texts by then. None if it knows nothing. ToolError if it failed.
 
         A server that was still reading the project is asked again when it has read it. `whole`: the answer is about
         all files. Not every server says that it still reads them, so one that has just started is asked until it
