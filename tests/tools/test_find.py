@@ -76,8 +76,8 @@ def test_a_file_called_like_a_built_in_folder_is_found(one: Handrail, workspace:
 
 
 def test_our_own_unfinished_files_are_not_found(one: Handrail, workspace: Path) -> None:
-    make(workspace, ".handrail-12-34", "a")
-    assert found(one, "*") == ["a"]
+    make(workspace, ".handrail-12-34", ".handrail-5/a", "sub/.handrail-67", "sub/a.handrail-8", "a")
+    assert found(one, "*") == ["a", "sub/a.handrail-8"]
 
 
 def test_exclude_leaves_out_files_and_whole_folders(one: Handrail, workspace: Path) -> None:

@@ -7,11 +7,12 @@ from contextlib import suppress
 
 from handrail.policy.names import is_credential
 from handrail.workspace.glob import build_excluder, compile_glob, list_unknown_folders
-from handrail.workspace.ignore import FILES, STRONG, IgnoreStack, read_ignore_rules
+from handrail.workspace.ignore import FILES, STRONG, TEMPORARY_PREFIX, IgnoreStack, read_ignore_rules
 from handrail.workspace.resolve import LIST_FOLDER, READ_FILE, closing_descriptor, open_beneath
 from handrail.workspace.search.engine import SearchScope, to_sort_key
 
 _MAX_IGNORE_FILE_BYTES = 1 << 16
+_TEMPORARY = TEMPORARY_PREFIX.encode()
 
 
 class GlobFilter:
@@ -53,6 +54,9 @@ class PathFilter:
         return self._globs.accepts(path) and not self._credentials.matches(path)
 
     def select(self, paths: list[bytes]) -> list[bytes]:
+        """Return the paths that may be reported. ripgrep takes longer to leave out our unfinished files."""
+        if any(_TEMPORARY in path for path in paths):
+            paths = [path for path in paths if not any(name.startswith(_TEMPORARY) for name in path.split(b"/"))]
         return self._credentials.drop(self._globs.select(paths))
 
 

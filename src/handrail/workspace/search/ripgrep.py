@@ -221,7 +221,8 @@ class Ripgrep:
     def hits(self, scope: SearchScope, pattern: Pattern, stop: Stop) -> Iterator[FileHits]:
         assembler = HitAssembler(PathFilter(scope).accepts, pattern.per_file if self.ordered else None)
         order = (*self._order, *(("--line-buffered",) if self.ordered else ()))
-        options = (*order, *_list_globs(scope), *_list_secret_globs(), *_list_pattern_options(pattern), "--", "./")
+        unread = (f"--glob=!{TEMPORARY_PREFIX}*", *_list_secret_globs())
+        options = (*order, *_list_globs(scope), *unread, *_list_pattern_options(pattern), "--", "./")
         with _RipgrepProcess(self._program, options, scope.folder) as process:
             yield from assembler.hits(process.pieces(stop, scope.stats))
             yield from assembler.take_file(unfinished=not process.check_end())
@@ -260,7 +261,6 @@ def _list_globs(scope: SearchScope) -> list[str]:
     globs = ["--no-ignore"] if has_exceptions_above(scope) or has_odd_rules(scope) else []
     globs += ["--no-ignore-exclude"] if has_odd_repository(scope) else []
     globs += [f"--glob=!{name}/" for name in ALWAYS_IGNORED]
-    globs.append(f"--glob=!{TEMPORARY_PREFIX}*")
     globs += [f"--glob=!{glob}" for glob in scope.exclude if _PLAIN_GLOB.fullmatch(glob)]
     globs += [f"--glob=!{pattern}" for pattern in scope.ignore if _is_plain_ignore(pattern, scope)]
     name = _find_included_name(scope.include)

@@ -49,7 +49,7 @@ def verify_names(scope: SearchScope, paths: list[bytes]) -> list[bytes]:
     for path in paths:
         folders.setdefault(path[: path.rfind(b"/") + 1], []).append(path)
     verified = {path for folder, inside in folders.items() for path in _list_files(scope, folder, inside)}
-    return [path for path in paths if path in verified]
+    return paths if len(verified) == len(paths) else [path for path in paths if path in verified]
 
 
 def _list_files(scope: SearchScope, folder: bytes, paths: list[bytes]) -> list[bytes]:
@@ -59,12 +59,14 @@ def _list_files(scope: SearchScope, folder: bytes, paths: list[bytes]) -> list[b
         outer = open_beneath(scope.folder, os.fsdecode(folder[:-1]) or ".", ENTER_FOLDER, kernel=scope.kernel)
     except OSError:
         return []
-    with closing_descriptor(outer):
+    try:
         if len(paths) <= _MAX_SINGLE_LOOKUPS:
             return [path for path in paths if _is_file(outer, path[start:])]
         with closing_descriptor(open_beneath(outer, ".", LIST_FOLDER)) as listed, os.scandir(listed) as entries:
             regular = {os.fsencode(entry.name) for entry in entries if entry.is_file(follow_symlinks=False)}
         return [path for path in paths if path[start:] in regular]
+    finally:
+        os.close(outer)
 
 
 def verify_hits(scope: SearchScope, hits: FileHits, most: int) -> FileHits | None:
