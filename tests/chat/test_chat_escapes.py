@@ -181,7 +181,7 @@ def test_on_a_real_terminal_none_is_raw_and_all_are_visible_in_the_prompt(chat: 
     window.sends("begin")
     window.sees("Permission · write")
     shows_all(window)
-    window.answers(b"y", "You allowed")
+    window.answers(b"y", "✓ ")
     window.sees("Permission · exec")
     shows_all(window)
     window.answers(b"y", "✓ exec")

@@ -182,23 +182,14 @@ def resolve_session_folder(options: SimpleNamespace, spelled: str) -> str:
 
 def resolve_workspace_session(workspace: str, spelled: str) -> str:
     """The same for a workspace by its real path. The beginning of the id is enough."""
-    found = match_sessions(spelled, workspace)
+    ids = sorted(os.path.basename(folder) for folder in open_state_folder().sessions(workspace))
+    found = list_matching_ids(spelled, ids) or [one for one in ids if spelled and one.startswith(spelled)]
     if len(found) == 1:
         return os.path.join(open_state_folder().home(workspace), found[0])
     more = "handrail log --sessions"
     if found:
-        raise CommandFailed(f"{describe_candidates(spelled, found)}.", FAILED, then=more)
-    ids = [os.path.basename(folder) for folder in open_state_folder().sessions(workspace)]
+        named = f"{', '.join(found[:_MAX_SHOWN_IDS])}{' …' if len(found) > _MAX_SHOWN_IDS else ''}"
+        raise CommandFailed(f"{spelled[:80]!r} may be {named}. Nothing was done.", then=more)
     there = f" Its sessions: {', '.join(ids)}." if 0 < len(ids) <= _MAX_SHOWN_IDS else ""
-    problem = f"the workspace {workspace} has no session {spelled[:80]!r}.{there}"
+    problem = f"the workspace {workspace} has no session {spelled[:80]!r}. Nothing was done.{there}"
     raise CommandFailed(problem, FAILED, then=more if ids else "handrail run PROMPT")
-
-
-def match_sessions(spelled: str, workspace: str) -> list[str]:
-    """The ids of the sessions that a person may mean, in a workspace by its real path."""
-    ids = sorted(os.path.basename(folder) for folder in open_state_folder().sessions(workspace))
-    return list_matching_ids(spelled, ids) or [one for one in ids if spelled and one.startswith(spelled)]
-
-
-def describe_candidates(spelled: str, ids: list[str]) -> str:
-    return f"{spelled[:80]!r} may be {', '.join(ids[:_MAX_SHOWN_IDS])}{' …' if len(ids) > _MAX_SHOWN_IDS else ''}"

@@ -13,6 +13,7 @@ from handrail.cli.exits import INFRASTRUCTURE, CommandFailed
 from handrail.protocol.text import escape_control, to_one_line, truncate
 from handrail.terminal.style import (
     Paint,
+    can_encode,
     choose_paint,
     measure_columns,
     measure_painted,
@@ -141,11 +142,7 @@ def render_table(rows: Iterable[Sequence[str]], paint_cell: Callable[[int, str],
 
 def can_show(text: str) -> bool:
     """Whether the encoding of stdout has these characters."""
-    try:
-        text.encode(sys.stdout.encoding or "ascii")
-    except (UnicodeEncodeError, LookupError, AttributeError):
-        return False
-    return True
+    return can_encode(sys.stdout, text)
 
 
 def _is_terminal(stream: TextIO | None) -> bool:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from handrail.edit.diff_parser import parse_hunk_range
 from handrail.policy.changeset import collect_moved_paths, find_repository, is_deletion
-from handrail.protocol.changes import PREVIEW_GONE, Action, Change, ChangeSet, Preview, PreviewRun
+from handrail.protocol.changes import PREVIEW_GONE, Action, Change, Preview, PreviewRun
 from handrail.protocol.permissions import PermissionRequest
 from handrail.protocol.records import format_age
 from handrail.protocol.results import OVERLAY_TIER
@@ -18,9 +18,9 @@ from handrail.protocol.text import (
     to_one_line,
     truncate,
 )
-from handrail.terminal.screen import format_duration
+from handrail.terminal.screen import format_seconds
 from handrail.terminal.style import Paint, Style, measure_painted, pad_painted, paint_nothing, wrap_painted
-from handrail.tools.exec.result import describe_changes, describe_exit, describe_git_files
+from handrail.tools.exec.result import describe_git_files
 
 MAX_FILE_ROWS = 10
 """Rows of the list of files, unless all are asked for."""
@@ -182,11 +182,6 @@ def describe_outdated(paths: tuple[str, ...], again: str = AGAIN) -> str:
     return f"Out of date: {named}{more} changed since. {again}."
 
 
-def describe_command_end(exit_code: int | None, meaning: str | None, made: ChangeSet) -> str:
-    """The end of a command, and what it changed: `exit code 0; changed 2 files`."""
-    return f"{describe_exit(exit_code, meaning)}; {describe_changes(made.changes)}"
-
-
 def describe_preview_age(request: PermissionRequest) -> str:
     """The age of the preview as a sentence. Empty if it is unknown."""
     made = request.preview.time if request.preview is not None else None
@@ -217,7 +212,7 @@ def _describe_undo(request: PermissionRequest) -> str:
 
 
 def _describe_end(run: PreviewRun, paint: Paint) -> str:
-    seconds = format_duration(run.duration_ms)
+    seconds = format_seconds(run.duration_ms / 1000)
     if run.ending != "exit":
         why = _STOPPED.get(run.ending, f"was stopped ({to_one_line(run.ending)})")
         return f"Ran in a disposable copy: it {why}, and was stopped after {seconds}; no change is kept. {_UNTOUCHED}"

@@ -53,7 +53,7 @@ class RequestHooks(msgspec.Struct, frozen=True):
     retry: Callable[[str, str | None], PermissionRequest] | None = None
     """Previews the request of this id again, also with another command. Returns the new request."""
     is_late: Callable[[PermissionRequest, Answer], bool] = is_kept
-    """Whether `report` writes the line about an answer, after the call."""
+    """Whether the line about an answer appears after the call."""
 
 
 _NO_HOOKS = RequestHooks()
@@ -63,9 +63,10 @@ class TerminalApprover:
     """Asks on stdin and stderr."""
 
     def __init__(self, hooks: RequestHooks = _NO_HOOKS, *, plain: bool = False, shows_results: bool = False) -> None:
-        """`shows_results`: a view shows the result of each call, so a kept preview needs no line of its own."""
+        """`shows_results`: a view shows the result of each call, so an answer needs no line of its own."""
         self._plain, self._shows_results = plain, shows_results
-        self._hooks = hooks if shows_results else msgspec.structs.replace(hooks, is_late=has_later_line)
+        is_late = (lambda _request, _answer: True) if shows_results else has_later_line
+        self._hooks = msgspec.structs.replace(hooks, is_late=is_late)
 
     def is_available(self) -> bool:
         return is_person_present()
@@ -88,18 +89,15 @@ class TerminalApprover:
         request, answer = reply.subject, reply.answer
         if not isinstance(request, PermissionRequest) or not isinstance(answer, Answer):
             return []
-        screen = self._open_screen()
         if outcome is None:
             return [f"Answered elsewhere before you: {describe_subject(request)}"]
-        if self._hooks.is_late(request, answer):
-            results = outcome.results if isinstance(outcome, Done) else ()
-            result = next((one for one in results if one.tool_call_id == request.tool_call_id), None)
-            if self._shows_results and result is not None and answer.kind == "once":
-                return []
-            width = screen.size()[0] - 1
-            line = render_kept_line(request, answer, result, width=width, plain=screen.plain, paint=screen.paint)
-            return [line]
-        return []
+        if self._shows_results or not has_later_line(request, answer):
+            return []
+        results = outcome.results if isinstance(outcome, Done) else ()
+        result = next((one for one in results if one.tool_call_id == request.tool_call_id), None)
+        screen = self._open_screen()
+        width = screen.size()[0] - 1
+        return [render_kept_line(request, answer, result, width=width, plain=screen.plain, paint=screen.paint)]
 
     def _open_screen(self) -> Screen:
         return Screen(sys.stderr, os.environ, plain=self._plain)

@@ -46,6 +46,15 @@ def choose_paint(stream: TextIO | None, environ: Mapping[str, str], *, plain: bo
     return paint_on_light if has_light_background(environ) else paint_text
 
 
+def can_encode(stream: TextIO | None, text: str) -> bool:
+    """Whether the encoding of a stream has these characters."""
+    try:
+        text.encode(getattr(stream, "encoding", None) or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True
+
+
 def has_light_background(environ: Mapping[str, str]) -> bool:
     """Whether the terminal says that its background is light: `COLORFGBG` ends with the number of a colour."""
     return environ.get("COLORFGBG", "").rpartition(";")[2] in _LIGHT_BACKGROUNDS

@@ -35,9 +35,9 @@ from handrail.cli.permission import LEFT_WAITING
 from handrail.cli.usage import parse_nonempty_text, parse_number
 from handrail.models.base import Model
 from handrail.protocol.calls import Done, Parked
-from handrail.protocol.events import End, Error, Event
+from handrail.protocol.events import End, Error, Event, ToolCallStart
 from handrail.protocol.messages import AssistantMessage, CallPart
-from handrail.protocol.permissions import Answer, ApproverReply, PermissionRequest, Question
+from handrail.protocol.permissions import ApproverReply, PermissionRequest, Question
 from handrail.protocol.text import to_one_line
 from handrail.protocol.wire import encode
 from handrail.terminal.glyphs import Glyphs, build_glyphs
@@ -200,7 +200,7 @@ async def _run_turn(
     async with rail:
         tally, interrupt = Tally(), RunInterrupt(view)
         listener = _DedupedListener(tally.add, show)
-        approver = _RunApprover(rail, view, plain=options.plain, interrupted=interrupt.note)
+        approver = RunApprover(rail, view, plain=options.plain, interrupted=interrupt.note)
         agent = Agent(
             rail,
             config.model,
@@ -210,7 +210,8 @@ async def _run_turn(
         )
         for event in _list_earlier_events(rail, config.after):
             tally.preload(event)
-            view.preload(event)
+            if isinstance(event, ToolCallStart):
+                view.remember(event.tool_call_id, event.args)
         interrupt.listen(asyncio.get_running_loop(), agent.cancel)
         for call in _list_open_calls(rail) if config.after else ():
             view.remember(call.tool_call_id, call.args)
@@ -281,12 +282,15 @@ class _DedupedListener:
 # The person at the terminal
 
 
-class _RunApprover:
+class RunApprover:
     """Asks in the thread of the event loop, which has nothing to do before there is an answer."""
 
-    def __init__(self, rail: AsyncHandrail, view: RunView, *, plain: bool, interrupted: Callable[[], None]) -> None:
+    def __init__(
+        self, rail: AsyncHandrail, view: RunView, *, plain: bool, interrupted: Callable[[], None] | None = None
+    ) -> None:
+        """`interrupted` is told about Ctrl-C. Without it, Ctrl-C ends the command."""
         hooks = RequestHooks(rail.rail.is_pending, rail.rail.outdated, rail.rail.retry)
-        self._terminal = TerminalApprover(hooks, plain=plain)
+        self._terminal = TerminalApprover(hooks, plain=plain, shows_results=view.shows_results)
         self._rail, self._view, self._interrupted = rail, view, interrupted
 
     async def ask(self, subject: PermissionRequest | Question, number: int, total: int) -> ApproverReply:
@@ -294,13 +298,12 @@ class _RunApprover:
             with self._view.lend(), raise_on_signal():
                 if isinstance(subject, Question):
                     return ApproverReply(subject, self._terminal.ask_question(subject))
-                reply = self._terminal.ask(subject, number, total)
-                if isinstance(reply.answer, Answer) and reply.answer.kind == "deny":
-                    self._view.mute(subject.tool_call_id)
-                return reply
+                return self._terminal.ask(subject, number, total)
         except KeyboardInterrupt:
-            self._view.print_line(LEFT_WAITING)
+            if self._interrupted is None:
+                raise
             self._interrupted()
+            self._view.print_line(LEFT_WAITING)
             return ApproverReply(self._reload(subject))
 
     def report(self, reply: ApproverReply, outcome: Done | Parked | None) -> None:

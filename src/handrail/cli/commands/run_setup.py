@@ -12,7 +12,7 @@ from msgspec.structs import asdict, replace
 from handrail.agent.prompt import fence_text
 from handrail.agent.turn import TurnLimits
 from handrail.api import Handrail
-from handrail.cli.context import describe_candidates, load_settings, match_sessions, open_state_folder
+from handrail.cli.context import load_settings, open_state_folder, resolve_workspace_session
 from handrail.cli.exits import FAILED, INFRASTRUCTURE, CommandFailed
 from handrail.cli.files import read_input_file
 from handrail.cli.output import print_note
@@ -161,15 +161,8 @@ def _choose_session(options: SimpleNamespace, workspace: str, command: str) -> s
 
 
 def _resolve_session(spelled: str, workspace: str) -> str:
-    """Finds a session by its id, or by the beginning of its id."""
-    found = match_sessions(spelled, os.path.realpath(workspace))
-    if len(found) == 1:
-        return found[0]
-    if found:
-        problem = f"{describe_candidates(spelled, found)}. Nothing was run."
-        raise CommandFailed(problem, then="handrail log --sessions")
-    problem = f"this workspace has no session {spelled[:80]!r}. Nothing was run."
-    raise CommandFailed(problem, FAILED, then="handrail log --sessions")
+    """The id of a session, of which the beginning is enough."""
+    return os.path.basename(resolve_workspace_session(os.path.realpath(workspace), spelled))
 
 
 def find_last_model(session: str, workspace: str) -> str | None:

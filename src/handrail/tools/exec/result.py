@@ -28,11 +28,6 @@ from handrail.tools.text import format_count
 from handrail.tools.tool import Context, OffloadedText, Output
 from handrail.workspace.roots import clip_path
 
-_NO_NETWORK = re.compile(
-    "EAI_AGAIN|ENETUNREACH|emporary failure in name resolution|ould not resolve|etwork is unreachable|getaddrinfo"
-    "|Name or service not known|failed to (?:download|fetch)|No matching distribution found"
-)
-"""What programs print that have found no network."""
 _CONNECTION_REFUSED = re.compile("onnection refused|ECONNREFUSED|ailed to connect")
 """What programs print about an address at which nothing listens."""
 
@@ -168,15 +163,13 @@ def _describe_limits(result: CommandResult) -> str:
 
 
 def _explain_missing_network(run: CommandRun, result: CommandResult, sandbox: SandboxUsed, output: str) -> str:
-    """Advice if the program tried a connection. The output shows that only if the sandbox could not record it, or if
-    the command names a host, whose lookup may end on this machine."""
+    """Advice if the program tried a connection. Words of its output prove none."""
     if sandbox.net == "listed":
         return ""  # the blocked hosts are in the result
-    hosts = run.fact.hosts if not run.is_proven else ()
-    seems_offline = _NO_NETWORK.search(output) or (hosts and _CONNECTION_REFUSED.search(output))
-    if not (result.tried_network or (seems_offline and (hosts or result.tried_network is None))):
+    if not result.tried_network:
         is_refused = run.fact.loopback and _CONNECTION_REFUSED.search(output)
         return "localhost is the network of this session, not of this machine" if is_refused else ""
+    hosts = run.fact.hosts if not run.is_proven else ()
     until = f" until network.allow in the settings lists {', '.join(hosts[:3])}" if hosts else ""
     return f"commands have no network here, so trying again does not help{until}"
 
