@@ -46,6 +46,8 @@ SCRIPT = [
     {"calls": [["read", {"path": ".env"}], ["exec", {"command": "rm old.txt; echo done > notes.txt"}]]},
     {"text": "The total is rounded."},
 ]
+LIVE = re.compile(r"\r(\x1b\[\d+A)?([^\n\r]*\x1b\[K\n?)*\x1b\[J")
+"""Rows of a call that ran for long, and their end."""
 LIGHT = {"\x1b[33m": "\x1b[35m", "\x1b[36m": "\x1b[34m"}
 """The codes of a dark terminal that a light one gets otherwise."""
 UNCOLOURED = {"help", "help-exec", "approvals", "log-changes", "trust"}
@@ -99,7 +101,7 @@ class Place:
         environ |= {"CI": "1"} if name == "demo" else {}  # otherwise it asks
         if "REQUEST" in NAMED[name]:
             known["REQUEST"] = self.park("exec", {"command": KEPT})
-        shown = self.show(*(known.get(word, word) for word in NAMED[name]), columns=columns, **environ)
+        shown = LIVE.sub("", self.show(*(known.get(word, word) for word in NAMED[name]), columns=columns, **environ))
         for pattern, mask in MASKS:
             shown = pattern.sub(mask, shown)
         if name in {"run", "demo"}:  # the columns depend on the digits of a duration

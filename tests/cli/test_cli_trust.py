@@ -113,8 +113,8 @@ def test_what_stays_ignored_is_told_too(here, project) -> None:
     done = here("trust", "--yes")
     assert done.out.splitlines()[0].endswith("handrail.toml loosens no setting.")
     assert done.out.splitlines()[1:3] == [
-        'handrail.toml line 1: mode = "full" is ignored: the user file or a flag can say so, a project cannot',
-        'handrail.toml line 3: events.jsonl = "logs" is ignored: the user file can say so, a project cannot',
+        'handrail.toml line 1: mode = "full" is ignored: only the user file or a flag may set this',
+        'handrail.toml line 3: events.jsonl = "logs" is ignored: only the user file may set this',
     ]
 
 

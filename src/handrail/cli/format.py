@@ -81,6 +81,11 @@ def format_time(time: datetime) -> str:
     return f"{time.astimezone():%Y-%m-%d %H:%M:%S}"
 
 
+def shorten_session(session_id: str) -> str:
+    """The beginning of a session's id, for a row of a table. Commands take it for the id."""
+    return truncate(session_id, 12)
+
+
 def render_undo_gaps(gaps: tuple[str, ...]) -> str:
     return f"not covered by undo: {'; '.join(map(to_one_line, gaps))}" if gaps else ""
 

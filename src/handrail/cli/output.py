@@ -38,6 +38,12 @@ def print_out(text: str) -> None:
     _write(sys.stdout, text)
 
 
+def print_prose(lines: Iterable[str]) -> None:
+    """Writes lines to stdout. At a terminal they break between words."""
+    columns = measure_columns(sys.stdout)
+    print_painted("".join(wrap_line(escape_control(line), columns, 4) if columns else f"{line}\n" for line in lines))
+
+
 def write_out(text: str) -> None:
     """Writes a part of a text to stdout."""
     _write(sys.stdout, text)
@@ -111,7 +117,10 @@ def print_error(text: str, then: str = "") -> None:
     for head, shown in ((paint("error:", "failed"), text), (paint("next:", "running"), then)):
         if shown:
             line = _name_slash_commands(shown)
-            warn_painted(f"{head} {escape_control(line) if _is_terminal(sys.stderr) else line}")
+            line = f"{head} {escape_control(line) if _is_terminal(sys.stderr) else line}"
+            # The command stays in one line, so that it can be copied.
+            columns = measure_columns(sys.stderr) if shown is text else None
+            _write_encodable(sys.stderr, "".join(wrap_line(one, columns, 7) for one in line.split("\n")))
 
 
 def _name_slash_commands(text: str) -> str:

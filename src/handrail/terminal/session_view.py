@@ -30,6 +30,7 @@ from handrail.protocol.events import (
 )
 from handrail.protocol.results import ToolResult
 from handrail.protocol.text import escape_control, to_one_line, wrap
+from handrail.protocol.wire import to_dict
 from handrail.terminal.call_lines import (
     describe_granted,
     describe_unasked,
@@ -258,7 +259,7 @@ class SessionView:
             where = "ctrl+o" if self._in_session else f"handrail diff {card.number or ''}".rstrip()
             more = [self._glyphs.paint(f"{_BODY}… {left} more changed lines: {where}", "dim")] if left else []
             return [*rows, *more]
-        data = _read_data(result)
+        data = to_dict(result.data)
         is_own = result.tool_call_id == self.own_call
         if result.name == "exec" and not is_own and (not result.ok or data.get("exitCode")):
             lines = [line for line in str(data.get("output") or "").splitlines() if line.strip()][-_EXCERPT_LINES:]
@@ -315,7 +316,7 @@ def _wrap_error(line: str, width: int) -> list[str]:
 
 
 def _build_card(result: ToolResult[Any], args: object, label: str, change: ChangeSet | None) -> Card:
-    data = _read_data(result)
+    data = to_dict(result.data)
     output = data.get("output") if result.name == "exec" else None
     return Card(
         title=to_one_line(f"{label or result.name}: {result.summary}"),
@@ -324,11 +325,6 @@ def _build_card(result: ToolResult[Any], args: object, label: str, change: Chang
         diff=str(data.get("diff") or "")[:_MAX_CARD_CHARS],
         number=change.number if change is not None else None,
     )
-
-
-def _read_data(result: ToolResult[Any]) -> dict[str, Any]:
-    data = msgspec.to_builtins(result.data)
-    return cast("dict[str, Any]", data) if isinstance(data, dict) else {}
 
 
 def _render_todo(args: object, glyphs: Glyphs) -> list[str]:

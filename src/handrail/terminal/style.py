@@ -60,12 +60,12 @@ def has_light_background(environ: Mapping[str, str]) -> bool:
     return environ.get("COLORFGBG", "").rpartition(";")[2] in _LIGHT_BACKGROUNDS
 
 
-def paint_text(text: str, style: Style) -> str:
-    return f"\x1b[{_CODES[style]}m{text}{_RESET}" if text else text
+def paint_text(text: str, style: Style, codes: Mapping[Style, str] = _CODES) -> str:
+    return f"\x1b[{codes[style]}m{text}{_RESET}" if text else text
 
 
 def paint_on_light(text: str, style: Style) -> str:
-    return f"\x1b[{_LIGHT_CODES[style]}m{text}{_RESET}" if text else text
+    return paint_text(text, style, _LIGHT_CODES)
 
 
 def paint_nothing(text: str, _: Style) -> str:

@@ -122,7 +122,7 @@ _NEXT_COMMANDS = (
 _NEXT_IN_SAMPLE = (
     "handrail log --changes",
     "handrail undo --turn",
-    'handrail call exec \'{"command": "./prices.sh"}\'',
+    "handrail exec -- ./prices.sh",
 )
 
 

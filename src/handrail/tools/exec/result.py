@@ -17,14 +17,13 @@ from handrail.process.result import CapturedOutput, CommandResult, describe_exit
 from handrail.protocol.changes import Change, ChangeSet
 from handrail.protocol.errors import StoreError, ToolError
 from handrail.protocol.results import SandboxUsed
-from handrail.protocol.text import truncate_middle
+from handrail.protocol.text import format_count, truncate_middle
 from handrail.sandbox.overlay.overlay import list_overlay_hints
 from handrail.sandbox.profile import MEGABYTE, SandboxProfile
 from handrail.store.conversation_state import build_output_reference, truncate_with_reference
 from handrail.tools.command_environment import RESTRICTED_SECONDS
 from handrail.tools.exec.run import CommandRun, FinishedRun, discard_output_on_error, remove_spill_file
 from handrail.tools.exec.spec import MAX_TIMEOUT_MS, ExecData
-from handrail.tools.text import format_count
 from handrail.tools.tool import Context, OffloadedText, Output
 from handrail.workspace.roots import clip_path
 

@@ -7,9 +7,9 @@ from msgspec import Meta
 from handrail.lsp.check import build_diagnostics, render_diagnostic
 from handrail.lsp.servers import LanguageServers
 from handrail.protocol.results import Diagnostic
+from handrail.protocol.text import format_count
 from handrail.protocol.tool_spec import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
-from handrail.tools.text import format_count
 from handrail.tools.tool import Context, Output, Tool, Touches
 
 _MAX_LISTED = 500

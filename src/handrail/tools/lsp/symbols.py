@@ -9,11 +9,10 @@ from handrail.lsp.messages import LspSymbol
 from handrail.lsp.servers import CodeLocation, LanguageServers, ServedFile
 from handrail.lsp.source_text import to_uri
 from handrail.protocol.errors import ToolError
-from handrail.protocol.text import clip_text, escape_control
+from handrail.protocol.text import clip_text, escape_control, format_count
 from handrail.protocol.tool_spec import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
 from handrail.tools.lsp.lookup import render_position
-from handrail.tools.text import format_count
 from handrail.tools.tool import Context, Output, Tool, Touches
 
 _MAX_SYMBOLS = 500
