@@ -8,7 +8,7 @@ from handrail.async_api import AsyncHandrail
 from handrail.protocol.calls import Done, Parked
 from handrail.protocol.permissions import ApproverReply, PermissionRequest, Question
 from handrail.terminal.keyboard import KeyTiming, raise_on_signal
-from handrail.terminal.permission_prompt import RequestHooks, TerminalApprover
+from handrail.terminal.permission_prompt import RequestHooks, TerminalApprover, reload_subject
 
 
 class PromptPlace(Protocol):
@@ -61,7 +61,7 @@ class ChatApprover:
                     chat.leave_soon(128 + interrupt.args[0])
                 noun = "question" if is_question else "request"
                 chat.say(f"The {noun} still waits. This call has changed nothing. /continue asks again.")
-                return ApproverReply(self._reload(subject))
+                return ApproverReply(reload_subject(subject, self._rail.rail.waiting()))
 
     def report(self, reply: ApproverReply, outcome: Done | Parked | None) -> None:
         if isinstance(reply.subject, Question):
@@ -69,8 +69,3 @@ class ChatApprover:
                 self._chat.say("The question was answered elsewhere first.")
             return
         self._chat.write(self._terminal.render_report(reply, outcome))
-
-    def _reload(self, subject: PermissionRequest | Question) -> PermissionRequest | Question:
-        """The request as it is now: the person may have retried it in the prompt that was interrupted."""
-        pending = self._rail.rail.waiting() if isinstance(subject, PermissionRequest) else ()
-        return next((request for request in pending if request.tool_call_id == subject.tool_call_id), subject)

@@ -38,12 +38,6 @@ def print_out(text: str) -> None:
     _write(sys.stdout, text)
 
 
-def print_prose(lines: Iterable[str]) -> None:
-    """Writes lines to stdout. At a terminal they break between words."""
-    columns = measure_columns(sys.stdout)
-    print_painted("".join(wrap_line(escape_control(line), columns, 4) if columns else f"{line}\n" for line in lines))
-
-
 def write_out(text: str) -> None:
     """Writes a part of a text to stdout."""
     _write(sys.stdout, text)

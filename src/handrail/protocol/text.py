@@ -29,11 +29,6 @@ def format_count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'es' if noun.endswith('ch') else 's'}"
 
 
-def quote_text(text: str, most: int = 80) -> str:
-    """The repr of a text, truncated before it is escaped."""
-    return repr(truncate(text, most))
-
-
 def clip_text(text: str, most: int) -> str:
     """The beginning of a text. If it has an unprintable character, everything beyond ASCII is escaped."""
     text = text[: most + 1]  # no need to escape a megabyte for a short beginning

@@ -22,7 +22,7 @@ _CODES: dict[Style, str] = {
     "dim": "2",
 }
 """Only basic foreground colours: they are readable on light and dark backgrounds."""
-_LIGHT_CODES = _CODES | {"refused": "35", "running": "34", "hunk": "34"}
+_LIGHT_CODES: dict[Style, str] = {**_CODES, "refused": "35", "running": "34", "hunk": "34"}
 """Yellow and cyan are hard to read on a light background."""
 _LIGHT_BACKGROUNDS = frozenset({"7", "15"})
 _SEQUENCE = "\x1b\\[[0-9;]*m"
@@ -43,7 +43,7 @@ def choose_paint(stream: TextIO | None, environ: Mapping[str, str], *, plain: bo
     """The painter for a stream. `plain`: the person asked for no colour."""
     if plain or not can_show_colour(stream, environ):
         return paint_nothing
-    return paint_on_light if has_light_background(environ) else paint_text
+    return paint_on_light if _has_light_background(environ) else paint_text
 
 
 def can_encode(stream: TextIO | None, text: str) -> bool:
@@ -55,7 +55,7 @@ def can_encode(stream: TextIO | None, text: str) -> bool:
     return True
 
 
-def has_light_background(environ: Mapping[str, str]) -> bool:
+def _has_light_background(environ: Mapping[str, str]) -> bool:
     """Whether the terminal says that its background is light: `COLORFGBG` ends with the number of a colour."""
     return environ.get("COLORFGBG", "").rpartition(";")[2] in _LIGHT_BACKGROUNDS
 

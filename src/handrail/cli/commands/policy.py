@@ -4,7 +4,6 @@ import os
 import shlex
 import sys
 from argparse import ArgumentParser
-from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -28,7 +27,7 @@ from handrail.inspection import (
 )
 from handrail.protocol.decisions import MODES, Decision, Facts, Mode
 from handrail.protocol.errors import ToolError
-from handrail.protocol.text import clip_text, escape_control, format_count, truncate
+from handrail.protocol.text import clip_text, escape_control, escape_exact_line, format_count, truncate
 from handrail.protocol.wire import Json, encode, get_json_decoder
 from handrail.terminal.style import measure_columns, wrap_line
 
@@ -270,21 +269,9 @@ def _describe_reason(decision: Decision) -> str:
 
 
 def _wrap_call(call: str) -> str:
-    """The whole call, as wide as the terminal, with blanks at line ends escaped."""
-    first, *others = (_escape_blanks(line) for line in escape_control(call).split("\n"))
-    return "".join(f"{piece}\n" for line in (first, *(f"  {line}" for line in others)) for piece in _split_line(line))
-
-
-def _escape_blanks(line: str) -> str:
-    text = line.rstrip(" \t")
-    return text + "".join("\\u0020" if char == " " else "\\u0009" for char in line[len(text) :])
-
-
-def _split_line(line: str) -> Iterator[str]:
-    width = measure_columns(sys.stdout) or sys.maxsize
-    yield line[:width]
-    for at in range(width, len(line), width - 2):
-        yield f"  {line[at : at + width - 2]}"
+    """The whole call, with every character visible."""
+    first, *others = map(escape_exact_line, call.split("\n"))
+    return "".join(wrap_line(line, measure_columns(sys.stdout), 2) for line in (first, *(f"  {one}" for one in others)))
 
 
 def _print_test(found: PolicyTest) -> None:

@@ -42,7 +42,7 @@ from handrail.protocol.text import to_one_line
 from handrail.protocol.wire import encode
 from handrail.terminal.glyphs import Glyphs, build_glyphs
 from handrail.terminal.keyboard import raise_on_signal
-from handrail.terminal.permission_prompt import RequestHooks, TerminalApprover
+from handrail.terminal.permission_prompt import RequestHooks, TerminalApprover, reload_subject
 from handrail.terminal.question_prompt import spell_out
 from handrail.terminal.turn_summary import Tally
 
@@ -304,18 +304,13 @@ class RunApprover:
                 raise
             self._interrupted()
             self._view.print_line(LEFT_WAITING)
-            return ApproverReply(self._reload(subject))
+            return ApproverReply(reload_subject(subject, self._rail.rail.waiting()))
 
     def report(self, reply: ApproverReply, outcome: Done | Parked | None) -> None:
         if isinstance(reply.subject, Question) and outcome is None:
             self._view.print_line("Somebody else replied before you.")
         with self._view.above():
             self._terminal.report(reply, outcome)
-
-    def _reload(self, subject: PermissionRequest | Question) -> PermissionRequest | Question:
-        """The request as it is now: the person may have retried it in the prompt that was interrupted."""
-        pending = self._rail.rail.waiting() if isinstance(subject, PermissionRequest) else ()
-        return next((request for request in pending if request.tool_call_id == subject.tool_call_id), subject)
 
 
 class RunInterrupt:
