@@ -25,6 +25,7 @@ _UNDECIDED = frozenset({"UNKNOWN_TOOL", "INVALID_ARGUMENT", "UNSUPPORTED_VERSION
 _MAX_SUBJECT_CHARS = 60
 _MAX_OUTCOME_CHARS = 100
 _MAX_FILES = 3
+_MIN_ALIGNED_COLUMNS = 100
 _FULL_STOP = re.compile(r"(?<=\w)\.$")
 _NO_BREAK = "\u00a0"
 _UNIT = re.compile(r"(?<=\d) (?=s\b|−\d|match|file)|(?<=undo) (?=\d)|(?<=exit) (?=code \d)|(?<=exit code) (?=\d)")
@@ -219,11 +220,11 @@ def join_text(entry: Entry) -> str:
 
 
 def _render_row(head: str, row: CallRow, paint: Paint, *, subject: tuple[int, int], columns: int | None) -> str:
-    """The row in columns, or without their blanks if only that fits on the screen."""
+    """The row in columns, or without their blanks if it is too wide for a narrow screen."""
     name, (decision, facts) = _clip(row.subject, subject[0]), _render_facts(row, paint)
     aligned = f"{head}{pad(name, subject[1])}  {pad_painted(decision, 9)}  {facts}"
-    dense = f"{head}{name}  {decision}  {facts}"
-    return dense if columns and measure_painted(dense) <= columns < measure_painted(aligned) else aligned
+    is_too_wide = columns is not None and columns < _MIN_ALIGNED_COLUMNS and measure_painted(aligned) > columns
+    return f"{head}{name}  {decision}  {facts}" if is_too_wide else aligned
 
 
 def _render_facts(row: CallRow, paint: Paint) -> tuple[str, str]:

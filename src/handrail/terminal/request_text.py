@@ -345,11 +345,12 @@ def _render_asking_parts(request: PermissionRequest, width: int | None, paint: P
 
 
 def _append_rule(text: str, rule: str, width: int | None, paint: Paint) -> Iterator[str]:
-    """The rows of a text with its rule, which stays in one row."""
+    """The rows of a text with its rule, which stays in one row if it can."""
     named = f"rule {to_one_line(rule)}"
     *rows, last = wrap(text, width, "      ")
     fits = width is None or measure_width(last) + 4 + len(named) <= width
-    yield from (*rows, f"{last}    {paint(named, 'dim')}") if fits else (*rows, last, f"      {paint(named, 'dim')}")
+    yield from (*rows, f"{last}    {paint(named, 'dim')}") if fits else (*rows, last)
+    yield from () if fits else wrap_painted(f"      {paint(named, 'dim')}", width, "      ")
 
 
 def _list_circumstances(request: PermissionRequest) -> Iterator[str]:

@@ -129,9 +129,8 @@ def _find_process(options: SimpleNamespace) -> tuple[StoredProcess, ProcessRecor
     """The process that an id or its beginning names: of this workspace, else of any."""
     for everywhere in (False, True):
         listed = {process.id: (process, record) for process, record in _list_processes(options, everywhere=everywhere)}
-        commands = {process_id: record.command for process_id, (_, record) in listed.items()}
         found = [one for one in listed if options.id and one.startswith(options.id)]
-        if (process_id := choose_id(options.id, commands, "handrail processes", found)) is not None:
+        if (process_id := choose_id(options.id, dict.fromkeys(listed, ""), "handrail processes", found)) is not None:
             return listed[process_id]
     problem = f"there is no process session {options.id[:80]!r}. Nothing was done."
     raise CommandFailed(problem, FAILED, then="handrail processes --all")

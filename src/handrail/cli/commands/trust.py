@@ -135,7 +135,7 @@ def _build_trust_data(
 def _list_project(project: Project, untrusted: LoadedSettings, trusted: LoadedSettings) -> list[str]:
     """The lines of the settings file that count from now on, and those that still do not."""
     lines = [_render_loosened(one, trusted) for one in untrusted.ignored if one.until_trusted]
-    head = f"{project.path} loosens {'these settings:' if lines else 'no setting.'}"
+    head = f"{PROJECT_FILE} loosens {'these settings:' if lines else 'no setting.'}"
     still = [to_one_line(one.note) for one in trusted.ignored if one.kind in {"project", "managed"}]
     return [head, *lines, *still, _render_digest(project.digest)]
 
