@@ -31,7 +31,7 @@ MASKS: list[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] = [
     (re.compile(r"\d\d:\d\d:\d\d"), "12:00:00"),
     (re.compile(r"(?<!\d)\d+\.\d\d(?=(\s|\x1b\[[0-9;]*m)+s\b)"), "0.01"),
     (re.compile(r"(?<=tests in )0\.\d{3}s"), "0.000s"),
-    (re.compile(r"\b\d+ s  "), "1 s  "),
+    (re.compile(r"\b\d+ (s|min) +(?=cli )"), "1 s    "),
     (re.compile(r"(?<!\d)\d\.\d(?= s\b)"), "0.01"),
     (re.compile(r"/tmp/\S+/(?=trusting|shop\b|script)"), "/home/"),
     (re.compile(r"(?<=s_)[0-9a-f]+(\n +[0-9a-f]+)?"), lambda found: re.sub("[0-9a-f]", "0", found[0])),
