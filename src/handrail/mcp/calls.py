@@ -7,7 +7,6 @@ stored until `mark_delivered`. After that the same call is a new one.
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -76,7 +75,7 @@ class ClientCalls:
         if found is not None:
             return found
         call_id = call_id or self.rail.new_call_id()
-        with self.deferred.expect(call_id, partial(digest_call, name, arguments)):
+        with self.deferred.expect(call_id, lambda: digest_call(name, arguments)):
             result = self.rail.call(name, arguments, tool_call_id=call_id)
         if result.error is None or result.error.code not in _ASKING:
             return result
