@@ -253,6 +253,7 @@ class Handrail(TypedTools):
 
         If the process is killed before that, the journal has the calls, and the next opening adds the records.
         """
+        self._check_open()
         self._session.run_before_audit(work)
 
     def drop_call_id(self, call_id: str) -> None:
