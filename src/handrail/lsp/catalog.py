@@ -34,8 +34,10 @@ class LanguageServerSpec(msgspec.Struct, frozen=True, kw_only=True):
     """Files in the root of a project. A change of one may change what the server says."""
     options: Mapping[str, Any] = {}
     """`initializationOptions`."""
-    configuration: Mapping[str, Any] = {}
-    """The settings that the server asks for, by section."""
+
+    def is_relevant(self, name: str) -> bool:
+        """Whether a change of a file with this name matters to the server."""
+        return get_ending(name) in self.languages or name in self.markers
 
 
 _CATALOG = (

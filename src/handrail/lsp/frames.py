@@ -1,6 +1,6 @@
 """JSON-RPC messages with a header, as language servers send them."""
 
-from collections.abc import Iterator
+import asyncio
 from typing import Any
 
 import msgspec
@@ -8,13 +8,12 @@ from msgspec import Raw, Struct
 
 from handrail.protocol.wire import decode_json
 
-MAX_MESSAGE_BYTES = 32 << 20
-_MAX_HEADER_BYTES = 4 << 10
+MAX_HEADER_BYTES = 64 << 10
+_MAX_MESSAGE_BYTES = 32 << 20
 _HEADER_END = b"\r\n\r\n"
 _NULL = Raw(b"null")
 CONTENT_MODIFIED, SERVER_CANCELLED = -32801, -32802
 """Error codes of a request that can be repeated."""
-METHOD_NOT_FOUND = -32601
 
 
 class ResponseError(Struct, frozen=True):
@@ -33,7 +32,7 @@ class LspMessage(Struct, frozen=True):
 
 
 class NonsenseError(Exception):
-    """The server sent bytes that are not the protocol. The text says which."""
+    """The server does not follow the protocol. The text says how."""
 
 
 def parse_message(body: bytes) -> LspMessage:
@@ -49,35 +48,18 @@ def encode_frame(message: dict[str, Any]) -> bytes:
     return b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
 
 
-class FrameReader:
-    """Splits a stream into the bodies of messages. It holds at most one message."""
+async def read_frame(reader: asyncio.StreamReader) -> bytes | None:
+    """The body of the next message. None at the end. NonsenseError if it is too long, or not the protocol.
 
-    def __init__(self) -> None:
-        self._data = bytearray()
-        self._length: int | None = None
-
-    def feed(self, data: bytes) -> Iterator[bytes]:
-        """NonsenseError if the stream is not the protocol, or a message too long."""
-        self._data += data
-        while (body := self._take()) is not None:
-            yield body
-
-    def _take(self) -> bytes | None:
-        if self._length is None:
-            end = self._data.find(_HEADER_END)
-            if end > _MAX_HEADER_BYTES or (end < 0 and len(self._data) > _MAX_HEADER_BYTES):
-                raise NonsenseError("its output does not follow the protocol")
-            if end < 0:
-                return None
-            self._length = _parse_length(bytes(self._data[:end]))
-            del self._data[: end + len(_HEADER_END)]
-        if len(self._data) < self._length:
-            return None
-        body, self._length = bytes(self._data[: self._length]), self._clear(self._length)
-        return body
-
-    def _clear(self, length: int) -> None:
-        del self._data[:length]
+    The limit of the reader is the limit of a header.
+    """
+    try:
+        header = await reader.readuntil(_HEADER_END)
+        return await reader.readexactly(_parse_length(header))
+    except asyncio.IncompleteReadError:
+        return None
+    except asyncio.LimitOverrunError:
+        raise NonsenseError("its output does not follow the protocol") from None
 
 
 def _parse_length(header: bytes) -> int:
@@ -85,7 +67,7 @@ def _parse_length(header: bytes) -> int:
         name, _, value = line.partition(b":")
         if name.strip().lower() == b"content-length" and value.strip().isdigit() and len(value) < 20:
             length = int(value)
-            if length > MAX_MESSAGE_BYTES:
-                raise NonsenseError(f"it sent a message of more than {MAX_MESSAGE_BYTES:,} bytes")
+            if length > _MAX_MESSAGE_BYTES:
+                raise NonsenseError(f"it sent a message of more than {_MAX_MESSAGE_BYTES:,} bytes")
             return length
     raise NonsenseError("its output does not follow the protocol")

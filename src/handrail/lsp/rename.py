@@ -36,11 +36,10 @@ def plan_rename(servers: LanguageServers, path: str, line: int, character: int, 
     """Asks the server. NO_MATCH if there is nothing to rename."""
     file = servers.open_file(path)
     params = {**file.locate(line, character), "newName": name}
-    texts = {file.path: file.text.text}
-    edit = file.server.request("textDocument/rename", params, LspWorkspaceEdit, texts=texts, whole=True)
+    edit = file.ask("textDocument/rename", LspWorkspaceEdit, params, whole=True)
     if file.server.is_indexing:
         raise ToolError("UNAVAILABLE", f"{file.server.name} still reads the project. Nothing was changed. Try again.")
-    old_name = file.text.find_word(file.text.to_lsp(line, character))
+    old_name = file.text.find_word(line, character)
     edits = _collect_edits(servers, edit or LspWorkspaceEdit())
     if not edits or not old_name:
         raise ToolError("NO_MATCH", f"There is nothing to rename at {line}:{character}. Both count from 0.")
@@ -49,13 +48,8 @@ def plan_rename(servers: LanguageServers, path: str, line: int, character: int, 
 
 def plan_format(file: ServedFile) -> str:
     """The text of a file as its server formats it."""
-    params = {
-        "textDocument": file.locate(0, 0)["textDocument"],
-        "options": {"tabSize": 4, "insertSpaces": "\n\t" not in file.text.text},
-    }
-    texts = {file.path: file.text.text}
-    edits = file.server.request("textDocument/formatting", params, tuple[LspTextEdit, ...], texts=texts)
-    return file.text.apply(edits or ())
+    options = {"tabSize": 4, "insertSpaces": "\n\t" not in file.text.text}
+    return file.text.apply(file.ask("textDocument/formatting", tuple[LspTextEdit, ...], {"options": options}) or ())
 
 
 def _collect_edits(servers: LanguageServers, edit: LspWorkspaceEdit) -> FileEdits:

@@ -1,15 +1,17 @@
 """The language servers of a session: which one serves a file, with the texts that it has to know."""
 
+import asyncio
 import os
-import stat
 import threading
 from collections.abc import Mapping
+from contextlib import suppress
 
 import msgspec
 
 from handrail.lsp.catalog import LanguageServerSpec, find_program, get_ending, list_names_for, list_programs
+from handrail.lsp.event_loop import EventLoop
 from handrail.lsp.messages import LspLocation
-from handrail.lsp.server import LanguageServer, StartProgram
+from handrail.lsp.server import CHANGED, CREATED, DELETED, Answer, Cancelled, LanguageServer, StartProgram
 from handrail.lsp.source_text import SourceText, decode_source, parse_uri, to_uri
 from handrail.protocol.errors import ToolError
 from handrail.workspace.roots import clip_path, is_inside
@@ -35,10 +37,22 @@ class ServedFile(msgspec.Struct, frozen=True):
     text: SourceText
     server: LanguageServer
 
+    def ask(
+        self,
+        method: str,
+        kind: type[Answer],
+        params: Mapping[str, object],
+        cancelled: Cancelled | None = None,
+        *,
+        whole: bool = False,
+    ) -> Answer | None:
+        """The answer to a question about the file."""
+        params = {"textDocument": {"uri": to_uri(self.path)}, **params}
+        return self.server.request(method, params, kind, {self.path: self.text.text}, cancelled, whole=whole)
+
     def locate(self, line: int, character: int) -> dict[str, object]:
-        """The parameters of a request about a position. INVALID_ARGUMENT: the file has no such position."""
-        position = self.text.to_lsp(line, character)
-        return {"textDocument": {"uri": to_uri(self.path)}, "position": msgspec.to_builtins(position)}
+        """The parameter that names a position. INVALID_ARGUMENT: the file has no such position."""
+        return {"position": msgspec.to_builtins(self.text.to_lsp(line, character))}
 
 
 class CodeLocation(msgspec.Struct, frozen=True, order=True):
@@ -59,36 +73,34 @@ class LanguageServers:
         self, workspace: Workspace, chosen: tuple[str, ...], environ: Mapping[str, str], start: StartProgram | None
     ) -> None:
         """`chosen` is `[lsp] servers`. `start` is None if no server may run. UsageError: an entry is wrong."""
+        self.loop = EventLoop()
         self._workspace, self._environ = workspace, environ
         self._programs, self._is_chosen = list_programs(chosen), bool(chosen)
         self._start = start
         self._lock = threading.Lock()
         self._servers: dict[tuple[str, str], LanguageServer] = {}
         self._found: dict[str, LanguageServerSpec | None] = {}
-        self._times: dict[str, _FileTimes] = {}
-        """What the files of a project were when its servers last heard of them."""
+        self._times: dict[LanguageServer, _FileTimes] = {}
+        """The files of servers as these last heard of them."""
 
     def open_file(self, path: str) -> ServedFile:
         """A file as it is now, with its server. UNAVAILABLE if there is no server for it."""
-        real, shown, data = self._read(path)
+        with self._workspace.open_file(path) as opened:
+            real, shown = os.path.join(opened.root.path, opened.relative), opened.real
+        data = self._workspace.read_small_file(shown, MAX_FILE_BYTES)
         server = self.find_server(real)
+        if server is None:
+            names = list_names_for(self._programs, real)
+            missing = f"Install one of {', '.join(names)}" if names else 'Name one in [lsp] servers: "*.x=program"'
+            raise ToolError("UNAVAILABLE", f"No language server for {clip_path(os.path.basename(real))}. {missing}.")
         text = decode_source(data)
         if text is None:
             raise ToolError("BINARY_FILE", f"{clip_path(path)} is not text.")
-        self._note_changes(server.root)
+        self._note_changes(server)
         return ServedFile(real, shown, text, server)
 
-    def find_server(self, path: str) -> LanguageServer:
-        """The server for a real path, running or not."""
-        server = self.find_optional_server(path)
-        if server is None:
-            names = list_names_for(self._programs, path)
-            missing = f"Install one of {', '.join(names)}" if names else 'Name one in [lsp] servers: "*.x=program"'
-            raise ToolError("UNAVAILABLE", f"No language server for {clip_path(os.path.basename(path))}. {missing}.")
-        return server
-
-    def find_optional_server(self, path: str) -> LanguageServer | None:
-        """None if no installed server serves such files. UNAVAILABLE if no server may run."""
+    def find_server(self, path: str) -> LanguageServer | None:
+        """The server for a real path, running or not. UNAVAILABLE if none may run for it."""
         root = self._workspace.main.path
         if self._start is None:
             raise ToolError("UNAVAILABLE", "No language server may run here: the session may start no programs.")
@@ -106,9 +118,8 @@ class LanguageServers:
             if server is None:
                 if len(self._servers) >= _MAX_SERVERS:
                     raise ToolError("LIMIT_EXCEEDED", f"{_MAX_SERVERS} language servers run already.")
-                server = self._servers[spec.name, project] = LanguageServer(spec, project, self._start)
-                if project not in self._times:
-                    self._times[project] = _list_times(project)
+                server = self._servers[spec.name, project] = LanguageServer(spec, project, self._start, self.loop)
+                self._times[server] = _list_times(server)
             return server
 
     def list_project_servers(self) -> list[LanguageServer]:
@@ -117,11 +128,11 @@ class LanguageServers:
             running = [server for server in self._servers.values() if server.is_running]
         root = self._workspace.main.path
         for spec in () if running else self._programs:
-            if any(os.path.exists(os.path.join(root, marker)) for marker in spec.markers):
-                server = self.find_optional_server(os.path.join(root, f"x.{next(iter(spec.languages))}"))
+            if _has_marker(root, spec.markers):
+                server = self.find_server(os.path.join(root, f"x.{next(iter(spec.languages))}"))
                 running += [server] if server is not None and server not in running else []
         for server in running:
-            self._note_changes(server.root)
+            self._note_changes(server)
         return running
 
     def locate(self, places: tuple[LspLocation, ...], known: ServedFile | None = None) -> list[CodeLocation]:
@@ -148,16 +159,10 @@ class LanguageServers:
     def close(self) -> None:
         with self._lock:
             self._start = None
-            servers = list(self._servers.values())
-        for server in servers:
-            server.close()
+        self.loop.close(self._close_servers)
 
-    def _read(self, path: str) -> tuple[str, str, bytes]:
-        """The real path, the shown path and the bytes of a file."""
-        with self._workspace.open_file(path) as opened:
-            real = os.path.join(opened.root.path, opened.relative)
-            shown = opened.real
-        return real, shown, self._workspace.read_small_file(shown, MAX_FILE_BYTES)
+    async def _close_servers(self) -> None:
+        await asyncio.gather(*(server.close() for server in self._servers.values()))
 
     def _read_text(self, path: str) -> SourceText:
         """The text of a file of the workspace. Empty if it cannot be read."""
@@ -168,56 +173,40 @@ class LanguageServers:
             data = b""
         return decode_source(data) or SourceText("")
 
-    def _note_changes(self, project: str) -> None:
-        """Tells the servers of a project which files others changed: commands, people, an undo."""
-        now = _list_times(project)
+    def _note_changes(self, server: LanguageServer) -> None:
+        """Tells a server which of its files others changed: commands, people, an undo."""
+        now = _list_times(server)
         with self._lock:
-            before, self._times[project] = self._times[project], now
-            servers = [one for (_, root), one in self._servers.items() if root == project]
-        if now == before:
-            return
-        created, deleted = now.keys() - before.keys(), before.keys() - now.keys()
-        changed = [path for path in now.keys() & before.keys() if now[path] != before[path]]
-        for server in servers:
-            for path in deleted:
-                server.forget(path)
-            server.note_changes(
-                *(filter(_Relevance(server.spec), sorted(paths)) for paths in (created, changed, deleted))
-            )
+            before, self._times[server] = self._times[server], now
+        changes = {path: CHANGED if path in before else CREATED for path in now if now[path] != before.get(path)}
+        changes |= dict.fromkeys(before.keys() - now.keys(), DELETED)
+        if changes and server.is_running:
+            self.loop.submit(server.note_changes(changes))
 
 
-class _Relevance:
-    """Whether a file matters to a server."""
-
-    def __init__(self, spec: LanguageServerSpec) -> None:
-        self._spec = spec
-
-    def __call__(self, path: str) -> bool:
-        return get_ending(path) in self._spec.languages or os.path.basename(path) in self._spec.markers
+def _has_marker(folder: str, markers: tuple[str, ...]) -> bool:
+    return any(os.path.exists(os.path.join(folder, marker)) for marker in markers)
 
 
 def _find_project(path: str, root: str, markers: tuple[str, ...]) -> str:
     """The outermost folder on the way to a file that has one of the markers. Without one it is the root."""
-    folder = root
+    folders = [root]
     for name in os.path.relpath(os.path.dirname(path), root).split("/"):
-        if any(os.path.exists(os.path.join(folder, marker)) for marker in markers):
-            return folder
-        folder = os.path.normpath(os.path.join(folder, name))
-    return folder if any(os.path.exists(os.path.join(folder, marker)) for marker in markers) else root
+        folders.append(os.path.normpath(os.path.join(folders[-1], name)))
+    return next((folder for folder in folders if _has_marker(folder, markers)), root)
 
 
-def _list_times(project: str) -> _FileTimes:
-    """Change times and sizes of the regular files of a project."""
+def _list_times(server: LanguageServer) -> _FileTimes:
+    """Change times and sizes of the files of a project that matter to its server."""
     times: _FileTimes = {}
-    folders = [project]
-    while folders and len(times) < _MAX_WATCHED:
-        try:
-            with os.scandir(folders.pop()) as entries:
-                for entry in entries:
-                    if entry.is_dir(follow_symlinks=False):
-                        folders += [] if entry.name in _SKIPPED else [entry.path]
-                    elif stat.S_ISREG((status := entry.stat(follow_symlinks=False)).st_mode):
-                        times[entry.path] = status.st_mtime_ns, status.st_size
-        except OSError:
-            continue
+    folders, count = [server.root], 0
+    while folders and count < _MAX_WATCHED:
+        with suppress(OSError), os.scandir(folders.pop()) as entries:
+            for entry in entries:
+                count += 1
+                if entry.is_dir(follow_symlinks=False):
+                    folders += [] if entry.name in _SKIPPED else [entry.path]
+                elif server.spec.is_relevant(entry.name) and entry.is_file(follow_symlinks=False):
+                    status = entry.stat(follow_symlinks=False)
+                    times[entry.path] = status.st_mtime_ns, status.st_size
     return times

@@ -60,8 +60,10 @@ def build_lsp_diagnostics_tool(servers: LanguageServers) -> Tool:
 def find_diagnostics(servers: LanguageServers, path: str, seconds: float, context: Context) -> list[Diagnostic]:
     """The diagnostics of a file, severest first. ToolError if there are none in time."""
     file = servers.open_file(path)
-    answer = file.server.diagnose({file.path: file.text.text}, seconds, context.cancelled)
-    return build_diagnostics(file.shown, file.text, answer[file.path], file.server.name)
+    work = file.server.diagnose({file.path: file.text.text}, seconds)
+    return build_diagnostics(
+        file.shown, file.text, servers.loop.run(work, context.cancelled)[file.path], file.server.name
+    )
 
 
 def _build_output(found: list[Diagnostic]) -> Output:

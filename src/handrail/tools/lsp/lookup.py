@@ -120,16 +120,11 @@ def _find_locations(
 ) -> Output:
     file = servers.open_file(arguments.path)
     params = file.locate(arguments.line, arguments.character) | {"context": {"includeDeclaration": True}}
-    answer: _Locations | None = file.server.request(
-        method,
-        params,
-        _LOCATIONS,
-        texts={file.path: file.text.text},
-        whole=noun == "reference",
-        cancelled=context.cancelled,
-    )
+    is_whole = noun == "reference"
+    answer: _Locations | None = file.ask(method, _LOCATIONS, params, context.cancelled, whole=is_whole)
     places = (answer,) if isinstance(answer, LspLocation) else answer or ()
-    found = sorted(set(servers.locate(places, file))) if noun == "reference" else servers.locate(places, file)
+    found = servers.locate(places, file)
+    found = sorted(found) if is_whole else found
     return _build_locations_output(noun, list(dict.fromkeys(found)), file.server)
 
 
@@ -157,8 +152,7 @@ def render_position(place: CodeLocation) -> str:
 def _hover(servers: LanguageServers, context: Context, arguments: PositionArguments) -> Output:
     file = servers.open_file(arguments.path)
     params = file.locate(arguments.line, arguments.character)
-    texts = {file.path: file.text.text}
-    hover = file.server.request("textDocument/hover", params, LspHover, texts=texts, cancelled=context.cancelled)
+    hover = file.ask("textDocument/hover", LspHover, params, context.cancelled)
     text = clean_text(_render_contents(hover.contents if hover else None), _MAX_HOVER_CHARS)
     summary = (text.strip().partition("\n")[0] or "no description")[:_MAX_LINE_CHARS]
     return Output(summary=summary, content=f"{text or 'No description.'}\n", data=LspHoverData(text=text))

@@ -7,7 +7,6 @@ from msgspec import Meta
 
 from handrail.lsp.messages import LspSymbol
 from handrail.lsp.servers import CodeLocation, LanguageServers, ServedFile
-from handrail.lsp.source_text import to_uri
 from handrail.protocol.errors import ToolError
 from handrail.protocol.text import clip_text, escape_control
 from handrail.protocol.tool_spec import Arguments, ToolSpec
@@ -94,11 +93,7 @@ def build_lsp_symbols_tool(servers: LanguageServers) -> Tool:
 
 
 def _list_file(file: ServedFile, context: Context) -> list[CodeSymbol]:
-    params = {"textDocument": {"uri": to_uri(file.path)}}
-    texts = {file.path: file.text.text}
-    answer = file.server.request(
-        "textDocument/documentSymbol", params, tuple[LspSymbol, ...], texts=texts, cancelled=context.cancelled
-    )
+    answer = file.ask("textDocument/documentSymbol", tuple[LspSymbol, ...], {}, context.cancelled)
     return list(_walk(file, answer or (), ""))
 
 
@@ -121,14 +116,8 @@ def _search(servers: LanguageServers, context: Context, query: str, path: str | 
     texts = {file.path: file.text.text} if file is not None else {}
     found: list[CodeSymbol] = []
     for server in running:
-        answer = server.request(
-            "workspace/symbol",
-            {"query": query},
-            tuple[LspSymbol, ...],
-            texts=texts,
-            whole=True,
-            cancelled=context.cancelled,
-        )
+        params = {"query": query}
+        answer = server.request("workspace/symbol", params, tuple[LspSymbol, ...], texts, context.cancelled, whole=True)
         for one in (answer or ())[:_MAX_SYMBOLS]:
             for location in servers.locate((one.location,)) if one.location else ():
                 found.append(_build_symbol(one, location, one.container_name or ""))
