@@ -5,7 +5,7 @@ import asyncio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.lsp.frames import MAX_HEADER_BYTES, NonsenseError, encode_frame, read_frame
+from handrail.lsp.connection import MAX_HEADER_BYTES, NonsenseError, encode_frame, read_frame
 from handrail.lsp.messages import LspPosition, LspRange, LspTextEdit
 from handrail.lsp.source_text import SourceText, decode_source, encode_source, parse_uri, to_uri
 

@@ -8,19 +8,15 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Protocol
 
+import msgspec
 from msgspec import Raw
 
-from handrail.lsp.frames import (
-    MAX_HEADER_BYTES,
-    LspMessage,
-    NonsenseError,
-    ResponseError,
-    encode_frame,
-    parse_message,
-    read_frame,
-)
+from handrail.lsp.messages import LspMessage, ResponseError
 from handrail.protocol.jsonrpc import METHOD_NOT_FOUND
+from handrail.protocol.wire import decode_json
 
+MAX_HEADER_BYTES = 64 << 10
+_MAX_MESSAGE_BYTES = 32 << 20
 _STALL_SECONDS = 20.0
 """Seconds in which a server has to read some of what it is sent."""
 _MAX_UNREAD_BYTES = 64 << 20
@@ -28,6 +24,8 @@ _RATE = 16 << 20
 """Bytes a second that are read from a server, in bursts. Each message counts as some bytes more."""
 _BURST_BYTES = 1 << 20
 _MESSAGE_COST = 1024
+NOT_DECODED = (msgspec.MsgspecError, RecursionError, UnicodeDecodeError)
+"""What `decode_json` raises."""
 _ACCEPTED = frozenset({"client/registerCapability", "client/unregisterCapability", "window/workDoneProgress/create"})
 """Requests of servers that get an empty answer. All others are refused."""
 
@@ -52,6 +50,10 @@ class LanguageProgram(Protocol):
 
 class ConnectionEndedError(Exception):
     """The connection is over. The text says why."""
+
+
+class NonsenseError(Exception):
+    """The server does not follow the protocol. The text says how."""
 
 
 class LspRequestError(Exception):
@@ -82,11 +84,6 @@ class LspConnection:
         self._input, _ = await loop.connect_write_pipe(asyncio.Protocol, given)
         self._reading = loop.create_task(self._read(reader))
         self._look(0)
-
-    async def wait_ended(self) -> str:
-        """Waits for the end. Returns why."""
-        await asyncio.wait([self._reading])
-        return self.ended or ""
 
     async def request(self, method: str, params: Any) -> Raw:
         """The result. LspRequestError, ConnectionEndedError. The server learns if nobody waits any longer."""
@@ -152,7 +149,10 @@ class LspConnection:
     async def _read_messages(self, reader: asyncio.StreamReader) -> None:
         began, taken = time.monotonic(), 0
         while (body := await read_frame(reader)) is not None:
-            self._handle(parse_message(body))
+            try:
+                self._handle(decode_json(body, LspMessage))
+            except NOT_DECODED:
+                raise NonsenseError("it sent a message that is not JSON-RPC") from None
             taken += len(body) + _MESSAGE_COST
             if taken > _BURST_BYTES:
                 await asyncio.sleep(max(0.0, began + taken / _RATE - time.monotonic()))
@@ -170,3 +170,33 @@ class LspConnection:
                 reply.set_exception(LspRequestError(message.error))
             else:
                 reply.set_result(message.result)
+
+
+def encode_frame(message: dict[str, Any]) -> bytes:
+    body = msgspec.json.encode({"jsonrpc": "2.0", **message})
+    return b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
+
+
+async def read_frame(reader: asyncio.StreamReader) -> bytes | None:
+    """The body of the next message. None at the end. NonsenseError if it is too long, or not the protocol.
+
+    The limit of the reader is the limit of a header.
+    """
+    try:
+        header = await reader.readuntil(b"\r\n\r\n")
+        return await reader.readexactly(_parse_length(header))
+    except asyncio.IncompleteReadError:
+        return None
+    except asyncio.LimitOverrunError:
+        raise NonsenseError("its output does not follow the protocol") from None
+
+
+def _parse_length(header: bytes) -> int:
+    for line in header.split(b"\r\n"):
+        name, _, value = line.partition(b":")
+        if name.strip().lower() == b"content-length" and value.strip().isdigit() and len(value) < 20:
+            length = int(value)
+            if length > _MAX_MESSAGE_BYTES:
+                raise NonsenseError(f"it sent a message of more than {_MAX_MESSAGE_BYTES:,} bytes")
+            return length
+    raise NonsenseError("its output does not follow the protocol")

@@ -7,16 +7,20 @@ from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
-import msgspec
 from msgspec import Raw
 
 from handrail.lsp.catalog import LanguageServerSpec, get_ending
-from handrail.lsp.connection import ConnectionEndedError, LanguageProgram, LspConnection, LspRequestError
+from handrail.lsp.connection import (
+    NOT_DECODED,
+    ConnectionEndedError,
+    LanguageProgram,
+    LspConnection,
+    LspRequestError,
+)
 from handrail.lsp.event_loop import EventLoop
-from handrail.lsp.frames import CONTENT_MODIFIED, SERVER_CANCELLED
 from handrail.lsp.messages import DiagnosticReport, LspDiagnostic, PublishedDiagnostics, WorkProgress
-from handrail.lsp.source_text import to_uri
-from handrail.protocol.errors import ErrorCode, ToolError
+from handrail.lsp.source_text import parse_uri, to_uri
+from handrail.protocol.errors import ToolError
 from handrail.protocol.text import clip_text, to_one_line
 from handrail.protocol.version import VERSION
 from handrail.protocol.wire import decode_json
@@ -41,11 +45,11 @@ _SILENCE_SECONDS = 1.0
 _WAIT_SECONDS = 0.02
 _MAX_OPEN = 100
 """Documents that are open at the server. The one that was used least recently is closed."""
-_MAX_PUBLISHED = 5_000
 _MAX_DIAGNOSTICS = 1_000
 _MAX_TOKENS = 1_000
 _LAST_STDERR_CHARS = 300
-_NOT_DECODED = (msgspec.MsgspecError, RecursionError, UnicodeDecodeError)
+_CONTENT_MODIFIED, _SERVER_CANCELLED = -32801, -32802
+"""Error codes of a request that can be repeated."""
 CREATED, CHANGED, DELETED = 1, 2, 3
 """Changes of a file on disk."""
 
@@ -72,16 +76,32 @@ _CAPABILITIES: dict[str, Any] = {
 
 
 class _Document:
+    """A document that is open at the server."""
+
     def __init__(self, text: str) -> None:
         self.text = text
         self.version = 1
         self.sent = time.monotonic()
+        self.published: PublishedDiagnostics | None = None
+        self.came = 0.0
+
+    @property
+    def diagnostics(self) -> tuple[LspDiagnostic, ...] | None:
+        """None: not there yet. Without versions, silence means that the diagnostics stay the same."""
+        if self.published is None:
+            return None
+        if self.published.version is not None:
+            is_new = self.published.version >= self.version
+        else:
+            is_new = self.came >= self.sent or time.monotonic() - self.sent >= _SILENCE_SECONDS
+        return self.published.diagnostics[:_MAX_DIAGNOSTICS] if is_new else None
 
 
 class _RunningServer:
     """A connection that was initialized, with what the server knows."""
 
-    def __init__(self, spec: LanguageServerSpec, root: str) -> None:
+    def __init__(self, program: LanguageProgram, spec: LanguageServerSpec, root: str) -> None:
+        self.program = program
         self._spec, self._root = spec, root
         self.ready = time.monotonic()
         self.documents: OrderedDict[str, _Document] = OrderedDict()
@@ -91,7 +111,6 @@ class _RunningServer:
         """How often work of the server began or ended."""
         self._progress: set[str] = set()
         self._indexing_since = 0.0
-        self._published: OrderedDict[str, PublishedDiagnostics] = OrderedDict()
         self._last_published = 0.0
         self.connection = LspConnection(self._note)
 
@@ -142,9 +161,7 @@ class _RunningServer:
 
     def close_document(self, path: str) -> None:
         if self.documents.pop(path, None) is not None:
-            uri = to_uri(path)
-            self._published.pop(uri, None)
-            self.connection.notify("textDocument/didClose", {"textDocument": {"uri": uri}})
+            self.connection.notify("textDocument/didClose", {"textDocument": {"uri": to_uri(path)}})
 
     async def await_index(self) -> None:
         """Waits for a server that reads the project, but not for ever."""
@@ -155,35 +172,21 @@ class _RunningServer:
     async def await_published(self, paths: Iterable[str]) -> dict[str, tuple[LspDiagnostic, ...]]:
         """Waits until the server has spoken about every document, and then says nothing for a moment."""
         while self.connection.ended is None:
-            found = {path: some for path in paths if (some := self._find_published(path)) is not None}
+            documents = {path: one for path in paths if (one := self.documents.get(path)) is not None}
+            found = {path: some for path, one in documents.items() if (some := one.diagnostics) is not None}
             if found.keys() == set(paths) and time.monotonic() - self._last_published >= _SETTLE_SECONDS:
                 return found
             await asyncio.sleep(_WAIT_SECONDS)
         raise ConnectionEndedError(self.connection.ended)
 
-    def _find_published(self, path: str) -> tuple[LspDiagnostic, ...] | None:
-        """What the server said about the present text of a document. None: nothing yet.
-
-        A server that does not name versions may also leave out a document whose diagnostics stay the same.
-        """
-        document, published = self.documents.get(path), self._published.get(to_uri(path))
-        if document is None or published is None:
-            return None
-        if published.version is not None:
-            is_new = published.version >= document.version
-        else:
-            is_silent = time.monotonic() - document.sent >= _SILENCE_SECONDS
-            is_new = is_silent or self._last_published >= document.sent
-        return published.diagnostics[:_MAX_DIAGNOSTICS] if is_new else None
-
     def _note(self, method: str, params: Raw) -> None:
-        with suppress(*_NOT_DECODED):
+        with suppress(*NOT_DECODED):
             if method == "textDocument/publishDiagnostics":
                 published = decode_json(params, PublishedDiagnostics)
                 self._last_published = time.monotonic()
-                self._published[published.uri] = published
-                if len(self._published) > _MAX_PUBLISHED:
-                    self._published.popitem(last=False)
+                document = self.documents.get(parse_uri(published.uri) or "")
+                if document is not None:
+                    document.published, document.came = published, self._last_published
             elif method == "$/progress":
                 progress = decode_json(params, WorkProgress)
                 token, kind = str(progress.token)[:200], progress.value.kind
@@ -205,8 +208,7 @@ class LanguageServer:
         """`root`: the real path of the project. ToolError from `start`: the program cannot be started."""
         self.spec, self.root = spec, root
         self._start, self._loop = start, loop
-        self._serving: asyncio.Task[None] | None = None
-        self._ready: asyncio.Future[_RunningServer | ToolError]
+        self._changing = asyncio.Lock()
         self._running: _RunningServer | None = None
         self._failures = 0
         self._not_before = 0.0
@@ -274,73 +276,64 @@ class LanguageServer:
             with suppress(ConnectionEndedError):
                 self._running.connection.notify("exit", None)
             self._running.connection.end("it was stopped")
-        if self._serving is not None:
-            await asyncio.wait([self._serving])
+        async with self._changing:
+            await self._bury()
 
     # Start and end
 
     async def _obtain(self) -> _RunningServer:
-        """The running server. It is started if necessary, once for all callers."""
-        if self._serving is not None and self._running is not None and self._running.connection.ended is not None:
-            await asyncio.wait([self._serving])
-        if self._serving is None or self._serving.done():
-            self._refuse_start()
-            self._ready = asyncio.get_running_loop().create_future()
-            self._serving = asyncio.create_task(self._serve(self._ready))
-        found = await asyncio.shield(self._ready)
-        if isinstance(found, ToolError):
-            raise found
-        return found
+        """The running server. It is started if necessary, which a cancelled call does not interrupt."""
+        starting = asyncio.create_task(self._start_once())
+        starting.add_done_callback(lambda task: task.cancelled() or task.exception())
+        return await asyncio.shield(starting)
 
-    def _refuse_start(self) -> None:
-        """UNAVAILABLE while the server may not be started."""
-        if self._is_closed:
-            raise ToolError("UNAVAILABLE", "The session is closed.")
-        if self._failures > len(_PAUSES):
-            advice = "It stays off in this session."
-            raise ToolError("UNAVAILABLE", f"{self.name} ended {self._failures} times: {self._reason}. {advice}")
-        if (left := self._not_before - time.monotonic()) > 0:
-            raise ToolError("UNAVAILABLE", f"{self.name} ended: {self._reason}. Try again in {left:.0f} seconds.")
+    async def _start_once(self) -> _RunningServer:
+        async with self._changing:
+            if self._running is not None and self._running.connection.ended is None:
+                return self._running
+            await self._bury()
+            if self._is_closed:
+                raise ToolError("UNAVAILABLE", "The session is closed.")
+            if self._failures > len(_PAUSES):
+                advice = "It stays off in this session."
+                raise ToolError("UNAVAILABLE", f"{self.name} ended {self._failures} times: {self._reason}. {advice}")
+            if (left := self._not_before - time.monotonic()) > 0:
+                raise ToolError("UNAVAILABLE", f"{self.name} ended: {self._reason}. Try again in {left:.0f} seconds.")
+            return await self._launch()
 
-    async def _serve(self, ready: "asyncio.Future[_RunningServer | ToolError]") -> None:
-        """The life of the program from its start to its end."""
+    async def _launch(self) -> _RunningServer:
+        program = await asyncio.to_thread(self._start, self.spec.words)
+        running = _RunningServer(program, self.spec, self.root)
         try:
-            program = await asyncio.to_thread(self._start, self.spec.words)
-        except ToolError as error:
-            ready.set_result(error)
-            return
-        code = await self._run(program, ready)
-        ended = program.how_it_ended
-        await asyncio.to_thread(program.end)
-        self._running = None
-        tail = to_one_line(clip_text(program.stderr_tail[-_LAST_STDERR_CHARS:], _LAST_STDERR_CHARS))
-        self._reason = f"{ended or program.how_it_ended or self._reason}{f' ({tail})' if tail else ''}"
-        self._failures = len(_PAUSES) + 1 if program.never_ran else self._failures + 1
-        self._not_before = time.monotonic() + _PAUSES[min(self._failures, len(_PAUSES)) - 1]
-        if not ready.done():
-            ready.set_result(ToolError(code, f"{self.name} does not start: {self._reason}."))
-
-    async def _run(self, program: LanguageProgram, ready: "asyncio.Future[_RunningServer | ToolError]") -> ErrorCode:
-        """Connects a program until the connection ends, for the reason that `_reason` has then."""
-        running, code = _RunningServer(self.spec, self.root), "UNAVAILABLE"
-        connection = running.connection
-        try:
-            await connection.open(program)
+            await running.connection.open(program)
         except OSError as error:  # this process has too many open files
-            self._reason = f"it cannot be connected ({error.strerror})"
-            return code
+            await asyncio.to_thread(program.end)
+            raise ToolError("UNAVAILABLE", f"{self.name} cannot be connected ({error.strerror}).") from None
         self._running = running
         try:
             async with asyncio.timeout(_START_SECONDS):
                 await running.initialize()
-            ready.set_result(running)
-        except TimeoutError:
-            code = "TIMEOUT"
-            connection.end(f"it did not answer within {_START_SECONDS:.0f} seconds")
-        except (ConnectionEndedError, LspRequestError, ToolError) as error:
-            connection.end(str(error) or "it refused to start")
-        self._reason = await connection.wait_ended()
-        return code
+            if self._is_closed:
+                raise ConnectionEndedError("it was stopped")
+        except (ConnectionEndedError, LspRequestError, TimeoutError, ToolError) as error:
+            running.connection.end(str(error) or f"it did not answer within {_START_SECONDS:.0f} seconds")
+            await self._bury()
+            code = "TIMEOUT" if isinstance(error, TimeoutError) else "UNAVAILABLE"
+            raise ToolError(code, f"{self.name} does not start: {self._reason}.") from None
+        return running
+
+    async def _bury(self) -> None:
+        """Ends the program of a connection that ended, if there is one, and counts the failure."""
+        running, self._running = self._running, None
+        if running is None:
+            return
+        program, ended = running.program, running.program.how_it_ended
+        await asyncio.to_thread(program.end)
+        tail = to_one_line(clip_text(program.stderr_tail[-_LAST_STDERR_CHARS:], _LAST_STDERR_CHARS))
+        reason = ended or program.how_it_ended or running.connection.ended
+        self._reason = f"{reason}{f' ({tail})' if tail else ''}"
+        self._failures = len(_PAUSES) + 1 if program.never_ran else self._failures + 1
+        self._not_before = time.monotonic() + _PAUSES[min(self._failures, len(_PAUSES)) - 1]
 
     @contextmanager
     def _watch(self, running: _RunningServer) -> Generator[None]:
@@ -388,7 +381,7 @@ class LanguageServer:
                 try:
                     return await running.connection.request(method, params)
                 except LspRequestError as error:
-                    if error.code not in {CONTENT_MODIFIED, SERVER_CANCELLED}:
+                    if error.code not in {_CONTENT_MODIFIED, _SERVER_CANCELLED}:
                         raise
                 await asyncio.sleep(_REPEAT_SECONDS)
 
@@ -402,7 +395,7 @@ def decode_answer(answer: Raw, kind: type[Answer]) -> Answer | None:
     """UNAVAILABLE if the answer has another shape."""
     try:
         return decode_json(answer, kind | None)
-    except _NOT_DECODED:
+    except NOT_DECODED:
         raise ToolError(
             "UNAVAILABLE", "The language server sent an answer that does not follow its protocol."
         ) from None
