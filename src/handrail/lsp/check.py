@@ -18,11 +18,9 @@ from handrail.protocol.text import clip_text
 
 _SECONDS = 30.0
 """How long a check goes on after its call has returned."""
-_MAX_PENDING = 4
 _MAX_OTHERS = 10
 """Other open documents in which a change may cause problems."""
 _MAX_MESSAGE_CHARS = 500
-_UNCHECKED = NewDiagnostics(state="unchecked")
 _SEVERITIES = {1: "error", 2: "warning", 3: "information", 4: "hint"}
 
 
@@ -45,7 +43,6 @@ class ChangeCheck:
         self._servers, self._severities = servers, frozenset(severities)
         self._seconds, self._report = seconds, report
         self._order = asyncio.Lock()
-        self._pending = 0
 
     def serves(self, path: str) -> bool:
         """Whether a language server is installed for a real path."""
@@ -55,41 +52,30 @@ class ChangeCheck:
 
     def check(self, changes: Sequence[ChangedText]) -> NewDiagnostics:
         """Waits for a limited time. Never raises."""
-        by_server: dict[LanguageServer, list[ChangedText]] = {}
         try:
+            by_server: dict[LanguageServer, list[ChangedText]] = {}
             for change in changes:
                 if (server := self._servers.find_server(change.path)) is not None:
                     by_server.setdefault(server, []).append(change)
             work = self._servers.loop.submit(self._check(by_server))
-        except ToolError:
-            return _UNCHECKED
-        try:
-            return work.result(self._seconds)
-        except CancelledError:  # the session is closed
-            return _UNCHECKED
-        except TimeoutError:
-            with suppress(ToolError):
+            try:
+                return work.result(self._seconds)
+            except TimeoutError:
                 self._servers.loop.submit(self._report_late(work))
-            return NewDiagnostics(state="checking")
+                return NewDiagnostics(state="checking")
+        except (ToolError, CancelledError):  # CancelledError: the session is closed
+            return NewDiagnostics(state="unchecked")
 
     async def _check(self, by_server: Mapping[LanguageServer, Sequence[ChangedText]]) -> NewDiagnostics:
-        if self._pending >= _MAX_PENDING:
-            return _UNCHECKED
-        self._pending += 1
-        try:
-            async with self._order:
-                found = [await self._compare(server, some) for server, some in by_server.items()]
-        except ToolError:
-            return _UNCHECKED
-        finally:
-            self._pending -= 1
+        async with self._order:
+            found = [await self._compare(server, some) for server, some in by_server.items()]
         added = tuple(one for some, _ in found for one in some)
         return NewDiagnostics(state="checked", added=added, fixed=sum(fixed for _, fixed in found))
 
     async def _report_late(self, work: "Future[NewDiagnostics]") -> None:
-        texts = render_new(await asyncio.wrap_future(work))
-        if texts:
-            await asyncio.to_thread(self._report, "\n".join(texts))
+        with suppress(ToolError):
+            if texts := render_new(await asyncio.wrap_future(work)):
+                await asyncio.to_thread(self._report, "\n".join(texts))
 
     async def _compare(self, server: LanguageServer, changes: Sequence[ChangedText]) -> tuple[list[Diagnostic], int]:
         """The new problems, with the number of those that are gone."""

@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
@@ -40,8 +40,6 @@ _MAX_TIMEOUTS = 3
 _REPEAT_SECONDS = 0.1
 _SETTLE_SECONDS = 0.2
 """The silence after which the diagnostics of a server that sends them on its own are complete."""
-_SILENCE_SECONDS = 1.0
-"""The same for a server that says nothing at all about a change."""
 _WAIT_SECONDS = 0.02
 _MAX_OPEN = 100
 """Documents that are open at the server. The one that was used least recently is closed."""
@@ -76,25 +74,11 @@ _CAPABILITIES: dict[str, Any] = {
 
 
 class _Document:
-    """A document that is open at the server."""
-
     def __init__(self, text: str) -> None:
         self.text = text
         self.version = 1
-        self.sent = time.monotonic()
-        self.published: PublishedDiagnostics | None = None
-        self.came = 0.0
-
-    @property
-    def diagnostics(self) -> tuple[LspDiagnostic, ...] | None:
-        """None: not there yet. Without versions, silence means that the diagnostics stay the same."""
-        if self.published is None:
-            return None
-        if self.published.version is not None:
-            is_new = self.published.version >= self.version
-        else:
-            is_new = self.came >= self.sent or time.monotonic() - self.sent >= _SILENCE_SECONDS
-        return self.published.diagnostics[:_MAX_DIAGNOSTICS] if is_new else None
+        self.published: tuple[LspDiagnostic, ...] | None = None
+        """What the server sent on its own about this text. None: nothing yet."""
 
 
 class _RunningServer:
@@ -150,8 +134,7 @@ class _RunningServer:
                 item = {"uri": uri, "languageId": language, "version": 1, "text": text}
                 notify("textDocument/didOpen", {"textDocument": item})
             elif document.text != text:
-                document.text, document.sent = text, time.monotonic()
-                document.version += 1
+                document.text, document.version, document.published = text, document.version + 1, None
                 named = {"uri": uri, "version": document.version}
                 notify("textDocument/didChange", {"textDocument": named, "contentChanges": [{"text": text}]})
                 notify("textDocument/didSave", {"textDocument": {"uri": uri}})
@@ -169,12 +152,12 @@ class _RunningServer:
         while self.is_indexing and time.monotonic() < deadline and self.connection.ended is None:
             await asyncio.sleep(_WAIT_SECONDS)
 
-    async def await_published(self, paths: Iterable[str]) -> dict[str, tuple[LspDiagnostic, ...]]:
+    async def await_published(self, texts: Mapping[str, str]) -> dict[str, tuple[LspDiagnostic, ...]]:
         """Waits until the server has spoken about every document, and then says nothing for a moment."""
         while self.connection.ended is None:
-            documents = {path: one for path in paths if (one := self.documents.get(path)) is not None}
-            found = {path: some for path, one in documents.items() if (some := one.diagnostics) is not None}
-            if found.keys() == set(paths) and time.monotonic() - self._last_published >= _SETTLE_SECONDS:
+            documents = {path: one for path, one in self.documents.items() if path in texts}
+            found = {path: one.published for path, one in documents.items() if one.published is not None}
+            if found.keys() == texts.keys() and time.monotonic() - self._last_published >= _SETTLE_SECONDS:
                 return found
             await asyncio.sleep(_WAIT_SECONDS)
         raise ConnectionEndedError(self.connection.ended)
@@ -185,8 +168,8 @@ class _RunningServer:
                 published = decode_json(params, PublishedDiagnostics)
                 self._last_published = time.monotonic()
                 document = self.documents.get(parse_uri(published.uri) or "")
-                if document is not None:
-                    document.published, document.came = published, self._last_published
+                if document is not None and (published.version or document.version) >= document.version:
+                    document.published = published.diagnostics[:_MAX_DIAGNOSTICS]
             elif method == "$/progress":
                 progress = decode_json(params, WorkProgress)
                 token, kind = str(progress.token)[:200], progress.value.kind

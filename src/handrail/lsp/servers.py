@@ -3,17 +3,18 @@
 import asyncio
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 
 import msgspec
 
-from handrail.lsp.catalog import LanguageServerSpec, find_program, get_ending, list_names_for, list_programs
+from handrail.lsp.catalog import find_program, list_names_for, list_programs
 from handrail.lsp.event_loop import EventLoop
 from handrail.lsp.messages import LspLocation
 from handrail.lsp.server import CHANGED, CREATED, DELETED, Answer, Cancelled, LanguageServer, StartProgram
 from handrail.lsp.source_text import SourceText, decode_source, parse_uri, to_uri
 from handrail.protocol.errors import ToolError
+from handrail.protocol.wire import Wire
 from handrail.workspace.roots import clip_path, is_inside
 from handrail.workspace.workspace import Workspace
 
@@ -55,15 +56,15 @@ class ServedFile(msgspec.Struct, frozen=True):
         return {"position": msgspec.to_builtins(self.text.to_lsp(line, character))}
 
 
-class CodeLocation(msgspec.Struct, frozen=True, order=True):
-    """A place in a file. Both numbers count from 0, the second one characters."""
+class SourceLocation(Wire, frozen=True, order=True, omit_defaults=False):
+    """A place in a file."""
 
     file: str
     """Relative in the workspace, otherwise absolute."""
     line: int
+    """From 0."""
     character: int
-    text: str = ""
-    """The line, without its indentation. Empty for files outside of the workspace."""
+    """From 0, in characters."""
 
 
 class LanguageServers:
@@ -79,7 +80,6 @@ class LanguageServers:
         self._start = start
         self._lock = threading.Lock()
         self._servers: dict[tuple[str, str], LanguageServer] = {}
-        self._found: dict[str, LanguageServerSpec | None] = {}
         self._times: dict[LanguageServer, _FileTimes] = {}
         """The files of servers as these last heard of them."""
 
@@ -104,16 +104,13 @@ class LanguageServers:
         root = self._workspace.main.path
         if self._start is None:
             raise ToolError("UNAVAILABLE", "No language server may run here: the session may start no programs.")
-        ending = get_ending(path)
+        spec = find_program(self._programs, path, self._environ, root, is_chosen=self._is_chosen)
+        if spec is None:
+            return None
+        if not is_inside(path, root):
+            raise ToolError("UNAVAILABLE", "Language servers see the files of the workspace only.")
+        project = _find_project(path, root, spec.markers)
         with self._lock:
-            if ending not in self._found:
-                self._found[ending] = find_program(self._programs, path, self._environ, root, is_chosen=self._is_chosen)
-            spec = self._found[ending]
-            if spec is None:
-                return None
-            if not is_inside(path, root):
-                raise ToolError("UNAVAILABLE", "Language servers see the files of the workspace only.")
-            project = _find_project(path, root, spec.markers)
             server = self._servers.get((spec.name, project))
             if server is None:
                 if len(self._servers) >= _MAX_SERVERS:
@@ -135,10 +132,10 @@ class LanguageServers:
             self._note_changes(server)
         return running
 
-    def locate(self, places: tuple[LspLocation, ...], known: ServedFile | None = None) -> list[CodeLocation]:
-        """Locations for people. Other addresses than files are left out."""
+    def locate(self, places: Iterable[LspLocation], known: ServedFile | None = None) -> dict[SourceLocation, str]:
+        """Locations with their lines, which are empty outside of the workspace. Only files have locations."""
         texts = {known.path: known.text} if known is not None else {}
-        found: list[CodeLocation] = []
+        found: dict[SourceLocation, str] = {}
         for one in places:
             path, place = parse_uri(one.uri or one.target_uri), one.range or one.target_selection_range
             if path is None or place is None:
@@ -146,10 +143,9 @@ class LanguageServers:
             if path not in texts:
                 texts[path] = self._read_text(path)
             text, start = texts[path], place.start
-            line = text.get_line(start.line).strip()
             # In a text that is not known, each character counts as one unit.
             character = text.to_character(start) if start.line < text.line_count and text.text else start.character
-            found.append(CodeLocation(self.show(path), start.line, character, line))
+            found[SourceLocation(self.show(path), start.line, character)] = text.get_line(start.line).strip()
         return found
 
     def show(self, path: str) -> str:

@@ -294,7 +294,7 @@ def _build_file_tool(build: _Build, services: ToolServices) -> Tool:
     tool = build(services.seen, services.recorder)
     if services.check is None:
         return tool
-    from handrail.tools.lsp.new_problems import add_new_problems
+    from handrail.tools.lsp.diagnostics import add_new_problems
 
     return add_new_problems(cast("FileTool", tool), services.check, services.recorder)
 
@@ -348,8 +348,8 @@ _BUILTIN: dict[str, tuple[str, Callable[[_Build, ToolServices], Tool]]] = {
     "lsp_hover": ("lsp.lookup", _build_language_tool),
     "lsp_diagnostics": ("lsp.diagnostics", _build_language_tool),
     "lsp_symbols": ("lsp.symbols", _build_language_tool),
-    "lsp_rename": ("lsp.rename", _build_language_file_tool),
-    "lsp_format": ("lsp.format", _build_language_file_tool),
+    "lsp_rename": ("lsp.edits", _build_language_file_tool),
+    "lsp_format": ("lsp.edits", _build_language_file_tool),
 }
 """The built-in tools in their order: the module of each, and what its factory gets. Base tools are on by default."""
 HELPED = {"append": "write", "search_text": "grep", "lsp_lint": "code_lint"}
