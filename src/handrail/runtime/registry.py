@@ -3,10 +3,10 @@
 import os
 import sys
 from collections.abc import Callable, Collection, Iterable
-from functools import cached_property, partial
+from functools import cached_property
 from importlib import import_module
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import msgspec
 
@@ -404,26 +404,17 @@ def load_tool_files(files: Iterable[ToolFile]) -> list[Tool]:
 
 
 def _load_file(file: ToolFile) -> ModuleType:
-    from importlib.machinery import SourceFileLoader
-    from importlib.util import module_from_spec, spec_from_file_location
-
-    class Loader(SourceFileLoader):
-        def get_data(self, path: str) -> bytes:  # noqa: ARG002
-            return file.source
-
-        def path_stats(self, path: str) -> NoReturn:  # noqa: ARG002
-            raise OSError("no compiled copy is read")
-
-    path = file.path
     # Two folders may have a file of the same name.
-    digest = sha256(os.path.abspath(path).encode("utf-8", "surrogateescape")).hexdigest()[:12]
-    name = f"handrail_tools_{digest}_{os.path.basename(path).removesuffix('.py')}"
-    spec = spec_from_file_location(name, path, loader=Loader(name, path))
-    if spec is None:
-        raise UsageError(f"the tool file {path!r} cannot be loaded")
-    sys.modules[name] = module = module_from_spec(spec)  # dataclasses and pickle look it up there
+    digest = sha256(os.path.abspath(file.path).encode("utf-8", "surrogateescape")).hexdigest()[:12]
+    name = f"handrail_tools_{digest}_{os.path.basename(file.path).removesuffix('.py')}"
+    sys.modules[name] = module = ModuleType(name)  # dataclasses and pickle look it up there
+    module.__file__ = file.path
+
+    def run() -> None:
+        exec(compile(file.source, file.path, "exec", dont_inherit=True), vars(module))  # noqa: S102
+
     try:
-        _load(partial(Loader(name, path).exec_module, module), f"the tool file {path!r}")
+        _load(run, f"the tool file {file.path!r}")
     except BaseException:
         sys.modules.pop(name, None)
         raise
@@ -438,9 +429,9 @@ def _load(load: Callable[[], Loaded], title: str) -> Loaded:
         loaded = run_in_thread(lambda _: load(), lambda: False, grace=0, seconds=_LOAD_SECONDS)
     except AbandonedError:
         raise UsageError(f"{title} does not load within {_LOAD_SECONDS:g} s") from None
-    if (error := loaded.error) is not None:
+    if (error := loaded.exception()) is not None:
         raise UsageError(f"{title} does not load: {type(error).__name__}: {error}") from error
-    return loaded.result
+    return loaded.result()
 
 
 def _collect_tools(source: object, title: str) -> list[Tool]:
