@@ -17,9 +17,9 @@ from handrail.lsp.connection import (
     LspConnection,
     LspRequestError,
 )
-from handrail.lsp.event_loop import EventLoop
 from handrail.lsp.messages import DiagnosticReport, LspDiagnostic, PublishedDiagnostics, WorkProgress
 from handrail.lsp.source_text import parse_uri, to_uri
+from handrail.process.event_loop import EventLoop
 from handrail.protocol.errors import ToolError
 from handrail.protocol.text import clip_text, to_one_line
 from handrail.protocol.version import VERSION

@@ -9,10 +9,10 @@ from contextlib import suppress
 import msgspec
 
 from handrail.lsp.catalog import find_program, list_names_for, list_programs
-from handrail.lsp.event_loop import EventLoop
 from handrail.lsp.messages import LspLocation
 from handrail.lsp.server import CHANGED, CREATED, DELETED, Answer, Cancelled, LanguageServer, StartProgram
 from handrail.lsp.source_text import SourceText, decode_source, parse_uri, to_uri
+from handrail.process.event_loop import EventLoop
 from handrail.protocol.errors import ToolError
 from handrail.protocol.wire import Wire
 from handrail.workspace.roots import clip_path, is_inside
@@ -71,10 +71,15 @@ class LanguageServers:
     """Any thread may use it. No server is started before a question needs it."""
 
     def __init__(
-        self, workspace: Workspace, chosen: tuple[str, ...], environ: Mapping[str, str], start: StartProgram | None
+        self,
+        workspace: Workspace,
+        chosen: tuple[str, ...],
+        environ: Mapping[str, str],
+        start: StartProgram | None,
+        loop: EventLoop,
     ) -> None:
         """`chosen` is `[lsp] servers`. `start` is None if no server may run. UsageError: an entry is wrong."""
-        self.loop = EventLoop()
+        self.loop = loop
         self._workspace, self._environ = workspace, environ
         self._programs, self._is_chosen = list_programs(chosen), bool(chosen)
         self._start = start
@@ -155,7 +160,8 @@ class LanguageServers:
     def close(self) -> None:
         with self._lock:
             self._start = None
-        self.loop.close(self._close_servers)
+        if self._servers:
+            self.loop.run(self._close_servers())
 
     async def _close_servers(self) -> None:
         await asyncio.gather(*(server.close() for server in self._servers.values()))

@@ -35,6 +35,7 @@ def open_language_servers(
         settings.lsp.servers,
         environ,
         None if is_closed else lambda words: programs.start(ServerProgramSpec(words=words)),
+        programs.loop,
     )
     closing.callback(programs.close)
     closing.callback(servers.close)

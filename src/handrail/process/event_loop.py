@@ -1,9 +1,9 @@
-"""The event loop that serves the language servers of a session, in a thread of its own."""
+"""An event loop in a thread of its own, for coroutines that serve programs."""
 
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine
-from concurrent.futures import CancelledError, Future
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from handrail.protocol.errors import ToolError
@@ -11,7 +11,9 @@ from handrail.protocol.errors import ToolError
 Result = TypeVar("Result")
 _POLL_SECONDS = 0.05
 """Pause between two looks whether a call was cancelled."""
-_CLOSE_SECONDS = 10.0
+_JOIN_SECONDS = 10.0
+_MAX_WAITING = 64
+"""Threads in which programs start or end. So many that none waits for another."""
 
 
 class EventLoop:
@@ -30,7 +32,8 @@ class EventLoop:
                 work.close()
                 raise ToolError("UNAVAILABLE", "The session is closed.")
             if self._thread is None:
-                self._thread = threading.Thread(target=asyncio.run, args=(self._wait(),), name="lsp", daemon=True)
+                main = self._wait_for_close()
+                self._thread = threading.Thread(target=asyncio.run, args=(main,), name="servers", daemon=True)
                 self._thread.start()
         self._started.wait()
         return asyncio.run_coroutine_threadsafe(work, self._loop)
@@ -42,28 +45,25 @@ class EventLoop:
             try:
                 return future.result(_POLL_SECONDS if cancelled else None)
             except TimeoutError:
+                if future.done():
+                    return future.result()
                 if cancelled is not None and cancelled():
                     future.cancel()
                     raise ToolError("CANCELLED", "The call was cancelled. Nothing was changed.") from None
             except CancelledError:
                 raise ToolError("UNAVAILABLE", "The session is closed.") from None
 
-    def close(self, last: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Runs a last coroutine if there was a first one, then ends the thread. Can be repeated."""
+    def close(self) -> None:
+        """Cancels what still runs, and ends the thread. Waits for a limited time. Can be repeated."""
         with self._lock:
             thread, self._is_closed = None if self._is_closed else self._thread, True
         if thread is not None:
             self._started.wait()
-            asyncio.run_coroutine_threadsafe(self._end(last()), self._loop)
-            thread.join(_CLOSE_SECONDS)
+            self._loop.call_soon_threadsafe(self._over.set)
+            thread.join(_JOIN_SECONDS)
 
-    async def _wait(self) -> None:
+    async def _wait_for_close(self) -> None:
         self._loop, self._over = asyncio.get_running_loop(), asyncio.Event()
+        self._loop.set_default_executor(ThreadPoolExecutor(_MAX_WAITING, "servers-waiting"))
         self._started.set()
         await self._over.wait()
-
-    async def _end(self, last: Coroutine[Any, Any, None]) -> None:
-        try:
-            await last
-        finally:
-            self._over.set()
