@@ -294,10 +294,10 @@ class LanguageServer:
             raise ToolError("UNAVAILABLE", f"{self.name} cannot be connected ({error.strerror}).") from None
         self._running = running
         try:
-            async with asyncio.timeout(_START_SECONDS):
-                await running.initialize()
             if self._is_closed:
                 raise ConnectionEndedError("it was stopped")
+            async with asyncio.timeout(_START_SECONDS):
+                await running.initialize()
         except (ConnectionEndedError, LspRequestError, TimeoutError, ToolError) as error:
             running.connection.end(str(error) or f"it did not answer within {_START_SECONDS:.0f} seconds")
             await self._bury()
