@@ -201,14 +201,12 @@ def _find_project(path: str, root: str, markers: tuple[str, ...]) -> str:
 def _list_times(server: LanguageServer) -> _FileTimes:
     """Change times and sizes of the files of a project that matter to its server."""
     times: _FileTimes = {}
-    folders, count = [server.root], 0
-    while folders and count < _MAX_WATCHED:
-        with suppress(OSError), os.scandir(folders.pop()) as entries:
-            for entry in entries:
-                count += 1
-                if entry.is_dir(follow_symlinks=False):
-                    folders += [] if entry.name in _SKIPPED else [entry.path]
-                elif server.spec.is_relevant(entry.name) and entry.is_file(follow_symlinks=False):
-                    status = entry.stat(follow_symlinks=False)
-                    times[entry.path] = status.st_mtime_ns, status.st_size
+    for folder, folders, names in os.walk(server.root):
+        folders[:] = [one for one in folders if one not in _SKIPPED]
+        for path in (os.path.join(folder, name) for name in names if server.spec.is_relevant(name)):
+            with suppress(OSError):
+                status = os.lstat(path)
+                times[path] = status.st_mtime_ns, status.st_size
+        if len(times) >= _MAX_WATCHED:
+            break
     return times
