@@ -78,10 +78,6 @@ class WorkProgress(Struct, frozen=True):
     value: ProgressValue = ProgressValue()
 
 
-class LspHover(Struct, frozen=True):
-    contents: Any = None
-
-
 class LspSymbol(Struct, frozen=True, rename="camel"):
     """A DocumentSymbol, a SymbolInformation or a WorkspaceSymbol."""
 

@@ -299,14 +299,6 @@ def _build_file_tool(build: _Build, services: ToolServices) -> Tool:
     return add_new_problems(cast("FileTool", tool), services.check, services.recorder)
 
 
-def _build_language_tool(build: _Build, services: ToolServices) -> Tool:
-    return build(services.lsp)
-
-
-def _build_language_file_tool(build: _Build, services: ToolServices) -> Tool:
-    return build(services.seen, services.recorder, services.lsp)
-
-
 def _build_lsp_lint_tool(build: _Build, services: ToolServices) -> Tool:
     tool = build(services.commands, services.background, lambda: services.recorder)
     if services.lsp is None:
@@ -343,13 +335,13 @@ _BUILTIN: dict[str, tuple[str, Callable[[_Build, ToolServices], Tool]]] = {
     "memory": ("companions.memory", lambda build, of: build(of.memories)),
     "skill_list": ("companions.skills", lambda build, of: build(of.skills.entries)),
     "skill_control": ("companions.skills", lambda build, of: build(of.skills)),
-    "lsp_definition": ("lsp.lookup", _build_language_tool),
-    "lsp_references": ("lsp.lookup", _build_language_tool),
-    "lsp_hover": ("lsp.lookup", _build_language_tool),
-    "lsp_diagnostics": ("lsp.diagnostics", _build_language_tool),
-    "lsp_symbols": ("lsp.symbols", _build_language_tool),
-    "lsp_rename": ("lsp.edits", _build_language_file_tool),
-    "lsp_format": ("lsp.edits", _build_language_file_tool),
+    "lsp_definition": ("lsp.lookup", lambda build, of: build(of.lsp)),
+    "lsp_references": ("lsp.lookup", lambda build, of: build(of.lsp)),
+    "lsp_hover": ("lsp.lookup", lambda build, of: build(of.lsp)),
+    "lsp_diagnostics": ("lsp.diagnostics", lambda build, of: build(of.lsp)),
+    "lsp_symbols": ("lsp.symbols", lambda build, of: build(of.lsp)),
+    "lsp_rename": ("lsp.edits", lambda build, of: build(of.seen, of.recorder, of.lsp)),
+    "lsp_format": ("lsp.edits", lambda build, of: build(of.seen, of.recorder, of.lsp)),
 }
 """The built-in tools in their order: the module of each, and what its factory gets. Base tools are on by default."""
 HELPED = {"append": "write", "search_text": "grep", "lsp_lint": "code_lint"}

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from msgspec import Meta
 from msgspec.structs import astuple, replace
 
-from handrail.lsp.messages import LspHover, LspLocation
+from handrail.lsp.messages import LspLocation
 from handrail.lsp.servers import LanguageServers, SourceLocation
 from handrail.lsp.source_text import clean_text
 from handrail.protocol.text import clip_text, escape_control
@@ -143,8 +143,8 @@ def render_position(file: str, line: int, character: int) -> str:
 def _hover(servers: LanguageServers, context: Context, arguments: PositionArguments) -> Output:
     file = servers.open_file(arguments.path)
     params = file.locate(arguments.line, arguments.character)
-    hover = file.ask("textDocument/hover", LspHover, params, context.cancelled)
-    text = clean_text(_render_contents(hover.contents if hover else None), _MAX_HOVER_CHARS)
+    hover = file.ask("textDocument/hover", dict[str, Any], params, context.cancelled) or {}
+    text = clean_text(_render_contents(hover.get("contents")), _MAX_HOVER_CHARS)
     summary = (text.strip().partition("\n")[0] or "no description")[:_MAX_LINE_CHARS]
     return Output(summary=summary, content=f"{text or 'No description.'}\n", data=LspHoverData(text=text))
 
