@@ -80,6 +80,16 @@ CLOSED = "this Handrail is closed"
 Parameters = ParamSpec("Parameters")
 Returned = TypeVar("Returned")
 SomeOutcome = TypeVar("SomeOutcome", Done, Done | Parked)
+_process = os.getpid()
+"""The id of this process. To ask the system for it takes longer, and a call needs it five times."""
+
+
+def _update_process() -> None:
+    global _process  # noqa: PLW0603  a fork changes it
+    _process = os.getpid()
+
+
+os.register_at_fork(after_in_child=_update_process)
 
 
 def load_builtin_spec(name: str) -> ToolSpec:
@@ -133,7 +143,7 @@ class Handrail(TypedTools):
         """The calls that run now, each with its thread."""
         self._lock = Lock()
         self._door = Condition(self._lock)
-        self._closed, self._process = False, os.getpid()
+        self._closed, self._process = False, _process
         owned_sources = tuple(sources)
         with ExitStack() as failed:
             failed.callback(_close_sources, owned_sources)
@@ -237,6 +247,14 @@ class Handrail(TypedTools):
         call_id = self._session.journal.new_call_id()
         self._session.cancel_tokens.reserve(call_id)
         return call_id
+
+    def run_before_audit(self, work: "Callable[[], object]") -> None:
+        """Does work that makes calls and delivers their results. Afterwards the audit gets the records of the calls.
+
+        If the process is killed before that, the journal has the calls, and the next opening adds the records.
+        """
+        self._check_open()
+        self._session.run_before_audit(work)
 
     def drop_call_id(self, call_id: str) -> None:
         """Forgets an id that no call was made with."""
@@ -715,12 +733,12 @@ class Handrail(TypedTools):
             raise UsageError(CLOSED)
 
     def _check_process(self) -> None:
-        if os.getpid() != self._process:
+        if _process != self._process:
             raise UsageError("this Handrail belongs to the process that opened it; open one of your own after a fork")
 
     def _drain(self) -> bool:
         """Refuses new calls and waits for the running ones. False if closed before, or opened by another process."""
-        if os.getpid() != self._process:
+        if _process != self._process:
             return False
         with self._door:
             if get_call_thread() in self._inside.values():

@@ -224,6 +224,7 @@ class AsyncHandrail:
     subscribe_to_previews = _forward(Handrail.subscribe_to_previews)
     is_free = _forward(Handrail.is_free)
     new_call_id = _forward(Handrail.new_call_id)
+    run_before_audit = _make_async(Handrail.run_before_audit)
     drop_call_id = _forward(Handrail.drop_call_id)
     cancel_call = _forward(Handrail.cancel_call)
     cancel = _forward(Handrail.cancel)

@@ -158,6 +158,55 @@ one.call("write", {"path": "a.txt", "content": "new\\n"}, tool_call_id="second")
     assert (workspace / "a.txt").read_text() == "new\n"
 
 
+def test_a_result_that_was_delivered_before_its_record_gets_the_record_at_the_next_opening(
+    rail: Make, workspace: Path, state: Path
+) -> None:
+    (workspace / "a.txt").write_text("text\n")
+    victim = Victim(
+        workspace,
+        state,
+        """
+one = rail()
+
+def deliver():
+    assert one.call("read", {"path": "a.txt"}, tool_call_id="late").ok
+    say("delivered")
+    time.sleep(60)
+
+for number in range(100):
+    one.run_before_audit(lambda: one.call("read", {"path": "a.txt"}, tool_call_id=f"r{number}"))
+one.run_before_audit(deliver)
+""",
+    )
+    victim.wait_for("delivered")
+    victim.kill()
+    assert [record.tool_call_id for record in records(state)] == [f"r{number}" for number in range(100)]
+    with rail(session="s") as one:
+        check(one, state, {**{f"r{number}": None for number in range(100)}, "late": None})
+
+
+def test_only_the_thread_that_delivers_leaves_its_record_for_later(rail: Make, workspace: Path, state: Path) -> None:
+    (workspace / "a.txt").write_text("text\n")
+    with rail(session="s") as one:
+
+        def read(name: str) -> None:
+            one.call("read", {"path": "a.txt"}, tool_call_id=name)
+
+        def deliver() -> None:
+            read("mine")
+            assert records(state) == []
+            other = threading.Thread(target=read, args=["other"])
+            other.start()
+            other.join()
+            assert [record.tool_call_id for record in records(state)] == ["mine", "other"]
+            read("last")
+
+        one.run_before_audit(deliver)
+        check(one, state, {"mine": None, "other": None, "last": None})
+        read("next")
+        assert [record.tool_call_id for record in records(state)][-1] == "next"
+
+
 def test_many_calls_before_the_crash_are_not_written_twice(rail: Make, workspace: Path, state: Path) -> None:
     """More than are noted at once, so that the note of how far the audit is counts."""
     (workspace / "a.txt").write_text("text\n")

@@ -4,6 +4,7 @@ import os
 import time
 from contextlib import suppress
 from functools import lru_cache
+from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -26,7 +27,7 @@ from handrail.protocol.text import clip_text, truncate_middle
 from handrail.protocol.wire import Json, decode_json, encode
 from handrail.runtime.pending_call import PendingCall
 from handrail.runtime.session import Session
-from handrail.store.audit import AuditRecord, note_audited, redact_commands
+from handrail.store.audit import AuditRecord, redact_commands
 from handrail.store.conversation_state import truncate_with_reference
 from handrail.store.journal import PendingEvent
 from handrail.tools.tool import Output
@@ -41,8 +42,6 @@ BY_PERSON = "person.asked"
 _NUMBERS = (bool, int, float, type(None))
 _MAX_PLAIN_CHARS = 200
 _MAX_NAME_CHARS = 40
-_CHECKPOINT_CALLS = 64
-"""Calls between two checkpoints of the audit. After a crash at most these are looked up again."""
 _LOOK_BACK_BYTES = 1 << 20
 """How far before the end of the audit a record is searched that may have been added just now."""
 _NOT_TRUNCATED = Meta(truncated=False)
@@ -105,11 +104,8 @@ def finish(session: Session, pending: PendingCall) -> None:
         kind = ToolCallEnd if result.ok else ToolCallError
         record_state(session, pending, "finished", (kind, {**build_event_fields(pending), "result": result}))
         session.pending_audit.append(build_audit_record(session.id, pending, result))
-        session.flush_audit()
-        session.since_checkpoint += 1
-        if session.since_checkpoint >= _CHECKPOINT_CALLS:
-            session.since_checkpoint = 0
-            note_audited(session.journal, session.chain.known_size)
+        if get_ident() not in session.answering:
+            session.flush_audit()
 
 
 def record_state(session: Session, pending: PendingCall, state: str, event: PendingEvent) -> None:
@@ -243,13 +239,7 @@ def _build_success(session: Session, pending: PendingCall, output: Output) -> To
         content=content,
         data=output.data,
         error=pending.error,
-        meta=Meta(
-            truncated=truncated,
-            undo=undo,
-            answered_by=by,
-            **output.meta,
-            **stored,
-        ),
+        meta=Meta(truncated=truncated, undo=undo, answered_by=by, **output.meta, **stored),
         artifacts=Artifacts(files_changed=output.files_changed, commands_run=output.commands_run)
         if output.files_changed or output.commands_run
         else _NO_ARTIFACTS,

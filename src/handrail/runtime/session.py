@@ -3,7 +3,7 @@
 import os
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
@@ -29,7 +29,7 @@ from handrail.runtime.skills import SessionSkills
 from handrail.runtime.stored_output import StoredOutputs
 from handrail.settings import Settings
 from handrail.settings.units import parse_size
-from handrail.store.audit import AuditChain, AuditRecord, forget_runner
+from handrail.store.audit import AuditChain, AuditRecord, forget_runner, note_audited
 from handrail.store.blobs import Blobs
 from handrail.store.conversation_state import ActiveSkills
 from handrail.store.database import Database
@@ -49,6 +49,10 @@ if TYPE_CHECKING:
 
 Resolver = Literal["kernel", "walk"]
 """How paths are resolved: by openat2, or by a walk in Python. The default is the best that the machine can do."""
+
+
+_CHECKPOINT_CALLS = 64
+"""Records between two checkpoints of the audit. After a crash at most these are looked up again."""
 
 
 class SessionOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -160,9 +164,11 @@ class Session(msgspec.Struct, kw_only=True, eq=False):
     queue_seconds: float = 660.0
     """How long a call waits for a call of the same session in another process."""
     since_checkpoint: int = 0
-    """Calls finished since the journal last stored the position in the audit."""
+    """Records added since the journal last stored the position in the audit."""
     pending_audit: list[AuditRecord] = []
     """Audit records that could not be written yet."""
+    answering: set[int] = set()
+    """The threads that answer their call before the audit gets its record."""
     queue: SessionQueue = msgspec.field(default_factory=SessionQueue)
     closing: threading.Lock = msgspec.field(default_factory=threading.Lock)
     """Orders the records of finished calls."""
@@ -193,6 +199,20 @@ class Session(msgspec.Struct, kw_only=True, eq=False):
         while self.pending_audit:
             self.chain.append(self.pending_audit[0])
             del self.pending_audit[0]
+            self.since_checkpoint += 1
+        if self.since_checkpoint >= _CHECKPOINT_CALLS:
+            self.since_checkpoint = 0
+            note_audited(self.journal, self.chain.known_size)
+
+    def run_before_audit(self, work: Callable[[], object]) -> None:
+        """Does work of this thread. The audit gets the records of its calls afterwards."""
+        self.answering.add(threading.get_ident())
+        try:
+            work()
+        finally:
+            with self.closing, suppress(StoreError):  # the next call tries again
+                self.answering.discard(threading.get_ident())
+                self.flush_audit()
 
     def close(self) -> None:
         """Closes all resources. One that cannot be closed does not keep the others open."""

@@ -30,8 +30,10 @@ class Listeners:
 
     def put(self, events: Iterable[Event]) -> None:
         for event in events:
-            if any(kinds is None or type(event) in kinds for _, _, kinds in self.everyone):
-                self.outbox.append(event)
+            for _, _, kinds in self.everyone:
+                if kinds is None or type(event) in kinds:
+                    self.outbox.append(event)
+                    break
 
     def deliver(self) -> None:
         """Delivers the queued events in order, in the first thread that gets the lock."""

@@ -54,7 +54,7 @@ class CallRunner:
         try:
             if not request.cancelled:
                 self._notifier.follow(request, call_id)
-                self._settle(request, calls, self._begin(request, calls), call_id)
+                calls.rail.run_before_audit(lambda: self._settle(request, calls, self._begin(request, calls), call_id))
         except ProtocolError as error:
             request.fail(error)
         except HandrailError as error:  # the result cannot be recorded, or the session was closed

@@ -182,7 +182,9 @@ def build_line_break_error() -> ToolError:
 
 _PIECE_BYTES = 1 << 18
 _PAUSE_MILLISECONDS = 2
-"""Seconds to wait for output before checking for a stop."""
+"""Milliseconds to wait for output before checking for a stop."""
+_GATHER_SECONDS = 0.0001
+"""Output gathers for so long. To wake us for every line would take ripgrep longer than to find it."""
 _VARIABLES = ("HOME", "XDG_CONFIG_HOME")
 """ripgrep finds the user's own git ignore file by these."""
 _OPTIONS = ("--no-config", "--hidden", "--no-require-git", "--no-ignore-parent", "--no-mmap", "--color=never")
@@ -343,6 +345,7 @@ class _RipgrepProcess:
                     open_ones.discard(descriptor)
                 elif descriptor == stdout:
                     yield piece
+                    time.sleep(_GATHER_SECONDS)
                 else:
                     self.stderr.add(piece)
         stats.unreadable, self._is_through = self.stderr.unreadable, True
