@@ -181,7 +181,7 @@ def test_on_a_real_terminal_none_is_raw_and_all_are_visible_in_the_prompt(chat: 
     window.sends("begin")
     window.sees("Permission · write")
     shows_all(window)
-    window.answers(b"y", "You allowed")
+    window.answers(b"y", "✓ ")
     window.sees("Permission · exec")
     shows_all(window)
     window.answers(b"y", "✓ exec")
@@ -229,7 +229,7 @@ def test_each_place_of_a_real_terminal_shows_payloads_as_escapes(chat: Chat, wor
         last = re.compile("why do you ask|more lines")
         window.waits_for(lambda last=last: bool(last.search("\n".join(window.lines[-8:]))), "the end of a page")
         shows_all(window)
-        window.answers(b"y", "✓ You")
+        window.answers(b"y", "Approval needed" if several and number + 1 < len(names) else "✓ ")
     if place == "tool output":
         window.sees("All is done.")
         window.press("\x0f")  # every call with its output

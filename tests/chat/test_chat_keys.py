@@ -296,7 +296,7 @@ def test_a_plain_session_only_grows_and_takes_numbers(chat: Chat, workspace: Pat
     window.sees("Your message (/help lists commands, Ctrl-D leaves):")
     window.press("change it\n")
     window.sees("3 or n: deny it and say why")
-    window.answers(b"1", "ok: You allowed Edit a.txt")
+    window.answers(b"1", "ok edit  a.txt")
     window.sees("Done, ")
     window.press("/rewind\n")
     window.sees("  1  change it")

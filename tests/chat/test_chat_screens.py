@@ -55,7 +55,7 @@ def test_a_session_looks_as_it_did(chat: Chat, workspace: Path, columns: int) ->
     window.sees("Permission · edit")
     window.sees("└")
     shows(window, "prompt", columns)
-    window.answers(b"y", "You allowed")
+    window.answers(b"y", "✓ ")
     window.sees("Esc or Ctrl-D leaves")
     window.sees("↑ ↓ choose.\n›")
     shows(window, "question", columns)

@@ -39,7 +39,7 @@ def test_a_turn_streams_shows_its_calls_and_ends_with_what_changed(chat: Chat, w
     window = chat(words, EDIT, DONE, COLORFGBG="0;15")
     window.sends("change it")
     window.sees("Permission · edit")
-    window.answers(b"y", "You allowed")
+    window.answers(b"y", "✓ ")
     window.sees("Done ·")
     window.is_ready()
     shown = window.text
@@ -54,7 +54,6 @@ def test_a_turn_streams_shows_its_calls_and_ends_with_what_changed(chat: Chat, w
         "» ✓ Half way",
         "»   why: so you know",
         "»   see: a.txt:1",
-        "✓ You allowed Edit a.txt · undo 1",
         "     1 - one",
         "     1 + two",
         "  All is done.",
@@ -190,7 +189,7 @@ def test_cancelling_works_while_a_prompt_or_a_question_waits(chat: Chat, workspa
     assert "Permission · edit" not in window.text
     window.sends("/continue")
     window.sees("Permission · edit")
-    window.answers(b"y", "You allowed")
+    window.answers(b"y", "✓ ")
     window.sees("? Which callers?")
     window.answers(b"\x03", "The question still waits. This call has changed nothing.")
     window.is_ready()
@@ -215,7 +214,7 @@ def test_a_batch_asks_one_request_after_the_other(chat: Chat, workspace: Path) -
     window.sees("Permission 1 of 2 · write")
     window.answers(b"y", "You approved Write b.txt")
     window.sees("Permission 2 of 2 · write")
-    window.answers(b"y", "You allowed Write c.txt")
+    window.answers(b"y", "✓ write c.txt")
     window.sees("All is done.")
     assert (workspace / "c.txt").read_text() == "c.txt\n"
 
@@ -260,7 +259,7 @@ def test_typing_holds_a_prompt_back_and_stays_in_the_composer(chat: Chat, worksp
     window.sees("Stop typing for a second to see it.")
     window.sees("Permission · edit")
     assert (workspace / "a.txt").read_text() == "one\n"
-    window.answers(b"y", "You allowed")
+    window.answers(b"y", "✓ ")
     window.sees("All is done.")
     window.sees("\n› " + "y" * typed + "\n")
 
@@ -396,7 +395,7 @@ def test_a_denied_call_is_told_once(chat: Chat, workspace: Path) -> None:
     window.press("use b.txt")
     window.sees("use b.txt")
     window.press("\r")
-    window.sees("⊘ You denied Edit a.txt: use b.txt")
+    window.sees("⊘ edit  a.txt: denied: use b.txt")
     window.sees("Permission · edit")
     window.answers(b"\x03", "The request still waits")
     window.is_ready()

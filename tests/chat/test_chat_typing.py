@@ -98,7 +98,7 @@ def test_a_key_shortly_before_a_prompt_counts_before_it(chat: Chat, workspace: P
     window.press(key)
     window.waits_for(lambda: any(one in window.text for one in ("Permission ·", "Stopped ·")), "a prompt or the end")
     if "Stopped ·" not in window.text:
-        window.answers(b"y", "You allowed")
+        window.answers(b"y", "✓ ")
         window.sees("Done ·")
         while window.program.terminal.look(0.5):  # a key that was held back would come now
             pass

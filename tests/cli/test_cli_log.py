@@ -146,7 +146,9 @@ def test_a_session_that_is_not_there_is_named_with_those_that_are_and_not_made(h
     before = sorted(state.rglob("*"))
     done = here("log", "--session", "other", "-q")
     assert (done.code, done.out) == (1, "")
-    assert done.err.endswith("has no session 'other'. Its sessions: cli.\nnext: handrail log --sessions\n")
+    assert done.err.endswith(
+        "has no session 'other'. Nothing was done. Its sessions: cli.\nnext: handrail log --sessions\n"
+    )
     assert here("log", "export", "other", "-q").code == 1
     assert sorted(state.rglob("*")) == before
 

@@ -155,7 +155,7 @@ def test_replay_can_be_about_one_session(here) -> None:
     assert here("policy", "replay", "--session", "other").out == "0 of 1 call would differ\n"
     done = here("policy", "replay", "--session", "none")
     assert (done.code, done.out) == (1, "")
-    assert "has no session 'none'. Its sessions: cli, other." in done.err
+    assert "has no session 'none'. Nothing was done. Its sessions: cli, other." in done.err
 
 
 @pytest.mark.usefixtures("played")

@@ -153,3 +153,8 @@ def test_a_broken_event_is_named_and_the_rest_is_shown(here, state: Path) -> Non
     assert (done.code, " ls " in done.out) == (0, True)
     assert done.err.startswith("warning: event 1 cannot be read: ")
     assert [one["seq"] for one in here("log", "--json").json["broken"]] == [1]
+
+
+def test_a_row_about_the_folder_itself_names_it(here) -> None:
+    here("ls", "-q")
+    assert re.search(r"ls +\. +allowed +\d+ entr(y|ies) in \.; ", here("log", "-q").out)

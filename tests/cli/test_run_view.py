@@ -77,7 +77,7 @@ def test_the_line_of_a_command_has_the_number_of_its_change_once() -> None:
         duration_ms=200.0,
     )
     line = render_call_line(result, {"command": "touch a.txt"}, Glyphs(), change=made)
-    assert line.endswith("  exit code 0; changed 1 file · undo 4 · 0.2 s")
+    assert line.endswith("  changed 1 file · undo 4 · 0.2 s")
     for width in (60, 80):
         line = render_call_line(result, {"command": "python3 -m pytest -q " * 9}, Glyphs(width=width), change=made)
         assert measure_width(line) < width

@@ -11,7 +11,6 @@ from handrail.protocol.text import (
     escape_control,
     escape_unprintable,
     measure_width,
-    quote_text,
     truncate,
     truncate_to_width,
     wrap,
@@ -60,10 +59,6 @@ def test_a_truncated_text_has_at_most_so_many_characters_and_shows_that_it_is_cu
 def test_a_text_is_truncated_by_its_columns() -> None:
     assert truncate_to_width("日本語", 6) == "日本語"
     assert truncate_to_width("日本語", 5) == "日本…"
-
-
-def test_a_quoted_text_is_truncated_before_it_is_escaped() -> None:
-    assert quote_text("\x1b" * 100, 3) == "'\\x1b\\x1b…'"
 
 
 @given(ANY)

@@ -217,17 +217,17 @@ def test_everything_that_is_wrong_with_a_session_is_told(place: Place) -> None:
 
 RESERVED = [
     # a value, who may give it, and what the project's note says of it
-    ("mode", "full", USER_SOURCES, "the user file or a flag can say so, a project cannot"),
-    ("paths.outside", "ask", FILE_SOURCES, "the user file can say so, a project cannot"),
-    ("paths.client_roots", "read-only", USER_SOURCES, "the user file or a flag can say so, a project cannot"),
-    ("events.jsonl", ".tasklogs", FILE_SOURCES, "the user file can say so, a project cannot"),
-    ("tools.folders", ["/opt/tools"], USER_SOURCES, "the user file or a flag can say so, a project cannot"),
-    ("skills.folders", ["/opt/skills"], USER_SOURCES, "the user file or a flag can say so, a project cannot"),
-    ("undo.days", 1, USER_SOURCES, "the user file or a flag can say so, a project cannot"),
-    ("sandbox.tier", 2, USER_SOURCES, "the user file or a flag can say so, a project cannot"),
-    ("sandbox.toolchains", ["/opt/sdk"], USER_SOURCES, "the user file or a flag can say so, a project cannot"),
-    ("sandbox.environment", ["NODE_ENV"], USER_SOURCES, "the user file or a flag can say so, a project cannot"),
-    ("network.allow", ["example.org:443"], FILE_SOURCES, "the user file can say so, a project cannot"),
+    ("mode", "full", USER_SOURCES, "only the user file or a flag may set this"),
+    ("paths.outside", "ask", FILE_SOURCES, "only the user file may set this"),
+    ("paths.client_roots", "read-only", USER_SOURCES, "only the user file or a flag may set this"),
+    ("events.jsonl", ".tasklogs", FILE_SOURCES, "only the user file may set this"),
+    ("tools.folders", ["/opt/tools"], USER_SOURCES, "only the user file or a flag may set this"),
+    ("skills.folders", ["/opt/skills"], USER_SOURCES, "only the user file or a flag may set this"),
+    ("undo.days", 1, USER_SOURCES, "only the user file or a flag may set this"),
+    ("sandbox.tier", 2, USER_SOURCES, "only the user file or a flag may set this"),
+    ("sandbox.toolchains", ["/opt/sdk"], USER_SOURCES, "only the user file or a flag may set this"),
+    ("sandbox.environment", ["NODE_ENV"], USER_SOURCES, "only the user file or a flag may set this"),
+    ("network.allow", ["example.org:443"], FILE_SOURCES, "only the user file may set this"),
 ]
 
 

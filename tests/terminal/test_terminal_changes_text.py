@@ -18,7 +18,7 @@ from handrail.terminal.request_text import (
     render_kept_line,
     render_request,
 )
-from handrail.terminal.screen import format_duration
+from handrail.terminal.screen import format_seconds
 from people import a_request
 
 TRIED = "Ran in a disposable copy: exit 0 in 1.8 s. Your files are untouched."
@@ -277,8 +277,17 @@ def test_files_are_told_in_the_order_of_the_trial_but_layout_last() -> None:
 
 
 @pytest.mark.parametrize(
-    ("milliseconds", "expected"),
-    [(0, "0.00 s"), (49, "0.05 s"), (100, "0.1 s"), (1_234, "1.2 s"), (59_900, "59.9 s"), (123_456, "2 min 3 s")],
+    ("seconds", "expected"),
+    [
+        (0, "0.00 s"),
+        (0.049, "0.05 s"),
+        (0.0951, "0.1 s"),
+        (1.234, "1.2 s"),
+        (9.96, "10 s"),
+        (59.4, "59 s"),
+        (59.9, "1 min 0 s"),
+        (123.456, "2 min 3 s"),
+    ],
 )
-def test_a_duration_is_written_in_seconds_and_minutes(milliseconds: float, expected: str) -> None:
-    assert format_duration(milliseconds) == expected
+def test_a_duration_is_written_in_seconds_and_minutes(seconds: float, expected: str) -> None:
+    assert format_seconds(seconds) == expected

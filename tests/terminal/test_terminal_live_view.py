@@ -93,7 +93,7 @@ def test_a_call_shows_its_last_five_lines_of_output() -> None:
     calls.add_output("c1", "".join(f"line {number}\n" for number in range(8)) + "10 %\r20 %\r")
     calls.add_output("c1", "90 %\x1b[2J")
     rows = calls.render()
-    assert rows[0] == "● exec  make … 0 s"
+    assert rows[0] == "● exec  make … 0.00 s"
     assert rows[1:] == ["    line 4", "    line 5", "    line 6", "    line 7", "    90 %\\u001b[2J"]
     calls.end("c1")
     assert not calls
@@ -106,4 +106,10 @@ def test_of_many_calls_the_first_are_shown_and_the_output_that_came_last() -> No
         calls.begin(f"c{number}", f"● call {number} …")
     calls.add_output("c1", "early\n")
     calls.add_output("c0", "late\n")
-    assert calls.render() == ["● call 0 … 0 s", "● call 1 … 0 s", "● call 2 … 0 s", "    and 2 more", "    late"]
+    assert calls.render() == [
+        "● call 0 … 0.00 s",
+        "● call 1 … 0.00 s",
+        "● call 2 … 0.00 s",
+        "    and 2 more",
+        "    late",
+    ]

@@ -6,19 +6,15 @@ from typing import Protocol
 
 from handrail.async_api import AsyncHandrail
 from handrail.protocol.calls import Done, Parked
-from handrail.protocol.permissions import Answer, ApproverReply, PermissionRequest, Question
+from handrail.protocol.permissions import ApproverReply, PermissionRequest, Question
 from handrail.terminal.keyboard import KeyTiming, raise_on_signal
-from handrail.terminal.permission_prompt import RequestHooks, TerminalApprover
-from handrail.terminal.session_view import SessionView
+from handrail.terminal.permission_prompt import RequestHooks, TerminalApprover, reload_subject
 
 
 class PromptPlace(Protocol):
     """The terminal of a session, as a prompt needs it."""
 
     plain: bool
-
-    @property
-    def view(self) -> SessionView: ...
 
     def end_live(self) -> None:
         """Ends everything that is live."""
@@ -45,6 +41,7 @@ class ChatApprover:
         self._terminal = TerminalApprover(
             RequestHooks(rail.rail.is_pending, rail.rail.outdated, rail.rail.retry),
             plain=chat.plain,
+            shows_results=True,
         )
 
     async def ask(self, subject: PermissionRequest | Question, number: int, total: int) -> ApproverReply:
@@ -58,16 +55,13 @@ class ChatApprover:
                 with raise_on_signal(signal.SIGHUP):
                     if isinstance(subject, Question):
                         return ApproverReply(subject, self._terminal.ask_question(subject))
-                    reply = self._terminal.ask(subject, number, total, timing)
-                    if isinstance(reply.answer, Answer) and reply.answer.kind == "deny":
-                        chat.view.mute(subject.tool_call_id)
-                    return reply
+                    return self._terminal.ask(subject, number, total, timing)
             except KeyboardInterrupt as interrupt:
                 if interrupt.args != (signal.SIGINT,):
                     chat.leave_soon(128 + interrupt.args[0])
                 noun = "question" if is_question else "request"
                 chat.say(f"The {noun} still waits. This call has changed nothing. /continue asks again.")
-                return ApproverReply(self._reload(subject))
+                return ApproverReply(reload_subject(subject, self._rail.rail.waiting()))
 
     def report(self, reply: ApproverReply, outcome: Done | Parked | None) -> None:
         if isinstance(reply.subject, Question):
@@ -75,8 +69,3 @@ class ChatApprover:
                 self._chat.say("The question was answered elsewhere first.")
             return
         self._chat.write(self._terminal.render_report(reply, outcome))
-
-    def _reload(self, subject: PermissionRequest | Question) -> PermissionRequest | Question:
-        """The request as it is now: the person may have retried it in the prompt that was interrupted."""
-        pending = self._rail.rail.waiting() if isinstance(subject, PermissionRequest) else ()
-        return next((request for request in pending if request.tool_call_id == subject.tool_call_id), subject)

@@ -13,10 +13,10 @@ import msgspec
 from handrail.protocol.calls import Done, Parked
 from handrail.protocol.results import OVERLAY_TIER
 from handrail.protocol.text import escape_control, measure_width, to_one_line, truncate
-from handrail.terminal.call_lines import format_rounded_seconds
 from handrail.terminal.glyphs import Glyphs, SpoofGuard
 from handrail.terminal.keyboard import KeyTiming
 from handrail.terminal.markdown import MarkdownStream
+from handrail.terminal.screen import format_seconds
 from handrail.terminal.slash_hints import to_slash_commands
 from handrail.terminal.style import paint_nothing, wrap_painted
 
@@ -262,7 +262,7 @@ class SessionWork(ABC):
         seconds = time.monotonic() - begun
         self.write_wrapped(await render_turn_end(session, turn, seconds, self.glyphs))
         self.queue(session.take_steering())
-        self.call_attention(f"{turn.reason} after {format_rounded_seconds(seconds)}", waits=seconds > LONG_SECONDS)
+        self.call_attention(f"{turn.reason} after {format_seconds(seconds)}", waits=seconds > LONG_SECONDS)
 
     async def _run_shell(self, session: "ChatSession", entry: Entry) -> None:
         """Runs a command of the person as a call. Only what they surely typed needs no approval."""

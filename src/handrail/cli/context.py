@@ -11,8 +11,8 @@ import msgspec
 from handrail.cli.exits import FAILED, CommandFailed
 from handrail.cli.output import print_note, warn
 from handrail.protocol.errors import UsageError
-from handrail.protocol.records import list_matching_ids
-from handrail.protocol.text import to_one_line
+from handrail.protocol.records import list_matching_ids, shorten_ids
+from handrail.protocol.text import render_value, to_one_line, truncate
 from handrail.settings import LoadedSettings, Settings, SettingsError, load, resolve_state_folder
 from handrail.settings.load import list_unknown_tools
 from handrail.settings.paths import TOOLS_FOLDER
@@ -182,23 +182,26 @@ def resolve_session_folder(options: SimpleNamespace, spelled: str) -> str:
 
 def resolve_workspace_session(workspace: str, spelled: str) -> str:
     """The same for a workspace by its real path. The beginning of the id is enough."""
-    found = match_sessions(spelled, workspace)
-    if len(found) == 1:
-        return os.path.join(open_state_folder().home(workspace), found[0])
+    ids = sorted(os.path.basename(folder) for folder in open_state_folder().sessions(workspace))
+    found = list_matching_ids(spelled, ids) or [one for one in ids if spelled and one.startswith(spelled)]
     more = "handrail log --sessions"
-    if found:
-        raise CommandFailed(f"{describe_candidates(spelled, found)}.", FAILED, then=more)
-    ids = [os.path.basename(folder) for folder in open_state_folder().sessions(workspace)]
+    if (session := choose_id(spelled, dict.fromkeys(ids, ""), more, found)) is not None:
+        return os.path.join(open_state_folder().home(workspace), session)
     there = f" Its sessions: {', '.join(ids)}." if 0 < len(ids) <= _MAX_SHOWN_IDS else ""
-    problem = f"the workspace {workspace} has no session {spelled[:80]!r}.{there}"
+    problem = f"the workspace {workspace} has no session {spelled[:80]!r}. Nothing was done.{there}"
     raise CommandFailed(problem, FAILED, then=more if ids else "handrail run PROMPT")
 
 
-def match_sessions(spelled: str, workspace: str) -> list[str]:
-    """The ids of the sessions that a person may mean, in a workspace by its real path."""
-    ids = sorted(os.path.basename(folder) for folder in open_state_folder().sessions(workspace))
-    return list_matching_ids(spelled, ids) or [one for one in ids if spelled and one.startswith(spelled)]
+def choose_id(spelled: str, subjects: Mapping[str, str], then: str, found: list[str] | None = None) -> str | None:
+    """The only id that a person can mean. CommandFailed if there are several. `subjects` says what the ids stand for.
 
-
-def describe_candidates(spelled: str, ids: list[str]) -> str:
-    return f"{spelled[:80]!r} may be {', '.join(ids[:_MAX_SHOWN_IDS])}{' …' if len(ids) > _MAX_SHOWN_IDS else ''}"
+    `found`: the ids that match, if they match otherwise than by the beginning of their own part.
+    """
+    found = list_matching_ids(spelled, subjects) if found is None else found
+    if len(found) > 1:
+        short = shorten_ids(found)
+        named = [f"{short[one]} ({truncate(subjects[one], 40)})" if subjects[one] else one for one in found]
+        more = " …" if len(named) > _MAX_SHOWN_IDS else ""
+        problem = f"{render_value(spelled)} could be {', '.join(named[:_MAX_SHOWN_IDS])}{more}. Nothing was done."
+        raise CommandFailed(problem, then=then)
+    return found[0] if found else None

@@ -1,13 +1,12 @@
 """Errors of tools for a person: the failure, then one command."""
 
 import shlex
-from typing import Any, cast
 
 from handrail.cli.output import print_error
 from handrail.cli.parser import COMMANDS
 from handrail.protocol.errors import ErrorInfo, ToolError
 from handrail.protocol.text import to_one_line
-from handrail.protocol.wire import encode
+from handrail.protocol.wire import encode, to_dict
 from handrail.terminal.call_lines import describe_to_person
 
 _UNCHANGED, _NOT_RUN = "Nothing was changed.", "Nothing was run."
@@ -46,9 +45,7 @@ def print_tool_error(
     error: ErrorInfo | ToolError, tool: str, arguments: object = None, *, advice: str = "", mode: str | None = None
 ) -> None:
     """Prints why a call failed. `advice`: what would let it run. `mode`: the mode that the person named."""
-    args = cast("dict[str, Any]", arguments if isinstance(arguments, dict) else {})
-    given: Any = error.details
-    details = cast("dict[str, Any]", given if isinstance(given, dict) else {})
+    args, details = to_dict(arguments), to_dict(error.details)
     text, command = _TEXTS[error.code]
     if details.get("answer") == "deny":
         subject = to_one_line(str(args.get("command", f"{tool} {args.get('path', '')}".rstrip())))
@@ -60,7 +57,7 @@ def print_tool_error(
         text = "{message}"
     if "path" not in args:
         text = text.replace("{path} is", "{subject} needs a path")
-    closest = cast("dict[str, Any]", details.get("closest") or {}).get("first")
+    closest = to_dict(details.get("closest")).get("first")
     path, subject = str(args.get("path", tool)), str(args.get("command", args.get("path", "")))
     values = {
         "message": describe_to_person(error),

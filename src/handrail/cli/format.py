@@ -7,14 +7,13 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 from handrail.cli.exits import FAILED
-from handrail.cli.output import can_show, print_error, print_json
+from handrail.cli.output import print_error, print_json
 from handrail.protocol.errors import ToolError
 from handrail.protocol.events import (
     BrokenEvent,
     ChangeEvent,
     Display,
     Event,
-    Level,
     Network,
     PermissionEvent,
     Process,
@@ -23,6 +22,7 @@ from handrail.protocol.events import (
     ToolCallPermissionGranted,
     ToolCallQuestionRequired,
     ToolEvent,
+    format_display,
     get_event_kind,
 )
 from handrail.protocol.text import to_one_line, truncate
@@ -31,17 +31,6 @@ from handrail.terminal.call_lines import describe_to_person, describe_unasked
 
 if TYPE_CHECKING:
     from handrail.api import Handrail
-
-_ICONS: dict[Level, str] = {"info": "ℹ", "success": "✓", "warning": "⚠", "error": "✗", "progress": "…"}
-_PLAIN_ICONS: dict[Level, str] = {
-    "info": "info:",
-    "success": "ok:",
-    "warning": "warning:",
-    "error": "error:",
-    "progress": "progress:",
-}
-_MAX_LINE_CHARS = 200
-"""Of the title, and of the first line of the content."""
 
 
 def build_event_row(event: Event | BrokenEvent) -> tuple[str, str, str, str]:
@@ -56,7 +45,7 @@ def describe_event(event: Event) -> str:
     if isinstance(event, ToolEvent):
         return f"{event.label}{_describe_call_event(event)}"
     if isinstance(event, Display):
-        return render_display_line(event, plain=not can_show("".join(_ICONS.values())))
+        return f"{event.level}: {format_display(event.title, event.content)}"
     if isinstance(event, Network):
         return f"{event.host}:{event.port} {'let through' if event.allowed else 'blocked'}: {event.reason}"
     if isinstance(event, Process):
@@ -87,16 +76,14 @@ def _describe_call_event(event: ToolEvent) -> str:
             return ""
 
 
-def render_display_line(display: Display, *, plain: bool = False) -> str:
-    """A display of the model in one line: icon, title, first line of its content. `plain`: words instead of icons."""
-    content = next((line.strip() for line in display.content.splitlines() if line.strip()), "")
-    text = ": ".join(filter(None, ((display.title or "").strip()[:_MAX_LINE_CHARS], content[:_MAX_LINE_CHARS])))
-    return to_one_line(f"{(_PLAIN_ICONS if plain else _ICONS)[display.level]} {text}".rstrip())
-
-
 def format_time(time: datetime) -> str:
     """A time in the local time zone."""
     return f"{time.astimezone():%Y-%m-%d %H:%M:%S}"
+
+
+def shorten_session(session_id: str) -> str:
+    """The beginning of a session's id, for a row of a table. Commands take it for the id."""
+    return truncate(session_id, 12)
 
 
 def render_undo_gaps(gaps: tuple[str, ...]) -> str:

@@ -13,6 +13,7 @@ from handrail.cli.exits import INFRASTRUCTURE, CommandFailed
 from handrail.protocol.text import escape_control, to_one_line, truncate
 from handrail.terminal.style import (
     Paint,
+    can_encode,
     choose_paint,
     measure_columns,
     measure_painted,
@@ -110,7 +111,10 @@ def print_error(text: str, then: str = "") -> None:
     for head, shown in ((paint("error:", "failed"), text), (paint("next:", "running"), then)):
         if shown:
             line = _name_slash_commands(shown)
-            warn_painted(f"{head} {escape_control(line) if _is_terminal(sys.stderr) else line}")
+            line = f"{head} {escape_control(line) if _is_terminal(sys.stderr) else line}"
+            # The command stays in one line, so that it can be copied.
+            columns = measure_columns(sys.stderr) if shown is text else None
+            _write_encodable(sys.stderr, "".join(wrap_line(one, columns, 7) for one in line.split("\n")))
 
 
 def _name_slash_commands(text: str) -> str:
@@ -141,11 +145,7 @@ def render_table(rows: Iterable[Sequence[str]], paint_cell: Callable[[int, str],
 
 def can_show(text: str) -> bool:
     """Whether the encoding of stdout has these characters."""
-    try:
-        text.encode(sys.stdout.encoding or "ascii")
-    except (UnicodeEncodeError, LookupError, AttributeError):
-        return False
-    return True
+    return can_encode(sys.stdout, text)
 
 
 def _is_terminal(stream: TextIO | None) -> bool:

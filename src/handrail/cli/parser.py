@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from handrail.cli.exits import CommandFailed
-from handrail.protocol.text import quote_text
+from handrail.protocol.text import render_value
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
@@ -138,10 +138,10 @@ def split_command(words: list[str]) -> tuple[str, list[str]]:
             return name, words[count:]
     first = words[0]
     if is_group(first) or first in COMMANDS:
-        unknown = f"there is no command {quote_text(f'{first} {words[1]}')}.{_suggest_subcommand(first, words[1])}"
+        unknown = f"there is no command {render_value(f'{first} {words[1]}')}.{_suggest_subcommand(first, words[1])}"
         raise CommandFailed(unknown)
     kind = "option" if first.startswith("-") else "command"
-    raise CommandFailed(f"there is no {kind} {quote_text(first)}.{_suggest_command(first)}")
+    raise CommandFailed(f"there is no {kind} {render_value(first)}.{_suggest_command(first)}")
 
 
 def list_groups() -> dict[str, dict[str, str]]:

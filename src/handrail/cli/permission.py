@@ -3,7 +3,7 @@
 import os
 import sys
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 from handrail.api import Handrail
 from handrail.cli.context import open_state_folder
@@ -15,7 +15,7 @@ from handrail.protocol.permissions import PermissionRequest, Question
 from handrail.protocol.records import shorten_ids
 from handrail.protocol.results import OVERLAY_TIER, ToolResult
 from handrail.protocol.text import to_one_line
-from handrail.protocol.wire import convert
+from handrail.protocol.wire import convert, to_dict
 from handrail.terminal.permission_prompt import RequestHooks, TerminalApprover, is_person_present
 from handrail.terminal.request_text import describe_question, render_request, render_title
 
@@ -130,8 +130,7 @@ def suggest_after_request(request: PermissionRequest, mode: Mode) -> str:
 
 def suggest_after_denial(error: ErrorInfo, mode: Mode, *, unattended: bool) -> str:
     """Explains why nobody was asked, and suggests a looser mode. Empty if that is not why the call failed."""
-    details: Any = error.details
-    rule = cast("dict[str, str]", details).get("rule", "") if isinstance(details, dict) else ""
+    rule = to_dict(error.details).get("rule", "")
     if error.code != "PERMISSION_DENIED" or not rule:
         return ""
     cause = "--unattended is set" if unattended else "the variable CI is set" if os.environ.get("CI") else ""

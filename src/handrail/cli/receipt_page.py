@@ -8,7 +8,7 @@ from datetime import datetime
 from handrail.protocol.changes import Change
 from handrail.protocol.permissions import AnswerKind
 from handrail.protocol.receipt import Approver, Receipt, ReceiptCall
-from handrail.protocol.text import escape_exact_line
+from handrail.protocol.text import escape_exact_line, format_count
 from handrail.terminal.call_lines import describe_subject
 
 _HASH_CHARS = 12
@@ -37,7 +37,7 @@ def render_page(receipt: Receipt) -> str:
     calls = receipt.calls
     sections = {
         "Asked": _list_prompts(receipt),
-        f"Done: {_count(len(calls), 'call')}": _list_calls(calls),
+        f"Done: {format_count(len(calls), 'call')}": _list_calls(calls),
         "Changed": [line for call in calls for line in _list_changes(call)],
         "Not covered by undo": _list_gaps(calls),
         "Hosts": _list_hosts(receipt),
@@ -129,7 +129,7 @@ def _list_gaps(calls: Iterable[ReceiptCall]) -> list[str]:
 
 def _list_hosts(receipt: Receipt) -> list[str]:
     lines = [
-        f"- {_code(one.host)}: reached {_count(one.reached, 'time')}, blocked {_count(one.blocked, 'time')}"
+        f"- {_code(one.host)}: reached {format_count(one.reached, 'time')}, blocked {format_count(one.blocked, 'time')}"
         for one in receipt.hosts
     ]
     unseen = [call for call in receipt.calls if call.sandbox is not None and call.sandbox.net == "open"]
@@ -138,14 +138,14 @@ def _list_hosts(receipt: Receipt) -> list[str]:
 
 def _list_programs(calls: Iterable[ReceiptCall]) -> list[str]:
     counts = Counter(program for call in calls for program in call.programs)
-    return [f"- {_code(program)}: {_count(number, 'call')}" for program, number in counts.most_common()]
+    return [f"- {_code(program)}: {format_count(number, 'call')}" for program, number in counts.most_common()]
 
 
 def _list_hashes(receipt: Receipt) -> list[str]:
     records = [(call, call.record) for call in receipt.calls if call.record is not None]
     lines = [f"- record {one.seq} {_code(one.hash)} {_describe_call(call)}" for call, one in records]
     if (missing := sum(call.finished for call in receipt.calls) - len(records)) > 0:
-        lines.append(f"- {_count(missing, 'finished call')} without a record")
+        lines.append(f"- {format_count(missing, 'finished call')} without a record")
     if receipt.audit is not None:
         lines += ["", f"Head of the chain: record {receipt.audit.head.seq} {_code(receipt.audit.head.hash)}"]
     return lines
@@ -170,7 +170,3 @@ def _shorten(digest: str | None) -> str:
 
 def _format_time(time: datetime) -> str:
     return f"{time:%Y-%m-%d %H:%M:%S} UTC"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'s' * (number != 1)}"

@@ -11,6 +11,7 @@ from handrail.cli.exits import CommandFailed
 from handrail.cli.output import print_note
 
 _MAX_LINE_BYTES = 64 * 1024 * 1024
+_MAX_PROMPT_BYTES = 1_000_000
 
 
 def read_json_argument(text: str) -> Any:
@@ -48,6 +49,15 @@ def read_stdin_text() -> str:
         raise CommandFailed(
             f"the content is not UTF-8: {error.reason} at byte {error.start}. Nothing was run."
         ) from None
+
+
+def read_prompt() -> str:
+    """The whole of stdin as a prompt, or as a part of it."""
+    data = _open_stdin("the prompt", "waiting for the prompt; end with Ctrl-D").read(_MAX_PROMPT_BYTES + 1)
+    if len(data) > _MAX_PROMPT_BYTES:
+        problem = "stdin is larger than 1 MB, which is too much for a prompt. Nothing was run."
+        raise CommandFailed(f"{problem} Save it in a file of the workspace, and name that file in the prompt.")
+    return data.decode(errors="replace")
 
 
 def _read_stdin(content: str, note: str) -> bytes:

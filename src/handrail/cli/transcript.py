@@ -4,7 +4,7 @@ import re
 import sys
 from collections.abc import Iterable
 from itertools import groupby
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import msgspec
 
@@ -14,9 +14,9 @@ from handrail.protocol.changes import ChangeSet
 from handrail.protocol.errors import ErrorInfo
 from handrail.protocol.results import ToolResult
 from handrail.protocol.text import escape_control, pad, to_one_line, truncate
-from handrail.protocol.wire import Time, Wire
+from handrail.protocol.wire import Time, Wire, to_dict
 from handrail.terminal.call_lines import describe_subject, describe_to_person
-from handrail.terminal.style import Paint, measure_columns, paint_nothing, wrap_line
+from handrail.terminal.style import Paint, measure_columns, measure_painted, pad_painted, paint_nothing, wrap_line
 
 CallDecision = Literal["allowed", "asked", "not asked", "refused"]
 _NOTED = (events.Display, events.Error, events.Mode, events.Network, events.Notice, events.Process, events.Warning)
@@ -25,6 +25,8 @@ _UNDECIDED = frozenset({"UNKNOWN_TOOL", "INVALID_ARGUMENT", "UNSUPPORTED_VERSION
 _MAX_SUBJECT_CHARS = 60
 _MAX_OUTCOME_CHARS = 100
 _MAX_FILES = 3
+_MIN_ALIGNED_COLUMNS = 100
+_FULL_STOP = re.compile(r"(?<=\w)\.$")
 _NO_BREAK = "\u00a0"
 _UNIT = re.compile(r"(?<=\d) (?=s\b|−\d|match|file)|(?<=undo) (?=\d)|(?<=exit) (?=code \d)|(?<=exit code) (?=\d)")
 """The space between a value and its unit. Both stay on one row."""
@@ -168,19 +170,15 @@ def _read_result(result: ToolResult[Any], row: CallRow) -> dict[str, Any]:
     error = result.error
     if error is not None:
         return facts | {"decision": _decide_failed(error, row), "outcome": f"{error.code}: {describe_to_person(error)}"}
-    code = _to_dict(result.data).get("exitCode") if row.files else None
+    code = to_dict(result.data).get("exitCode") if row.files else None
     outcome = f"exit code {code}, {row.outcome}" if code is not None else row.outcome if row.files else result.summary
     return facts | {"decision": row.decision or "allowed", "outcome": outcome}
 
 
 def _decide_failed(error: ErrorInfo, row: CallRow) -> CallDecision | None:
-    if error.code in _REFUSALS or "rule" in _to_dict(error.details):
+    if error.code in _REFUSALS or "rule" in to_dict(error.details):
         return "refused"
     return None if error.code in _UNDECIDED else row.decision or "allowed"
-
-
-def _to_dict(value: object) -> dict[str, Any]:
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
 # Text
@@ -202,7 +200,7 @@ def render_transcript(entries: list[Entry], paint: Paint = paint_nothing) -> str
             time = paint(f"{entry.time.astimezone():%H:%M:%S}", "dim")
             head = f"{time}  {pad(to_one_line(entry.label), width)}  "
             if isinstance(entry, CallRow):
-                lines.append(head + pad(_clip(entry.subject, most), subject) + _render_facts(entry, paint))
+                lines.append(_render_row(head, entry, paint, subject=(most, subject), columns=columns))
                 lines += [f"{' ' * indent}warning: {to_one_line(text)}" for text in entry.warnings]
             else:
                 text = entry.text if paint is paint_nothing else escape_control(entry.text)
@@ -221,17 +219,25 @@ def join_text(entry: Entry) -> str:
     )
 
 
-def _render_facts(row: CallRow, paint: Paint) -> str:
+def _render_row(head: str, row: CallRow, paint: Paint, *, subject: tuple[int, int], columns: int | None) -> str:
+    """The row in columns, or without their blanks if it is too wide for a narrow screen."""
+    name, (decision, facts) = _clip(row.subject, subject[0]), _render_facts(row, paint)
+    aligned = f"{head}{pad(name, subject[1])}  {pad_painted(decision, 9)}  {facts}"
+    is_too_wide = columns is not None and columns < _MIN_ALIGNED_COLUMNS and measure_painted(aligned) > columns
+    return f"{head}{name}  {decision}  {facts}" if is_too_wide else aligned
+
+
+def _render_facts(row: CallRow, paint: Paint) -> tuple[str, str]:
+    """The decision and the outcome."""
     names = [to_one_line(path) for path in row.files[:_MAX_FILES]]
     more = [f"{len(row.files) - _MAX_FILES} more"] if len(row.files) > _MAX_FILES else []
-    code, *rest = _clip(row.outcome, _MAX_OUTCOME_CHARS).rstrip(".").split(":", 1)
+    code, *rest = _FULL_STOP.sub("", _clip(row.outcome, _MAX_OUTCOME_CHARS)).split(":", 1)
     outcome = ":".join([paint(code, "failed") if row.ok is False else code, *rest])
     facts = [outcome, ", ".join([*names, *more])]
     facts += [paint(f"undo {row.undo}" if row.undo is not None else "", "dim")]
     facts += [paint(f"{row.duration_ms / 1000:.2f} s" if row.duration_ms is not None else "", "dim")]
-    decision = f"{row.decision or '–':<9}"
-    decision = paint(decision, "refused") if row.decision == "refused" else decision
-    return f"  {decision}  {_UNIT.sub(_NO_BREAK, '; '.join(filter(None, facts)))}"
+    decision = paint("refused", "refused") if row.decision == "refused" else row.decision or "–"
+    return decision, _UNIT.sub(_NO_BREAK, "; ".join(filter(None, facts)))
 
 
 def _clip(text: str, most: int) -> str:

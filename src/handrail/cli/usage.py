@@ -20,7 +20,7 @@ from handrail.cli.parser import (
     list_subcommands,
     load_command,
 )
-from handrail.protocol.text import quote_text
+from handrail.protocol.text import render_value
 
 COMMON_EXITS = {
     OK: "ok",
@@ -84,7 +84,7 @@ def parse_number(least: int, most: int | None = None) -> Callable[[str], int]:
         if text.isascii() and text.isdigit() and len(text) < 19 and least <= int(text) <= (most or int(text)):
             return int(text)
         to = "on" if most is None else f"to {most}"
-        raise ArgumentTypeError(f"must be a whole number from {least} {to}, got {quote_text(text)}")
+        raise ArgumentTypeError(f"must be a whole number from {least} {to}, got {render_value(text)}")
 
     return parse
 
@@ -103,7 +103,7 @@ def parse_past_time(text: str) -> datetime:
             return datetime.now().astimezone() - timedelta(**{unit: int(number)})
         return datetime.fromisoformat(text).astimezone()
     except (ValueError, OverflowError):
-        problem = f"must be a time such as 7d, 12h, 30m or 2026-07-01T09:30, got {quote_text(text)}"
+        problem = f"must be a time such as 7d, 12h, 30m or 2026-07-01T09:30, got {render_value(text)}"
         raise ArgumentTypeError(problem) from None
 
 

@@ -139,8 +139,9 @@ class _RunLoop:
         # The status first: it names the process to end, whatever happens next.
         if self._tree.status.descriptor in ready:
             self._tree.read_status()
-            if self._launch.is_gated and self._tree.status.child_pid is not None:
-                self._counters.open(self._tree.status.child_pid)
+            if self._tree.status.child_pid is not None:
+                if self._launch.own_network:
+                    self._counters.open(self._tree.status.child_pid)
                 self._launch.open_gate()
             if self._tree.status.over:
                 self._poller.unregister(self._tree.status.descriptor)

@@ -110,9 +110,13 @@ class NetworkCounters:
 
     def __init__(self) -> None:
         self._files: list[int] = []
+        self._is_open = False
 
     def open(self, process: int) -> None:
-        """Opens the counters of the network of a process."""
+        """Opens the counters of the network of a process, the first time."""
+        if self._is_open:
+            return
+        self._is_open = True
         with contextlib.suppress(OSError):
             for name in ("snmp", "snmp6"):
                 self._files.append(os.open(f"/proc/{process}/net/{name}", os.O_RDONLY | os.O_CLOEXEC))

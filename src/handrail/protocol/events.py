@@ -322,5 +322,5 @@ _MAX_DISPLAY_CHARS = 200
 
 def format_display(title: str | None, content: str) -> str:
     """What `display` shows, as one short line."""
-    first = next((line for line in content.splitlines() if line.strip()), "")
+    first = next((line.strip() for line in content.splitlines() if line.strip()), "")
     return truncate(to_one_line(f"{title}: {first}" if title else first), _MAX_DISPLAY_CHARS)

@@ -22,9 +22,11 @@ def truncate(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
-def quote_text(text: str, most: int = 80) -> str:
-    """The repr of a text, truncated before it is escaped."""
-    return repr(truncate(text, most))
+def format_count(number: int, noun: str) -> str:
+    """1 file, 2,000 files, 3 matches."""
+    if number == 1:
+        return f"1 {noun}"
+    return f"{number:,} {noun}{'es' if noun.endswith('ch') else 's'}"
 
 
 def clip_text(text: str, most: int) -> str:

@@ -5,7 +5,7 @@ Every room imports this module, so it must stay light.
 
 from _thread import allocate_lock
 from datetime import datetime
-from typing import Annotated, Any, TypeVar, overload
+from typing import Annotated, Any, TypeVar, cast, overload
 
 import msgspec
 
@@ -143,3 +143,9 @@ def _copy_scalar(value: Any) -> Json:
     if isinstance(value, int):
         return int(value) if value.bit_length() < 64 else "<too large>"
     return float(value) if isinstance(value, float) else f"<{type(value).__name__}>"
+
+
+def to_dict(value: object) -> dict[str, Any]:
+    """A value of the wire as a dictionary. Empty if it is none."""
+    plain = msgspec.to_builtins(value)
+    return cast("dict[str, Any]", plain) if isinstance(plain, dict) else {}

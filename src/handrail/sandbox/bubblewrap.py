@@ -189,6 +189,7 @@ def launch_namespaced(
             status=status,
             lifeline=lifeline,
             own_processes=True,
+            own_network=network is None,
             gate=gate,
         )
         opened.hand_on()

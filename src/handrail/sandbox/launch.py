@@ -22,6 +22,7 @@ class Launch:
         status: int,
         lifeline: int,
         own_processes: bool,
+        own_network: bool = False,
         gate: int | None = None,
     ) -> None:
         self.tier = tier
@@ -34,6 +35,8 @@ class Launch:
         """The end of a pipe that nothing is written to. The command ends when it is closed, or this process dies."""
         self.own_processes = own_processes
         """Whether child-pid is the first process of a namespace. The kernel then ends all others with it."""
+        self.own_network = own_network
+        """Whether no other command shares the network of child-pid."""
         self._gate = gate
         """The end of a pipe. The command begins when it is closed. None: it begins at once."""
         self._open = {*inherited, status, lifeline, *(() if gate is None else (gate,))}
@@ -41,11 +44,6 @@ class Launch:
     def close_child_ends(self) -> None:
         """Close the inherited descriptors here. Call it after the start."""
         self._close(self.inherited)
-
-    @property
-    def is_gated(self) -> bool:
-        """Whether the command waits for `open_gate`."""
-        return self._gate in self._open
 
     def open_gate(self) -> None:
         """Let the command begin."""

@@ -229,4 +229,4 @@ def _describe_reason(layer: Layer, key: str, *, curable: bool) -> str:
     if layer.kind == "user":
         return ": the file is in the workspace, where an agent could write it"
     where = "the user file" if list_settings()[key].loosened_by == FILE_SOURCES else "the user file or a flag"
-    return f": {where} can say so, a {layer.kind} cannot"
+    return f": only {where} may set this"

@@ -15,9 +15,11 @@ from handrail.protocol.events import (
     Process,
     Warning,  # noqa: A004
 )
+from handrail.protocol.permissions import Answer, PermissionRequest
 from handrail.protocol.results import ToolResult
-from handrail.protocol.text import pad, to_one_line, truncate
+from handrail.protocol.text import escape_exact_line, pad, to_one_line, truncate
 from handrail.terminal.glyphs import Glyphs
+from handrail.terminal.screen import format_seconds
 
 _REFUSED = frozenset({"POLICY_DENIED", "PERMISSION_DENIED", "OUTSIDE_WORKSPACE", "CANCELLED"})
 _MAX_DISPLAY_LINES = 8
@@ -49,7 +51,7 @@ def render_call_line(
     facts = [_describe_outcome(result, change, glyphs)]
     if result.meta.undo is not None:
         facts.append(f"undo {result.meta.undo}")
-    facts.append(format_rounded_seconds(result.duration_ms / 1e3))
+    facts.append(format_seconds(result.duration_ms / 1e3))
     others = len(glyphs.between.join(["", *facts[1:]]))
     facts[0] = truncate(facts[0], max(12, min(60, glyphs.width - others - _MIN_SUBJECT - 4)))
     facts = [fact for fact in facts if fact]
@@ -73,9 +75,10 @@ def _describe_outcome(result: ToolResult[Any], change: ChangeSet | None, glyphs:
     if result.name == "read" and result.meta.returned:
         return _describe_lines(data["firstLine"], result.meta.returned, result.meta.total)
     if result.name == "exec" and change is not None and change.undoable:
-        from handrail.terminal.changes_text import describe_command_end  # noqa: PLC0415  with the room of commands
+        from handrail.tools.exec.result import describe_changes, describe_exit  # noqa: PLC0415  the room of commands
 
-        return describe_command_end(data["exitCode"], data.get("meaning"), change)
+        changed, code = describe_changes(change.changes), data["exitCode"]
+        return f"{describe_exit(code, data.get('meaning'))}; {changed}" if code else changed
     if result.name in {"write", "edit"} and change is not None:
         added, removed = (sum(getattr(one, side) or 0 for one in change.changes) for side in ("added", "removed"))
         counts = f"+{added} {glyphs.minus}{removed}"
@@ -114,15 +117,6 @@ def render_display(event: Display, glyphs: Glyphs) -> list[str]:
     left = len(more) - _MAX_DISPLAY_LINES
     whole = f"handrail log --session {event.session_id} --events --after {event.seq - 1} --limit 1 --json"
     return [*lines, f"  … {left} more lines: {whole}"] if left > 0 else lines
-
-
-def format_rounded_seconds(number: float) -> str:
-    """A duration with at most three digits: `0.05 s`, `12 s`, `2.5 min`."""
-    if number < 0.1:
-        return f"{number:.2f} s"
-    if number < 10:
-        return f"{number:.1f} s"
-    return f"{number:.0f} s" if number < 100 else f"{number / 60:.1f} min"
 
 
 def render_event(event: Event, glyphs: Glyphs, verbose: int) -> list[str]:
@@ -177,6 +171,18 @@ def describe_unasked(by: str, *, changed: bool) -> str:
     if by == "grant":
         return "not asked: plain edits are allowed in this session"
     return f"not asked: the preview changed {'only caches' if changed else 'nothing'}"
+
+
+def describe_granted(request: PermissionRequest, answer: Answer) -> str:
+    """What later calls are not asked about after an answer. Empty if it is for this call only."""
+    if answer.kind == "edits":
+        return "no longer asks for plain edits in this session"
+    if answer.kind not in {"session", "workspace"}:
+        return ""
+    if request.kind == "external_directory":
+        return f"{', '.join(map(escape_exact_line, request.pattern[::2]))} is open to this {answer.kind}"
+    classes = ", ".join(f"`{escape_exact_line(name)}`" for name in answer.grants or request.grants)
+    return f"no longer asks for {classes} in this {answer.kind}"
 
 
 def list_undo_gaps(result: ToolResult[Any]) -> tuple[str, ...]:

@@ -6,21 +6,22 @@ from typing import NamedTuple
 
 from handrail.edit.diff_parser import parse_hunk_range
 from handrail.policy.changeset import collect_moved_paths, find_repository, is_deletion
-from handrail.protocol.changes import PREVIEW_GONE, Action, Change, ChangeSet, Preview, PreviewRun
+from handrail.protocol.changes import PREVIEW_GONE, Action, Change, Preview, PreviewRun
 from handrail.protocol.permissions import PermissionRequest
 from handrail.protocol.records import format_age
 from handrail.protocol.results import OVERLAY_TIER
 from handrail.protocol.text import (
     escape_control,
     escape_exact_line,
+    format_count,
     measure_width,
     pad,
     to_one_line,
     truncate,
 )
-from handrail.terminal.screen import format_duration
+from handrail.terminal.screen import format_seconds
 from handrail.terminal.style import Paint, Style, measure_painted, pad_painted, paint_nothing, wrap_painted
-from handrail.tools.exec.result import describe_changes, describe_exit, describe_git_files
+from handrail.tools.exec.result import describe_git_files
 
 MAX_FILE_ROWS = 10
 """Rows of the list of files, unless all are asked for."""
@@ -96,7 +97,7 @@ def render_changes(
     heading = [_quote_path(folder) for folder in repositories]
     if listed:
         only_folders = run.files == git_files
-        count = _count_folders(len(listed)) if only_folders else _count_files(run, run.files - git_files)
+        count = format_count(len(listed), "folder") if only_folders else _count_files(run, run.files - git_files)
         heading.insert(0, count)
     gits = [f"{_INDENT}{_quote_path(folder)}: {describe_git_files(count)}" for folder, count in repositories.items()]
     return [f"Would change {' and '.join(heading)}:", *rows, *_count_hidden(listed[shown:], total - shown), *gits]
@@ -137,7 +138,7 @@ def summarize_changes(run: PreviewRun) -> str:
     deleted = _count_deletions(run)
     if deleted <= 0 or not run.files:
         return summarize_files(run)
-    return f"{summarize_files(run)}, {_format_deletions(deleted)}"
+    return f"{summarize_files(run)}, {format_count(deleted, 'deletion')}"
 
 
 def describe_preview_question(run: PreviewRun) -> str:
@@ -150,7 +151,7 @@ def describe_preview_question(run: PreviewRun) -> str:
     count, noun = (files, "file") if files else (len(listed), "folder")
     deletes = bool(listed) and len(listed) >= count and all(change.action == "deleted" for change in listed)
     deleted = 0 if deletes else _count_deletions(run)
-    changed = f"{format_these(count, 'change')} with {_format_deletions(deleted)}"
+    changed = f"{format_these(count, 'change')} with {format_count(deleted, 'deletion')}"
     subjects = [changed if deleted else format_these(count, noun)] if count else []
     if repositories:
         changes = f"the changes in {', '.join(map(_quote_path, repositories))}"
@@ -166,7 +167,7 @@ def format_these(count: int, noun: str) -> str:
 def summarize_files(run: PreviewRun) -> str:
     """The number of files, or of folders if there are no files."""
     folders = sum(change.kind == "folder" for change in run.changes)
-    return _count_folders(folders) if folders and not run.files else _count_files(run, run.files)
+    return format_count(folders, "folder") if folders and not run.files else _count_files(run, run.files)
 
 
 def format_file_count(count: int) -> str:
@@ -180,11 +181,6 @@ def describe_outdated(paths: tuple[str, ...], again: str = AGAIN) -> str:
     more = f" and {len(paths) - _MAX_NAMED_PATHS} more" if len(paths) > _MAX_NAMED_PATHS else ""
     named = ", ".join(map(escape_exact_line, paths[:_MAX_NAMED_PATHS]))
     return f"Out of date: {named}{more} changed since. {again}."
-
-
-def describe_command_end(exit_code: int | None, meaning: str | None, made: ChangeSet) -> str:
-    """The end of a command, and what it changed: `exit code 0; changed 2 files`."""
-    return f"{describe_exit(exit_code, meaning)}; {describe_changes(made.changes)}"
 
 
 def describe_preview_age(request: PermissionRequest) -> str:
@@ -217,7 +213,7 @@ def _describe_undo(request: PermissionRequest) -> str:
 
 
 def _describe_end(run: PreviewRun, paint: Paint) -> str:
-    seconds = format_duration(run.duration_ms)
+    seconds = format_seconds(run.duration_ms / 1000)
     if run.ending != "exit":
         why = _STOPPED.get(run.ending, f"was stopped ({to_one_line(run.ending)})")
         return f"Ran in a disposable copy: it {why}, and was stopped after {seconds}; no change is kept. {_UNTOUCHED}"
@@ -244,10 +240,6 @@ def _count_files(run: PreviewRun, files: int) -> str:
     return format_file_count(files - _count_renames(run))
 
 
-def _count_folders(count: int) -> str:
-    return f"{count} folder{'s' * (count != 1)}"
-
-
 def _count_deletions(run: PreviewRun) -> int:
     """The deleted files, without git's own if all changes are listed."""
     files = [change for change in run.changes if change.kind != "folder"]
@@ -255,10 +247,6 @@ def _count_deletions(run: PreviewRun) -> int:
         return run.deleted
     moved = collect_moved_paths(run.changes)
     return sum(is_deletion(change, moved) and find_repository(change) is None for change in files)
-
-
-def _format_deletions(count: int) -> str:
-    return "1 deletion" if count == 1 else f"{count} deletions"
 
 
 def _count_renames(run: PreviewRun) -> int:
@@ -337,14 +325,10 @@ def _build_entry(change: Change) -> _Entry:
 
 def _describe_change(change: Change) -> str:
     """A change in words, for a plain screen."""
-    facts = [f"{_count_lines(change.added)} added"] if change.added else []
-    facts += [f"{_count_lines(change.removed)} removed"] if change.removed else []
+    facts = [f"{format_count(change.added, 'line')} added"] if change.added else []
+    facts += [f"{format_count(change.removed, 'line')} removed"] if change.removed else []
     facts += _list_remarks(change, plain=True)
     return f"{_VERBS.get(change.action, 'changes')} {_format_path(change)}{': ' if facts else ''}{', '.join(facts)}"
-
-
-def _count_lines(number: int) -> str:
-    return f"{number} {'line' if number == 1 else 'lines'}"
 
 
 def _list_remarks(change: Change, *, plain: bool) -> list[str]:

@@ -18,8 +18,8 @@ _MIN_SIDE_BY_SIDE_COLUMNS = 120
 _NUMBER_COLUMNS = 5
 _STYLES: dict[str, Style] = {"added": "added", "removed": "removed", "hunk": "hunk", "remark": "dim"}
 _SIGNS = {"context": " ", "added": "+", "removed": "-"}
-_FILE_KEYS = "] [ next file · space marks as read · ↑ ↓ scroll · q back"
-_TEXT_KEYS = "↑ ↓ space scroll · q back"
+_FILE_KEYS = "q back · ] [ next file · space marks as read · ↑ ↓ scroll"
+_TEXT_KEYS = "q back · ↑ ↓ space scroll"
 _CUT = "… the preview is cut here"
 
 

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import msgspec
 
-from handrail.terminal.style import Paint, Style, choose_paint, paint_nothing
+from handrail.terminal.style import Paint, Style, can_encode, choose_paint, paint_nothing
 
 _STYLES: dict[str, Style] = {
     "ok": "ok",
@@ -64,17 +64,9 @@ def build_glyphs(options: SimpleNamespace) -> Glyphs:
         width = max(40, min(160, os.get_terminal_size(2).columns))
     except OSError:
         width = 100
-    if not options.plain and os.environ.get("TERM") != "dumb" and _can_encode("✓●✗⊘·»−→"):
+    if not options.plain and os.environ.get("TERM") != "dumb" and can_encode(sys.stderr, "✓●✗⊘·»−→"):
         return Glyphs(width=width, paint=choose_paint(sys.stderr, os.environ))
     return msgspec.structs.replace(_WORDS, width=width)
-
-
-def _can_encode(signs: str) -> bool:
-    try:
-        signs.encode(getattr(sys.stderr, "encoding", None) or "ascii")
-    except (UnicodeEncodeError, LookupError):
-        return False
-    return True
 
 
 class SpoofGuard:

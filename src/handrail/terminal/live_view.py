@@ -5,18 +5,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from threading import Event, RLock, Thread
 
-from handrail.protocol.changes import ChangeSet
-from handrail.protocol.events import (
-    ChangeEvent,
-    PermissionEvent,
-    ToolCallQuestionRequired,
-    ToolCallRunning,
-    ToolCallStart,
-    ToolCallUpdate,
-    ToolEvent,
-)
 from handrail.protocol.text import to_one_line
-from handrail.terminal.screen import Screen
+from handrail.terminal.screen import Screen, format_seconds
 from handrail.terminal.style import Paint, measure_painted, strip_styles, truncate_painted
 
 _INTERVAL_SECONDS = 0.2
@@ -123,53 +113,14 @@ class RunningCalls:
 
     def render(self) -> list[str]:
         now = time.monotonic()
-        rows = [f"{line} {self._paint(_format_elapsed(now - begun), 'dim')}" for line, begun in self._calls.values()]
+        rows = [f"{line} {self._paint(format_seconds(now - begun), 'dim')}" for line, begun in self._calls.values()]
         more = [f"{_INDENT}and {len(rows) - _MAX_CALLS} more"] if len(rows) > _MAX_CALLS else []
         last = next(reversed(self._output.values()), "")
         tail = [self._paint(f"{_INDENT}{line}", "dim") for line in _list_last_lines(last)]
         return [*rows[:_MAX_CALLS], *more, *tail]
 
 
-class CallTracker:
-    """Follows the calls of a turn by their events, for the rows that run and for the lines of results."""
-
-    def __init__(self, running: RunningCalls, begin: Callable[[str, str, object], None]) -> None:
-        """`begin` shows that a call runs: its id, the name of its tool for people, its arguments."""
-        self._running, self._begin = running, begin
-        self._arguments: dict[str, object] = {}
-        self._changes: dict[str, ChangeSet] = {}
-
-    def remember(self, call_id: str, args: object) -> None:
-        """Remembers the arguments of a call whose start has no event here."""
-        self._arguments.setdefault(call_id, args)
-
-    def track(self, event: ToolEvent) -> None:
-        match event:
-            case ToolCallStart():
-                self._arguments[event.tool_call_id] = event.args
-                self._begin(event.tool_call_id, event.label, event.args)
-            case ToolCallRunning():
-                self._begin(event.tool_call_id, event.label, self._arguments.get(event.tool_call_id))
-            case ToolCallUpdate():
-                self._running.add_output(event.tool_call_id, event.output or "")
-            case PermissionEvent() | ToolCallQuestionRequired():
-                self._running.end(event.tool_call_id)  # it waits for a person
-            case ChangeEvent():
-                self._changes[event.tool_call_id] = event.change
-            case _:
-                pass
-
-    def finish(self, call_id: str) -> tuple[object, ChangeSet | None]:
-        """Ends a call. Returns its arguments and its changes."""
-        self._running.end(call_id)
-        return self._arguments.pop(call_id, None), self._changes.pop(call_id, None)
-
-
 def _list_last_lines(output: str) -> list[str]:
     """The last lines, escaped. Of a line that was overwritten, only its last form."""
     lines = strip_styles(output).replace("\r\n", "\n").rstrip("\r\n").split("\n")[-_MAX_TAIL_LINES:]
     return [to_one_line(line.rstrip("\r").rpartition("\r")[2].expandtabs(8)) for line in lines if output]
-
-
-def _format_elapsed(seconds: float) -> str:
-    return f"{int(seconds)} s" if seconds < 60 else f"{int(seconds // 60)} min {int(seconds % 60)} s"

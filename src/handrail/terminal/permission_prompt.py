@@ -4,7 +4,7 @@ import os
 import sys
 import termios
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any, TextIO, cast
 
@@ -52,8 +52,8 @@ class RequestHooks(msgspec.Struct, frozen=True):
     """The paths that changed since the preview."""
     retry: Callable[[str, str | None], PermissionRequest] | None = None
     """Previews the request of this id again, also with another command. Returns the new request."""
-    is_late: Callable[[PermissionRequest, Answer], bool] = is_kept
-    """Whether `report` writes the line about an answer, after the call."""
+    silent: bool = False
+    """Whether the prompt writes no line about an answer."""
 
 
 _NO_HOOKS = RequestHooks()
@@ -63,9 +63,9 @@ class TerminalApprover:
     """Asks on stdin and stderr."""
 
     def __init__(self, hooks: RequestHooks = _NO_HOOKS, *, plain: bool = False, shows_results: bool = False) -> None:
-        """`shows_results`: a view shows the result of each call, so a kept preview needs no line of its own."""
+        """`shows_results`: a view shows the result of each call, so an answer needs no line of its own."""
         self._plain, self._shows_results = plain, shows_results
-        self._hooks = hooks if shows_results else msgspec.structs.replace(hooks, is_late=has_later_line)
+        self._hooks = msgspec.structs.replace(hooks, silent=shows_results)
 
     def is_available(self) -> bool:
         return is_person_present()
@@ -88,18 +88,15 @@ class TerminalApprover:
         request, answer = reply.subject, reply.answer
         if not isinstance(request, PermissionRequest) or not isinstance(answer, Answer):
             return []
-        screen = self._open_screen()
         if outcome is None:
             return [f"Answered elsewhere before you: {describe_subject(request)}"]
-        if self._hooks.is_late(request, answer):
-            results = outcome.results if isinstance(outcome, Done) else ()
-            result = next((one for one in results if one.tool_call_id == request.tool_call_id), None)
-            if self._shows_results and result is not None and answer.kind == "once":
-                return []
-            width = screen.size()[0] - 1
-            line = render_kept_line(request, answer, result, width=width, plain=screen.plain, paint=screen.paint)
-            return [line]
-        return []
+        if self._shows_results or not has_later_line(request, answer):
+            return []
+        results = outcome.results if isinstance(outcome, Done) else ()
+        result = next((one for one in results if one.tool_call_id == request.tool_call_id), None)
+        screen = self._open_screen()
+        width = screen.size()[0] - 1
+        return [render_kept_line(request, answer, result, width=width, plain=screen.plain, paint=screen.paint)]
 
     def _open_screen(self) -> Screen:
         return Screen(sys.stderr, os.environ, plain=self._plain)
@@ -109,6 +106,13 @@ def has_later_line(request: PermissionRequest, answer: Answer) -> bool:
     """Whether the line about the answer has the number for undo, so that it appears after the call."""
     is_edit = request.command is None and request.kind is None and "fs.write" in request.permissions
     return is_kept(request, answer) or (is_edit and answer.kind in {"once", "edits"})
+
+
+def reload_subject(
+    subject: PermissionRequest | Question, pending: Iterable[PermissionRequest]
+) -> PermissionRequest | Question:
+    """The subject as it is now: a person may have retried the request in the prompt that they interrupted."""
+    return next((request for request in pending if request.tool_call_id == subject.tool_call_id), subject)
 
 
 def is_person_present() -> bool:
@@ -254,7 +258,7 @@ class _RequestDialog:
     def _finish(self, answer: Answer) -> Answer:
         """Erase the request, and write the line about the answer, unless `report` does so later."""
         self._screen.erase()
-        if not self._hooks.is_late(self._request, answer):
+        if not self._hooks.silent and not has_later_line(self._request, answer):
             screen, width = self._screen, self._screen.size()[0] - 1
             line = render_answer_line(self._shown, answer, width=width, plain=screen.plain, paint=screen.paint)
             screen.write([line])

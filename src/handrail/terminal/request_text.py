@@ -330,8 +330,8 @@ def _render_verbatim(text: str, mark: str, width: int | None) -> Iterator[str]:
 def _render_asking_parts(request: PermissionRequest, width: int | None, paint: Paint) -> Iterator[str]:
     asking = [part for part in request.parts if part.decision == "confirm"]
     if not asking:
-        rule = paint(f"rule {to_one_line(request.rule)}", "dim")
-        yield from wrap_painted(f"    needs approval: {to_one_line(request.reason)}    {rule}", width, "      ")
+        text = f"    needs approval: {to_one_line(request.reason)}"
+        yield from _append_rule(text, request.rule, width, paint)
         return
     columns = [
         (escape_exact_line(part.subject), f"needs approval: {to_one_line(part.effect or part.reason)}")
@@ -341,8 +341,16 @@ def _render_asking_parts(request: PermissionRequest, width: int | None, paint: P
     if first + second + max(len(part.rule) for part in asking) + 17 > (width or _WIDEST_COLUMNS):
         first = second = 0  # too wide for columns
     for part, (name, reason) in zip(asking, columns, strict=True):
-        rule = paint(f"rule {to_one_line(part.rule)}", "dim")
-        yield from wrap_painted(f"    {pad(name, first)}    {pad(reason, second)}    {rule}", width, "      ")
+        yield from _append_rule(f"    {pad(name, first)}    {pad(reason, second)}", part.rule, width, paint)
+
+
+def _append_rule(text: str, rule: str, width: int | None, paint: Paint) -> Iterator[str]:
+    """The rows of a text with its rule, which stays in one row if it can."""
+    named = f"rule {to_one_line(rule)}"
+    *rows, last = wrap(text, width, "      ")
+    fits = width is None or measure_width(last) + 4 + len(named) <= width
+    yield from (*rows, f"{last}    {paint(named, 'dim')}") if fits else (*rows, last)
+    yield from () if fits else wrap_painted(f"      {paint(named, 'dim')}", width, "      ")
 
 
 def _list_circumstances(request: PermissionRequest) -> Iterator[str]:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from typing import TextIO
 
 from handrail.protocol.text import escape_char, measure_width, truncate_to_width
-from handrail.terminal.style import choose_paint, pad_painted, truncate_painted
+from handrail.terminal.style import can_encode, choose_paint, pad_painted, truncate_painted
 
 _MAX_COLUMNS = 102
 _MIN_FRAME_COLUMNS = 44
@@ -33,9 +33,9 @@ class Screen:
     def __init__(self, stream: TextIO, environ: Mapping[str, str], *, plain: bool = False) -> None:
         self._stream = stream
         is_dumb = environ.get("TERM", "dumb") in {"", "dumb"}
-        self.plain = plain or is_dumb or not self._can_show(_FRAME)
+        self.plain = plain or is_dumb or not can_encode(self._stream, _FRAME)
         self.paint = choose_paint(stream, environ, plain=self.plain)
-        self._ascii = not self._can_show("…·✓⊘↓")
+        self._ascii = not can_encode(self._stream, "…·✓⊘↓")
         self._lines_since_mark = 0
         self._size_at_mark = self.size()
         self._has_page = False
@@ -75,9 +75,9 @@ class Screen:
 
     def to_encodable(self, text: str) -> str:
         """The text with escapes for the characters that the encoding lacks."""
-        if self._can_show(text):
+        if can_encode(self._stream, text):
             return text
-        return "".join(char if self._can_show(char) else escape_char(char) for char in text)
+        return "".join(char if can_encode(self._stream, char) else escape_char(char) for char in text)
 
     def mark(self) -> None:
         """Start the part that `erase` erases."""
@@ -145,13 +145,6 @@ class Screen:
         encoding = self._stream.encoding or "ascii"
         self._stream.write(shown.encode(encoding, "backslashreplace").decode(encoding))
 
-    def _can_show(self, text: str) -> bool:
-        try:
-            text.encode(self._stream.encoding or "ascii")
-        except (UnicodeEncodeError, LookupError):
-            return False
-        return True
-
 
 class Scroll:
     """Shows lines a page at a time, below the earlier ones."""
@@ -199,9 +192,8 @@ class Scroll:
             self._screen.status(f"{len(self._below)} more lines · space or ↓ shows them{back} · n deny · l later")
 
 
-def format_duration(milliseconds: float) -> str:
-    """A duration: `0.05 s`, `1.2 s`, `2 min 3 s`."""
-    seconds = milliseconds / 1000
-    if seconds < 0.1:
-        return f"{seconds:.2f} s"
-    return f"{seconds:.1f} s" if seconds < 60 else f"{int(seconds // 60)} min {int(seconds % 60)} s"
+def format_seconds(seconds: float) -> str:
+    """A duration: `0.05 s`, `1.2 s`, `12 s`, `2 min 3 s`."""
+    if seconds >= 59.5:
+        return f"{round(seconds) // 60} min {round(seconds) % 60} s"
+    return f"{seconds:.{2 if seconds < 0.095 else 1 if seconds < 9.95 else 0}f} s"

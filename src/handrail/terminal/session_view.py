@@ -12,18 +12,27 @@ from handrail.models.base import CallPiece, ReasoningPiece, StreamPiece
 from handrail.protocol.calls import ToolCall
 from handrail.protocol.changes import ChangeSet
 from handrail.protocol.events import (
+    ChangeEvent,
     Display,
     Event,
+    PermissionEvent,
     Reasoning,
     Text,
     ToolCallEnd,
     ToolCallError,
+    ToolCallPermissionGranted,
+    ToolCallQuestionRequired,
+    ToolCallRunning,
+    ToolCallStart,
+    ToolCallUpdate,
     ToolEvent,
     User,
 )
 from handrail.protocol.results import ToolResult
 from handrail.protocol.text import escape_control, to_one_line, wrap
+from handrail.protocol.wire import to_dict
 from handrail.terminal.call_lines import (
+    describe_granted,
     describe_unasked,
     render_call_line,
     render_display,
@@ -31,7 +40,7 @@ from handrail.terminal.call_lines import (
     render_running_line,
 )
 from handrail.terminal.glyphs import Glyphs, SpoofGuard
-from handrail.terminal.live_view import CallTracker, RunningCalls
+from handrail.terminal.live_view import RunningCalls
 from handrail.terminal.markdown import MarkdownStream
 from handrail.terminal.slash_hints import to_slash_commands
 from handrail.terminal.style import truncate_painted, wrap_line
@@ -83,11 +92,13 @@ class SessionView:
         slash commands."""
         self._glyphs, self._output, self._verbose = glyphs, output, verbose
         self._words, self._detail, self._in_session = words or output, detail, in_session
-        self._muted: set[str] = set()
+        self._granted: dict[str, str] = {}
+        """What later calls are not asked about, by the call whose approval said so."""
         self._markdown = MarkdownStream(glyphs.paint, None if glyphs.plain else SpoofGuard(glyphs))
         self._message = ""
         self._running = RunningCalls(glyphs.paint)
-        self._calls = CallTracker(self._running, self._begin_call)
+        self._arguments: dict[str, object] = {}
+        self._changes: dict[str, ChangeSet] = {}
         self._announced: set[str] = set()
         self._thought = ""
         self._waits_for = ""
@@ -119,7 +130,7 @@ class SessionView:
             case ToolCallEnd() | ToolCallError():
                 self._show_result(event.result, event.label)
             case ToolEvent():
-                self._calls.track(event)
+                self._track(event)
             case Display():
                 self._write(self._render_display(event))
             case _:
@@ -141,11 +152,7 @@ class SessionView:
 
     def remember(self, call_id: str, args: object) -> None:
         """Remembers the arguments of a call from before this process."""
-        self._calls.remember(call_id, args)
-
-    def mute(self, call_id: str) -> None:
-        """Shows no line for a call that the person denied: the prompt told its end."""
-        self._muted.add(call_id)
+        self._arguments.setdefault(call_id, args)
 
     def write_note(self, text: str) -> None:
         """Writes lines of handrail, which break between words."""
@@ -170,6 +177,26 @@ class SessionView:
         return [truncate_painted(row, width) for row in rows[-_MAX_LIVE_ROWS:]]
 
     # Events
+
+    def _track(self, event: ToolEvent) -> None:
+        """Follows a call for its live rows, and for the line of its result."""
+        call_id = event.tool_call_id
+        match event:
+            case ToolCallStart():
+                self._arguments[call_id] = event.args
+                self._begin_call(call_id, event.label, event.args)
+            case ToolCallRunning():
+                self._begin_call(call_id, event.label, self._arguments.get(call_id))
+            case ToolCallUpdate():
+                self._running.add_output(call_id, event.output or "")
+            case ToolCallPermissionGranted():
+                self._granted[call_id] = describe_granted(event.permission_request, event.answer)
+            case PermissionEvent() | ToolCallQuestionRequired():
+                self._running.end(call_id)  # it waits for a person
+            case ChangeEvent():
+                self._changes[call_id] = event.change
+            case _:
+                pass
 
     def _begin_call(self, call_id: str, name: str, args: object) -> None:
         self._end_words()
@@ -196,7 +223,9 @@ class SessionView:
             self._await("thinking")
 
     def _show_result(self, result: ToolResult[Any], label: str) -> None:
-        args, change = self._calls.finish(result.tool_call_id)
+        self._running.end(result.tool_call_id)
+        args = self._arguments.pop(result.tool_call_id, None)
+        change = self._changes.pop(result.tool_call_id, None)
         if not self._running:
             self._await("waiting for the model")
         if result.name == "display" and result.ok:
@@ -208,14 +237,14 @@ class SessionView:
         self._write([*rows, *(f"{self._glyphs.sign('asks')} {to_one_line(text)}" for text in result.warnings)])
 
     def _render_result(self, result: ToolResult[Any], args: object, label: str, change: ChangeSet | None) -> list[str]:
-        """The line of a call. Nothing for a call that the person denied a moment ago."""
-        if result.tool_call_id in self._muted:
-            return []
+        """The line of a call. Below it, why nobody was asked, or what needs no approval from now on."""
         line = render_call_line(result, args, self._sized_glyphs(), label, change)
         line = to_slash_commands(line) if self._in_session else line
         rows = [line] if result.ok or self._detail == "lines" else _wrap_error(line, self._output.width)
         if result.meta.answered_by is not None:
             rows.append(f"{_BODY}{describe_unasked(result.meta.answered_by, changed=result.meta.undo is not None)}")
+        if granted := self._granted.pop(result.tool_call_id, ""):
+            rows += [row.rstrip() for row in wrap(f"{_BODY}{granted}", self._output.width, _BODY)]
         return rows
 
     def _render_excerpt(self, result: ToolResult[Any], card: Card) -> list[str]:
@@ -230,7 +259,7 @@ class SessionView:
             where = "ctrl+o" if self._in_session else f"handrail diff {card.number or ''}".rstrip()
             more = [self._glyphs.paint(f"{_BODY}… {left} more changed lines: {where}", "dim")] if left else []
             return [*rows, *more]
-        data = _read_data(result)
+        data = to_dict(result.data)
         is_own = result.tool_call_id == self.own_call
         if result.name == "exec" and not is_own and (not result.ok or data.get("exitCode")):
             lines = [line for line in str(data.get("output") or "").splitlines() if line.strip()][-_EXCERPT_LINES:]
@@ -287,7 +316,7 @@ def _wrap_error(line: str, width: int) -> list[str]:
 
 
 def _build_card(result: ToolResult[Any], args: object, label: str, change: ChangeSet | None) -> Card:
-    data = _read_data(result)
+    data = to_dict(result.data)
     output = data.get("output") if result.name == "exec" else None
     return Card(
         title=to_one_line(f"{label or result.name}: {result.summary}"),
@@ -296,11 +325,6 @@ def _build_card(result: ToolResult[Any], args: object, label: str, change: Chang
         diff=str(data.get("diff") or "")[:_MAX_CARD_CHARS],
         number=change.number if change is not None else None,
     )
-
-
-def _read_data(result: ToolResult[Any]) -> dict[str, Any]:
-    data = msgspec.to_builtins(result.data)
-    return cast("dict[str, Any]", data) if isinstance(data, dict) else {}
 
 
 def _render_todo(args: object, glyphs: Glyphs) -> list[str]:

@@ -22,7 +22,7 @@ _CODES: dict[Style, str] = {
     "dim": "2",
 }
 """Only basic foreground colours: they are readable on light and dark backgrounds."""
-_LIGHT_CODES = _CODES | {"refused": "35", "running": "34", "hunk": "34"}
+_LIGHT_CODES: dict[Style, str] = {**_CODES, "refused": "35", "running": "34", "hunk": "34"}
 """Yellow and cyan are hard to read on a light background."""
 _LIGHT_BACKGROUNDS = frozenset({"7", "15"})
 _SEQUENCE = "\x1b\\[[0-9;]*m"
@@ -43,20 +43,29 @@ def choose_paint(stream: TextIO | None, environ: Mapping[str, str], *, plain: bo
     """The painter for a stream. `plain`: the person asked for no colour."""
     if plain or not can_show_colour(stream, environ):
         return paint_nothing
-    return paint_on_light if has_light_background(environ) else paint_text
+    return paint_on_light if _has_light_background(environ) else paint_text
 
 
-def has_light_background(environ: Mapping[str, str]) -> bool:
+def can_encode(stream: TextIO | None, text: str) -> bool:
+    """Whether the encoding of a stream has these characters."""
+    try:
+        text.encode(getattr(stream, "encoding", None) or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True
+
+
+def _has_light_background(environ: Mapping[str, str]) -> bool:
     """Whether the terminal says that its background is light: `COLORFGBG` ends with the number of a colour."""
     return environ.get("COLORFGBG", "").rpartition(";")[2] in _LIGHT_BACKGROUNDS
 
 
-def paint_text(text: str, style: Style) -> str:
-    return f"\x1b[{_CODES[style]}m{text}{_RESET}" if text else text
+def paint_text(text: str, style: Style, codes: Mapping[Style, str] = _CODES) -> str:
+    return f"\x1b[{codes[style]}m{text}{_RESET}" if text else text
 
 
 def paint_on_light(text: str, style: Style) -> str:
-    return f"\x1b[{_LIGHT_CODES[style]}m{text}{_RESET}" if text else text
+    return paint_text(text, style, _LIGHT_CODES)
 
 
 def paint_nothing(text: str, _: Style) -> str:

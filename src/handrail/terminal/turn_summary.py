@@ -15,8 +15,9 @@ from handrail.protocol.events import (
 from handrail.protocol.records import ProcessRecord
 from handrail.protocol.results import ToolResult
 from handrail.protocol.text import measure_width, to_one_line, truncate
-from handrail.terminal.call_lines import format_rounded_seconds, list_undo_gaps
+from handrail.terminal.call_lines import list_undo_gaps
 from handrail.terminal.glyphs import Glyphs
+from handrail.terminal.screen import format_seconds
 
 _DENIED = frozenset({"POLICY_DENIED", "PERMISSION_DENIED", "OUTSIDE_WORKSPACE"})
 _WORDS = {
@@ -102,7 +103,7 @@ def render_ending(
     `here`: the option for the workspace, if that is not the current folder. None: in a session with slash commands.
     """
     return [
-        glyphs.between.join([_WORDS[reason], format_rounded_seconds(took), *_list_counts(tally, glyphs)]),
+        glyphs.between.join([_WORDS[reason], format_seconds(took), *_list_counts(tally, glyphs)]),
         *_render_files(tally, glyphs, here),
         *_render_gaps(tally),
         *_render_running(processes, "/ps" if here is None else "handrail processes"),

@@ -7,11 +7,12 @@ from msgspec import Meta
 
 from handrail.edit.diff import build_unified_diff
 from handrail.protocol.errors import ToolError
+from handrail.protocol.text import format_count
 from handrail.protocol.tool_spec import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
 from handrail.tools.file_commit import CommitResult, FilePlan, build_file_plan, check_hard_links
 from handrail.tools.file_tool import FileView, build_file_tool
-from handrail.tools.text import MAX_TEXT_BYTES, format_count
+from handrail.tools.text import MAX_TEXT_BYTES
 from handrail.tools.tool import Output, ReadMarks, Tool
 from handrail.workspace.roots import clip_path
 from handrail.workspace.text import decode_text, encode_text

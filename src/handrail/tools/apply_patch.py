@@ -9,12 +9,13 @@ from msgspec import Meta
 from handrail.changes.recorder import Recorder
 from handrail.edit.patch.envelope import parse_patch
 from handrail.protocol.changes import Action, Change
+from handrail.protocol.text import format_count
 from handrail.protocol.tool_spec import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
 from handrail.tools.file_commit import CommitResult, FileChange, FilePlan
 from handrail.tools.file_tool import FileView, build_file_tool
 from handrail.tools.patch_plan import PlannedFile, add_position_by_path, check_nested_paths, plan_patch
-from handrail.tools.text import MAX_TEXT_BYTES, format_count
+from handrail.tools.text import MAX_TEXT_BYTES
 from handrail.tools.text_edit import describe_tolerance
 from handrail.tools.tool import Output, ReadMarks, Tool, Touches
 from handrail.workspace.roots import clip_path

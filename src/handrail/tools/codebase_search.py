@@ -11,13 +11,12 @@ from msgspec import Meta
 from handrail.code.crawler import refresh_index
 from handrail.code.ranker import rank_chunks
 from handrail.protocol.errors import ToolError
-from handrail.protocol.text import escape_unprintable
+from handrail.protocol.text import escape_unprintable, format_count
 from handrail.protocol.tool_spec import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
 from handrail.settings.embeddings import Embeddings
 from handrail.store.code_index import CodeIndex
 from handrail.tools.search import SessionSearch
-from handrail.tools.text import format_count
 from handrail.tools.tool import Context, Output, Tool, Touches
 from handrail.workspace.file_state import read_start
 from handrail.workspace.roots import Root

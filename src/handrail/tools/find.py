@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Meta
 
-from handrail.protocol.text import escape_unprintable
+from handrail.protocol.text import escape_unprintable, format_count
 from handrail.protocol.tool_spec import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
 from handrail.tools.search import (
@@ -18,7 +18,6 @@ from handrail.tools.search import (
     render_hidden_count,
     render_no_results,
 )
-from handrail.tools.text import format_count
 from handrail.tools.tool import Context, Output, Tool, Touches
 from handrail.workspace.errors import to_tool_error
 from handrail.workspace.search.engine import SearchScope

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Meta
 
 from handrail.protocol.errors import ToolError
-from handrail.protocol.text import escape_unprintable
+from handrail.protocol.text import escape_unprintable, format_count
 from handrail.protocol.tool_spec import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
 from handrail.store.conversation_state import OUTPUT
@@ -23,7 +23,6 @@ from handrail.tools.search import (
     render_hidden_count,
     render_no_results,
 )
-from handrail.tools.text import format_count
 from handrail.tools.tool import Context, Output, Outputs, Tool, Touches
 from handrail.workspace.errors import to_tool_error
 from handrail.workspace.search.engine import MAX_RESULT_BYTES, FileHits, HitLine, Pattern, SearchScope

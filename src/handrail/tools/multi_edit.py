@@ -12,11 +12,12 @@ from handrail.edit.fuzzy.candidates import Wording
 from handrail.edit.lines import normalize_newlines
 from handrail.edit.omission import refuse_omission
 from handrail.protocol.errors import ToolError
+from handrail.protocol.text import format_count
 from handrail.protocol.tool_spec import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
 from handrail.tools.file_commit import CommitResult, FilePlan, build_file_plan, check_hard_links
 from handrail.tools.file_tool import FileTarget, FileView, build_file_tool
-from handrail.tools.text import MAX_TEXT_BYTES, format_count
+from handrail.tools.text import MAX_TEXT_BYTES
 from handrail.tools.text_edit import TextReplacement, describe_tolerance, render_diff_body, replace_text
 from handrail.tools.tool import Output, ReadMarks, Tool
 from handrail.workspace.roots import clip_path

@@ -4,9 +4,8 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from handrail.protocol.text import escape_unprintable
+from handrail.protocol.text import escape_unprintable, format_count
 from handrail.settings.model import SearchEngine
-from handrail.tools.text import format_count
 from handrail.workspace.ignore import ALWAYS_IGNORED
 from handrail.workspace.search.engine import MAX_HITS, MAX_LINE_BYTES, MAX_RESULT_BYTES
 from handrail.workspace.workspace import OpenPath, Workspace

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from msgspec import Meta
 
 from handrail.protocol.errors import ToolError
+from handrail.protocol.text import format_count
 from handrail.protocol.tool_spec import ToolSpec
 from handrail.protocol.wire import Wire
 from handrail.tools.grep import (
@@ -21,7 +22,6 @@ from handrail.tools.grep import (
     render_line,
 )
 from handrail.tools.search import SessionSearch, build_search_meta
-from handrail.tools.text import format_count
 from handrail.tools.tool import Output, Outputs, Tool
 from handrail.workspace.search.engine import MAX_HITS, FileHits
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handrail import Handrail
-from handrail.cli.format import render_display_line
+from handrail.cli.format import describe_event
 from handrail.protocol.events import Display, get_event_kind
 from handrail.settings import Settings
 from handrail.settings.model import Tools
@@ -98,16 +98,15 @@ def display(**fields: Any) -> Display:
     return Display(event_id="s:1", seq=1, session_id="s", time=datetime.now(UTC), **fields)
 
 
-def test_in_one_line_it_is_its_icon_its_title_and_its_first_line() -> None:
+def test_in_one_line_it_is_its_level_its_title_and_its_first_line() -> None:
     event = display(content="\n\n  # It works  \nand more", level="success", title="Tests")
-    assert render_display_line(event) == "✓ Tests: # It works"
-    assert render_display_line(event, plain=True) == "ok: Tests: # It works"
-    assert render_display_line(display(content="\n", level="error"), plain=True) == "error:"
+    assert describe_event(event) == "success: Tests: # It works"
+    assert describe_event(display(content="\n", level="error")) == "error: "
 
 
-@given(st.text(), st.text(), st.sampled_from(["info", "success", "warning", "error", "progress"]), st.booleans())
-def test_its_line_is_always_one_line_that_steers_no_terminal(title: str, content: str, level: Any, plain: bool) -> None:
-    line = render_display_line(display(title=title, content=content, level=level), plain=plain)
+@given(st.text(), st.text(), st.sampled_from(["info", "success", "warning", "error", "progress"]))
+def test_its_line_is_always_one_line_that_steers_no_terminal(title: str, content: str, level: Any) -> None:
+    line = describe_event(display(title=title, content=content, level=level))
     assert len(line.splitlines()) == 1
     assert not set(line) & {"\x1b", "\x00", "\x07", "\u202e", "\u2066", "\u200b", "\r"}
     assert len(line) <= 1_300

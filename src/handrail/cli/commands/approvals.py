@@ -27,6 +27,7 @@ from handrail.cli.commands.approvals_answer import (
 )
 from handrail.cli.context import load_settings, open_state_folder, resolve_workspace
 from handrail.cli.exits import FAILED, LIMIT, OK, WAITING, CommandFailed
+from handrail.cli.format import shorten_session
 from handrail.cli.output import (
     print_diff,
     print_error,
@@ -58,7 +59,7 @@ from handrail.protocol.permissions import (
     StandingGrant,
 )
 from handrail.protocol.records import StoredGrant, format_age, shorten_ids
-from handrail.protocol.text import to_one_line, truncate
+from handrail.protocol.text import format_count, to_one_line, truncate
 from handrail.protocol.tool_spec import MCP_PREFIX, format_tool_label
 from handrail.protocol.wire import encode
 from handrail.settings import load
@@ -88,7 +89,7 @@ def run(options: SimpleNamespace) -> int:
     if any(one.time < datetime.now(UTC) - _MIN_EXPIRY for one in inbox.list_requests()):
         settings = load(os.environ, {}).settings
         if (expired := expire_requests(state, workspace, settings)) and not options.json:
-            print_note(f"{_count_requests(expired)} expired, unanswered for {settings.ask.expire}")
+            print_note(f"{format_count(expired, 'request')} expired, unanswered for {settings.ask.expire}")
     if options.watch:
         return _watch(options, inbox.list_requests)
     waiting, granted, asked = inbox.list_requests(), inbox.list_grants(), inbox.list_questions()
@@ -116,10 +117,6 @@ def run(options: SimpleNamespace) -> int:
 def _resolve_scope(options: SimpleNamespace) -> str | None:
     """The workspace whose requests are meant. None stands for all."""
     return None if options.all else os.path.realpath(resolve_workspace(options))
-
-
-def _count_requests(count: int) -> str:
-    return f"{count} request{'' if count == 1 else 's'}"
 
 
 def _add_request_arguments(parser: ArgumentParser, subject: str = "request") -> None:
@@ -282,9 +279,9 @@ def run_clear(options: SimpleNamespace) -> int:
     if options.json:
         print_json(encode({"schema": SCHEMA, "cleared": cleared}))
     else:
-        print_out(f"{_count_requests(len(cleared))} denied. Nothing ran; your files are untouched.\n")
+        print_out(f"{format_count(len(cleared), 'request')} denied. Nothing ran; your files are untouched.\n")
         if left := len(waiting) - len(cleared):
-            print_note(f"{_count_requests(left)} still waiting: handrail approvals")
+            print_note(f"{format_count(left, 'request')} still waiting: handrail approvals")
     return OK
 
 
@@ -420,7 +417,7 @@ def _render_inbox(
 
     def build_row(name: str, state: str, since: datetime, session: str, workspace: str | None, what: str) -> list[str]:
         place = [workspace or _UNKNOWN] if places else []
-        return [names[name], state, format_age(now - since), session, *place, what]
+        return [names[name], state, format_age(now - since), shorten_session(session), *place, what]
 
     rows = [["id", "state", "since", "session", *(["workspace"] if places else []), "what"]]
     for one in asked:

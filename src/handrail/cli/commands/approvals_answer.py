@@ -10,7 +10,7 @@ from typing import Any
 
 from handrail.api import Handrail
 from handrail.cli.commands.call import get_exit_code, print_result
-from handrail.cli.context import find_server_sources, load_settings, open_state_folder
+from handrail.cli.context import choose_id, find_server_sources, load_settings, open_state_folder
 from handrail.cli.exits import FAILED, OK, WAITING, CommandFailed
 from handrail.cli.output import (
     choose_out_paint,
@@ -30,13 +30,13 @@ from handrail.protocol.permissions import (
     InboxRequest,
     OpenedFolder,
     PermissionRequest,
-    StandingGrant,
 )
 from handrail.protocol.records import StoredGrant, list_matching_ids, shorten_ids
 from handrail.protocol.results import ToolResult
-from handrail.protocol.text import quote_text, to_one_line, truncate
+from handrail.protocol.text import render_value, to_one_line, truncate
 from handrail.protocol.tool_spec import MCP_PREFIX
 from handrail.protocol.wire import encode
+from handrail.terminal.call_lines import describe_granted
 from handrail.terminal.changes_text import describe_outdated
 from handrail.terminal.permission_prompt import RequestHooks, has_later_line
 from handrail.terminal.request_text import describe_subject, render_kept_line
@@ -50,11 +50,11 @@ SCHEMA = "handrail.approvals/1"
 
 def resolve_request(options: SimpleNamespace) -> InboxRequest:
     """Finds a request by its id: in this workspace, else anywhere."""
-    state, spelled = open_state_folder(), quote_text(options.id)
+    state, spelled = open_state_folder(), render_value(options.id)
     for workspace in _list_lookups(options):
         found = {one.request.id: one for one in state.open_inbox(workspace).list_requests()}
         subjects = {request_id: describe_subject(one.request) for request_id, one in found.items()}
-        if (request_id := _match_id(options.id, subjects)) is not None:
+        if (request_id := choose_id(options.id, subjects, "handrail approvals")) is not None:
             return found[request_id]
     inbox = state.open_inbox(None)
     answered = inbox.list_answers()
@@ -76,9 +76,9 @@ def resolve_grant(options: SimpleNamespace) -> StoredGrant:
             if isinstance(grant.granted, OpenedFolder) and os.path.realpath(options.id) == grant.granted.path:
                 return grant
         subjects = {grant_id: describe_grant(one) for grant_id, one in grants.items()}
-        if (grant_id := _match_id(options.id, subjects)) is not None:
+        if (grant_id := choose_id(options.id, subjects, "handrail approvals")) is not None:
             return grants[grant_id]
-    problem = f"there is no grant {quote_text(options.id)}. Nothing was revoked."
+    problem = f"there is no grant {render_value(options.id)}. Nothing was revoked."
     raise CommandFailed(problem, FAILED, then="handrail approvals")
 
 
@@ -89,9 +89,9 @@ def resolve_question(options: SimpleNamespace) -> InboxQuestion:
     found = [one for workspace in lookups for one in open_state_folder().open_inbox(workspace).list_questions()]
     questions = {one.question.tool_call_id: one for one in found}
     subjects = {question_id: to_one_line(one.question.question) for question_id, one in questions.items()}
-    if (question_id := _match_id(options.id, subjects)) is not None:
+    if (question_id := choose_id(options.id, subjects, "handrail approvals")) is not None:
         return questions[question_id]
-    problem = f"there is no question {quote_text(options.id)}. Nothing was replied."
+    problem = f"there is no question {render_value(options.id)}. Nothing was replied."
     raise CommandFailed(problem, FAILED, then="handrail approvals")
 
 
@@ -102,16 +102,6 @@ def _list_lookups(options: SimpleNamespace) -> list[str | None]:
         return [os.path.realpath(options.workspace or os.getcwd()), *everywhere]
     except OSError:  # the current folder is gone
         return everywhere
-
-
-def _match_id(spelled: str, subjects: dict[str, str]) -> str | None:
-    """The id that a person means. `subjects`: the descriptions by id."""
-    ids = list_matching_ids(spelled, subjects)
-    if len(ids) > 1:
-        names = ", ".join(f"{short} ({truncate(subjects[one], 40)})" for one, short in shorten_ids(ids).items())
-        problem = f"{quote_text(spelled)} could be {names}. Nothing was done."
-        raise CommandFailed(problem, then="handrail approvals")
-    return ids[0] if ids else None
 
 
 def build_grant_id(grant: StoredGrant) -> str:
@@ -167,11 +157,8 @@ def answer_request(
         if isinstance(outcome, Parked):
             return _print_rest(options, outcome)
         code = _print_results(options, waiting, outcome, rail, answer, told=report is not None)
-        if answer.kind in {"session", "workspace", "edits"} and not options.json:
-            classes = ", ".join(f"`{one}`" for one in answer.grants or request.grants) or "this folder"
-            covered, scope = (StandingGrant.EDITS, "session") if answer.kind == "edits" else (classes, answer.kind)
-            what = f"no longer asks for {covered} in this {scope}"
-            print_note(f"{what}; handrail approvals lists it, handrail approvals revoke ends it")
+        if (granted := describe_granted(request, answer)) and not options.json:
+            print_note(f"{granted}; handrail approvals lists it, handrail approvals revoke ends it")
         return code
 
 

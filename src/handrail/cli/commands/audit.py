@@ -16,7 +16,7 @@ from handrail.cli.usage import parse_number
 from handrail.protocol.errors import StoreError
 from handrail.protocol.receipt import Receipt
 from handrail.protocol.records import AuditRecord
-from handrail.protocol.text import truncate
+from handrail.protocol.text import format_count, truncate
 from handrail.protocol.wire import encode
 from handrail.terminal.style import Style
 
@@ -51,8 +51,10 @@ def run_verify(options: SimpleNamespace) -> int:
         print_json(encode({**body, "problems": found.problems, "unread": found.unread, "restored": restored}))
     else:
         if restored:
-            print_note(f"{_format_count(restored)} restored after a crash")
-        print_out("".join(f"{problem}\n" for problem in found.problems) or f"{_format_count(found.records)} intact\n")
+            print_note(f"{format_count(restored, 'record')} restored after a crash")
+        print_out(
+            "".join(f"{problem}\n" for problem in found.problems) or f"{format_count(found.records, 'record')} intact\n"
+        )
         for text in found.unread:
             warn(f"warning: {text}")
     return FAILED if found.problems else INFRASTRUCTURE if found.unread else OK
@@ -107,7 +109,7 @@ def run_check_receipt(options: SimpleNamespace) -> int:
 
 
 def _describe_receipt(receipt: Receipt, fingerprint: str) -> str:
-    calls = f"{len(receipt.calls):,} call{'s' * (len(receipt.calls) != 1)}"
+    calls = format_count(len(receipt.calls), "call")
     return f"receipt of session {receipt.session_id} intact: {calls}, signed by {fingerprint}\n"
 
 
@@ -143,10 +145,6 @@ def _paint_cell(column: int, cell: str) -> str:
         return cell
     style: Style = "ok" if cell == "ok" else "refused" if cell in _REFUSED else "failed"
     return choose_out_paint()(cell, style)
-
-
-def _format_count(number: int) -> str:
-    return f"{number:,} record{'s' * (number != 1)}"
 
 
 def _add_arguments(parser: ArgumentParser) -> None:

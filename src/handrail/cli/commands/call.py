@@ -5,7 +5,6 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
-from msgspec import to_builtins
 from msgspec.structs import replace
 
 from handrail.api import Handrail
@@ -26,7 +25,7 @@ from handrail.protocol.events import Display, Event, format_display
 from handrail.protocol.permissions import Question
 from handrail.protocol.results import ToolResult
 from handrail.protocol.tool_spec import BASE_NAMES
-from handrail.protocol.wire import encode
+from handrail.protocol.wire import encode, to_dict
 from handrail.settings import LoadedSettings
 
 if TYPE_CHECKING:
@@ -153,7 +152,7 @@ def run_tool(
         if rest and not told:
             print_note(rest)
     if exit_code:
-        return NOT_RUN if result.error is not None else _get_data(result).get("exitCode") or OK
+        return NOT_RUN if result.error is not None else to_dict(result.data).get("exitCode") or OK
     return WAITING if question is not None else get_exit_code(result)
 
 
@@ -232,15 +231,9 @@ def _print_display(event: Event) -> None:
         warn(f"{event.level}: {format_display(event.title, event.content)}")
 
 
-def _get_data(result: ToolResult[Any]) -> dict[str, Any]:
-    """The data of a result. It has no type if the result comes from the journal, or a dialect built it."""
-    data = to_builtins(result.data)
-    return cast("dict[str, Any]", data) if isinstance(data, dict) else {}
-
-
 def _split_output(result: ToolResult[Any]) -> tuple[ToolResult[Any], str]:
     """The result with the bare output of its command as content, and the lines after the output."""
-    output = _get_data(result).get("output")
+    output = to_dict(result.data).get("output")
     if result.error is not None or output is None or not result.content.startswith(output):
         return result, ""
     return replace(result, content=output), result.content[len(output) :].strip()
@@ -248,12 +241,11 @@ def _split_output(result: ToolResult[Any]) -> tuple[ToolResult[Any], str]:
 
 def _is_denial(error: ErrorInfo) -> bool:
     """Whether a person denied the call."""
-    details: Any = error.details
-    return isinstance(details, dict) and cast("dict[str, Any]", details).get("answer") == "deny"
+    return to_dict(error.details).get("answer") == "deny"
 
 
 def _print_success(result: ToolResult[Any], *, told: bool) -> None:
-    if result.meta.undo is None or "output" in _get_data(result):
+    if result.meta.undo is None or "output" in to_dict(result.data):
         print_out(result.content)
     elif not told:
         print_diff(f"{result.content.rstrip()}\n")
@@ -291,14 +283,14 @@ def _print_error(
             print_out(result.content)
         print_dialect_error(error, dialect, advice=advice)
         return
-    data = _get_data(result)
+    data = to_dict(result.data)
     if error.message not in result.content or data.get("output"):
         print_out(data.get("output", result.content))  # the output before the failure
     print_tool_error(error, result.name, arguments, advice=advice, mode=getattr(options, "mode", None))
 
 
 def _describe_call(tool: str, arguments: Any) -> str:
-    command: Any = cast("dict[str, Any]", arguments).get("command") if isinstance(arguments, dict) else None
+    command = to_dict(arguments).get("command")
     return f"{tool} {command}" if isinstance(command, str) else tool
 
 

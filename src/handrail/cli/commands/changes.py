@@ -8,7 +8,7 @@ from typing import Any, Literal
 from handrail.api import Handrail
 from handrail.cli.context import load_settings_for_undo, resolve_workspace
 from handrail.cli.exits import FAILED, OK
-from handrail.cli.format import format_time, list_change_gaps, print_refusal, render_undo_gaps
+from handrail.cli.format import format_time, list_change_gaps, print_refusal, render_undo_gaps, shorten_session
 from handrail.cli.output import can_show, print_diff, print_error, print_json, print_note, print_out, render_table, warn
 from handrail.cli.parser import Command, add_place_options
 from handrail.cli.usage import parse_number
@@ -129,7 +129,13 @@ def print_changes(options: SimpleNamespace) -> int:
 def _build_row(record: ChangeRecord) -> tuple[str, str, str, str, str]:
     in_effect, undone = ("●", "○") if can_show("●○") else ("*", "-")
     mark = in_effect if record.in_effect else undone
-    return mark, str(record.number), format_time(record.time), record.session_id, _describe_record(record)
+    return (
+        mark,
+        str(record.number),
+        format_time(record.time),
+        shorten_session(record.session_id),
+        _describe_record(record),
+    )
 
 
 def _describe_record(record: ChangeRecord) -> str:

@@ -21,6 +21,7 @@ from handrail.agent.loop import Agent, ask_in_turn
 from handrail.agent.turn import Turn
 from handrail.api import Handrail
 from handrail.async_api import AsyncHandrail
+from handrail.cli.commands.run import RunApprover
 from handrail.cli.commands.run_setup import enable_companion_tools
 from handrail.cli.commands.run_view import RunView
 from handrail.cli.exits import FAILED, OK, CommandFailed
@@ -29,17 +30,15 @@ from handrail.cli.output import print_error, print_note, write_out
 from handrail.cli.parser import Command, add_plain_option
 from handrail.cli.usage import parse_nonempty_text
 from handrail.models.scripted import ScriptedModel, ScriptedReply
+from handrail.protocol.calls import Done, Parked
 from handrail.protocol.events import Event, ToolCallEnd, ToolCallError
 from handrail.protocol.permissions import Answer, ApproverReply, PermissionRequest, Question
 from handrail.protocol.results import OVERLAY_TIER, ToolResult
 from handrail.settings import LoadedSettings, load
 from handrail.terminal.glyphs import build_glyphs
-from handrail.terminal.keyboard import raise_on_signal
-from handrail.terminal.permission_prompt import RequestHooks, TerminalApprover, is_person_present
+from handrail.terminal.permission_prompt import is_person_present
 from handrail.terminal.request_text import (
     PromptState,
-    is_kept,
-    render_answer_line,
     render_choices,
     render_request,
     render_title,
@@ -123,7 +122,7 @@ _NEXT_COMMANDS = (
 _NEXT_IN_SAMPLE = (
     "handrail log --changes",
     "handrail undo --turn",
-    'handrail call exec \'{"command": "./prices.sh"}\'',
+    "handrail exec -- ./prices.sh",
 )
 
 
@@ -163,14 +162,14 @@ async def _play_turn(
 
     async with AsyncHandrail(".", session="demo", mode="ask", settings=loaded, variables=variables) as rail:
         view, tally = RunView(options, glyphs, model.name), Tally()
-        approver_type = AutoApprover if checks.is_played else PersonApprover
-        approver = approver_type(rail.rail, view, plain=options.plain)
+        played, asking = AutoApprover(view, plain=options.plain), RunApprover(rail, view, plain=options.plain)
+        approver = played if checks.is_played else asking
         for listener in (tally.add, keep_result, view.show):
             rail.subscribe(listener)
         begun = time.monotonic()
         turn = await Agent(rail, model, person=partial(ask_in_turn, rail, approver=approver)).run(_TASK)
         view.end()
-        checks.check_turn(turn, results, len(approver.seen))
+        checks.check_turn(turn, results, played.seen)
         for line in render_ending(turn.reason, tally, time.monotonic() - begun, (), glyphs, here=""):
             print_note(line)
     if not _has_overlay(results):
@@ -210,46 +209,24 @@ def _type_command(checks: "DemoChecks", *words: str) -> None:
 class AutoApprover:
     """Shows each request as a person sees it, and approves it once."""
 
-    def __init__(self, _rail: Handrail, view: RunView, *, plain: bool) -> None:
+    def __init__(self, view: RunView, *, plain: bool) -> None:
         self._view, self._plain = view, plain
-        self.report = TerminalApprover(plain=plain, shows_results=True).report
-        self.seen: list[PermissionRequest] = []
+        self.seen = 0
 
     async def ask(self, subject: PermissionRequest | Question, _number: int, _total: int) -> ApproverReply:
         if isinstance(subject, Question):
             return ApproverReply(subject)
         self._view.end()
-        self.seen.append(subject)
-        answer = Answer(kind="once")
+        self.seen += 1
         screen = Screen(sys.stderr, os.environ, plain=self._plain)
         lines = render_request(subject, width=screen.width, plain=screen.plain, paint=screen.paint)
         keys = render_choices(subject, width=screen.width, plain=screen.plain, possible=PromptState(retry=True))
         screen.write(screen.framed_lines(render_title(subject), [*lines, "", *keys]))
         screen.write(["y   (the script presses this key for you)"])
-        if not is_kept(subject, answer):
-            width = screen.size()[0] - 1
-            line = render_answer_line(subject, answer, width=width, plain=screen.plain, paint=screen.paint)
-            screen.write([line])
-        return ApproverReply(subject, answer)
+        return ApproverReply(subject, Answer(kind="once"))
 
-
-class PersonApprover:
-    """Asks the person at the terminal."""
-
-    def __init__(self, rail: Handrail, view: RunView, *, plain: bool) -> None:
-        self._view = view
-        hooks = RequestHooks(rail.is_pending, rail.outdated, rail.retry)
-        self._terminal = TerminalApprover(hooks, plain=plain, shows_results=True)
-        self.report = self._terminal.report
-        self.seen: list[PermissionRequest] = []
-
-    async def ask(self, subject: PermissionRequest | Question, number: int, total: int) -> ApproverReply:
-        self._view.end()
-        if isinstance(subject, Question):
-            return ApproverReply(subject)
-        self.seen.append(subject)
-        with raise_on_signal():
-            return self._terminal.ask(subject, number, total)
+    def report(self, _reply: ApproverReply, _outcome: Done | Parked | None) -> None:
+        """The view shows the result."""
 
 
 class DemoChecks:

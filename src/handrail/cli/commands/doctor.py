@@ -33,7 +33,7 @@ from handrail.mcp.hosts.merge import ConfigSyntaxError
 from handrail.models.providers import PROVIDERS, is_installed
 from handrail.protocol.errors import StoreError, UsageError, build_install_command
 from handrail.protocol.results import OVERLAY_TIER
-from handrail.protocol.text import to_one_line
+from handrail.protocol.text import format_count, to_one_line
 from handrail.protocol.version import VERSION
 from handrail.protocol.wire import encode
 from handrail.settings import Settings, SettingsError, load, resolve_state_folder, resolve_user_file
@@ -81,12 +81,8 @@ def _render_findings(findings: list[Finding]) -> Iterator[str]:
                 yield f"      {arrow} {to_one_line(finding.fix)}\n"
     ok, warnings, problems = ([one for one in findings if one.status == status] for status in _STYLES)
     fix = next((one.fix for one in (*problems, *warnings) if one.fix), None)
-    counts = f"{len(ok)} ok, {_count(warnings, 'warning')}, {_count(problems, 'problem')}."
+    counts = f"{len(ok)} ok, {format_count(len(warnings), 'warning')}, {format_count(len(problems), 'problem')}."
     yield f"\n{counts}{f' Next: {to_one_line(fix)}' if fix else ''}\n"
-
-
-def _count(findings: list[Finding], noun: str) -> str:
-    return f"{len(findings)} {noun}{'s' * (len(findings) != 1)}"
 
 
 def _find_project() -> str | None:
@@ -123,7 +119,7 @@ def _check_config() -> Iterator[Finding]:
         loaded = add_unknown_tool_notes(load(os.environ, {}, folder), folder)
     except SettingsError as error:
         count = len(error.problems)
-        yield Finding("config", "error", f"the settings have {count} problem{'s' * (count > 1)}", "handrail config")
+        yield Finding("config", "error", f"the settings have {format_count(count, 'problem')}", "handrail config")
         return
     try:
         list_tool_specs(loaded.settings, loaded.tool_files)
@@ -215,20 +211,20 @@ def _measure_state(state: StoredState) -> Finding:
     kinds = {"sessions": found.sessions, "undo": found.undo, "stored outputs": found.outputs, "audit": found.audit}
     sizes = ", ".join(f"{kind} {format_binary_size(size)}" for kind, size in kinds.items())
     since = f", the oldest last used on {state.find_oldest_use().astimezone():%Y-%m-%d}" if count else ""
-    return Finding("state", "ok", f"{count:,} session{'s' * (count != 1)}{since}; {sizes}")
+    return Finding("state", "ok", f"{format_count(count, 'session')}{since}; {sizes}")
 
 
 def _check_audit(state: StoredState) -> Finding:
     try:
         if left := count_crashed_sessions(state):
-            text = f"{left} session{'s' * (left > 1)} crashed; the audit may lack records"
+            text = f"{format_count(left, 'session')} crashed; the audit may lack records"
             return Finding("state", "warning", text, "handrail audit verify")
         found = state.verify()
     except StoreError as error:
         path = replace_home(state.audit)
         return Finding("state", "error", f"audit: {replace_home(error.problem)}", f"mv {path} {path}.damaged")
     if found.intact:
-        return Finding("state", "ok", f"audit: {found.records:,} record{'s' * (found.records != 1)} intact")
+        return Finding("state", "ok", f"audit: {format_count(found.records, 'record')} intact")
     return Finding("state", "error", f"audit: {replace_home(found.problems[0])}", "handrail audit verify")
 
 
@@ -331,7 +327,7 @@ def _check_servers() -> Iterator[Finding]:
 def _describe_server(status: ServerStatus) -> Finding:
     problems = status.problems
     if status.tools:
-        text = f"{status.server}: {status.tools} tool{'s' * (status.tools != 1)}"
+        text = f"{status.server}: {format_count(status.tools, 'tool')}"
         shown = replace_home("; ".join((text, *problems)))
         return Finding("mcp", "warning", shown, "handrail tools") if problems else Finding("mcp", "ok", shown)
     if not problems:

@@ -4,15 +4,15 @@ import os
 from argparse import ArgumentParser
 from types import SimpleNamespace
 
-from handrail.cli.context import open_state_folder, resolve_workspace
+from handrail.cli.context import choose_id, open_state_folder, resolve_workspace
 from handrail.cli.exits import FAILED, OK, CommandFailed
 from handrail.cli.format import format_time
 from handrail.cli.output import print_json, print_note, print_out, render_table
 from handrail.cli.parser import Command, add_place_options
 from handrail.cli.usage import parse_nonempty_text
 from handrail.protocol.errors import ToolError
-from handrail.protocol.records import Memory, list_matching_ids
-from handrail.protocol.text import quote_text, to_one_line, truncate
+from handrail.protocol.records import Memory
+from handrail.protocol.text import render_value, to_one_line, truncate
 from handrail.protocol.wire import encode
 
 _SCHEMA = "handrail.memory/1"
@@ -60,13 +60,11 @@ def _find_note(options: SimpleNamespace) -> tuple[str, Memory]:
     """The real path of the workspace, and the note that an id or its beginning names."""
     workspace = os.path.realpath(resolve_workspace(options))
     notes = {one.id: one for one in open_state_folder().list_memories(workspace)}
-    ids = list_matching_ids(options.id, notes)
-    if len(ids) == 1:
-        return workspace, notes[ids[0]]
-    spelled = quote_text(options.id, 40)
-    if ids:
-        raise CommandFailed(f"{spelled} could be {', '.join(ids)}. Nothing was done.", then="handrail memory")
-    raise CommandFailed(f"there is no note {spelled} here. Nothing was done.", FAILED, then="handrail memory")
+    note = choose_id(options.id, {name: one.title for name, one in notes.items()}, "handrail memory")
+    if note is not None:
+        return workspace, notes[note]
+    problem = f"there is no note {render_value(options.id)} here. Nothing was done."
+    raise CommandFailed(problem, FAILED, then="handrail memory")
 
 
 def _add_one_note_arguments(parser: ArgumentParser) -> None:

@@ -4,7 +4,6 @@ import os
 import shlex
 import sys
 from argparse import ArgumentParser
-from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -28,9 +27,9 @@ from handrail.inspection import (
 )
 from handrail.protocol.decisions import MODES, Decision, Facts, Mode
 from handrail.protocol.errors import ToolError
-from handrail.protocol.text import clip_text, escape_control, truncate
+from handrail.protocol.text import clip_text, escape_control, escape_exact_line, format_count, truncate
 from handrail.protocol.wire import Json, encode, get_json_decoder
-from handrail.terminal.style import measure_columns
+from handrail.terminal.style import measure_columns, wrap_line
 
 _SCHEMA = "handrail.policy/1"
 _EXITS = {"allow": OK, "deny": FAILED, "confirm": WAITING}
@@ -89,7 +88,7 @@ def run_replay(options: SimpleNamespace) -> int:
         print_json(encode({**body, **msgspec.structs.asdict(found)}))
         return OK
     mode = f" in mode {options.mode}" if options.mode else ""
-    print_out(f"{len(found.differ):,} of {_format_calls(found.calls)} would differ{mode}\n")
+    print_out(f"{len(found.differ):,} of {format_count(found.calls, 'call')} would differ{mode}\n")
     if found.differ:
         print_out(render_table([_REPLAY_HEAD, *map(_build_replay_row, found.differ)]))
     _print_replay_notes(found)
@@ -251,9 +250,9 @@ def _render_decision(call: str, decision: Decision, mode: str, remarks: list[str
         (f"{sign}{truncate(part.subject, _MAX_SUBJECT_CHARS)}", _name_decision(part.decision), part.rule, part.reason)
         for sign, part in zip(signs, decision.parts, strict=True)
     ]
-    ending = [f"= {_name_decision(decision.decision)} in mode {mode}: {_describe_reason(decision)}\n"]
-    ending += [f"  {remark}\n" for remark in remarks]
-    return f"{_wrap_call(call)}{render_table(branches)}{''.join(ending)}"
+    ending = f"= {_name_decision(decision.decision)} in mode {mode}: {_describe_reason(decision)}"
+    rows = (wrap_line(line, measure_columns(sys.stdout), 4) for line in (ending, *(f"  {one}" for one in remarks)))
+    return f"{_wrap_call(call)}{render_table(branches)}{''.join(rows)}"
 
 
 def _name_decision(decision: str) -> str:
@@ -270,21 +269,9 @@ def _describe_reason(decision: Decision) -> str:
 
 
 def _wrap_call(call: str) -> str:
-    """The whole call, as wide as the terminal, with blanks at line ends escaped."""
-    first, *others = (_escape_blanks(line) for line in escape_control(call).split("\n"))
-    return "".join(f"{piece}\n" for line in (first, *(f"  {line}" for line in others)) for piece in _split_line(line))
-
-
-def _escape_blanks(line: str) -> str:
-    text = line.rstrip(" \t")
-    return text + "".join("\\u0020" if char == " " else "\\u0009" for char in line[len(text) :])
-
-
-def _split_line(line: str) -> Iterator[str]:
-    width = measure_columns(sys.stdout) or sys.maxsize
-    yield line[:width]
-    for at in range(width, len(line), width - 2):
-        yield f"  {line[at : at + width - 2]}"
+    """The whole call, with every character visible."""
+    first, *others = map(escape_exact_line, call.split("\n"))
+    return "".join(wrap_line(line, measure_columns(sys.stdout), 2) for line in (first, *(f"  {one}" for one in others)))
 
 
 def _print_test(found: PolicyTest) -> None:
@@ -309,17 +296,13 @@ def _build_replay_row(one: DecisionChange) -> tuple[str, ...]:
 def _print_replay_notes(found: PolicyReplay) -> None:
     """The calls that were not decided again."""
     if found.unjudged:
-        print_note(f"{_format_calls(found.unjudged)} left out: invalid before the policy decided")
+        print_note(f"{format_count(found.unjudged, 'call')} left out: invalid before the policy decided")
     for name, number in found.gone.items():
-        print_note(f"{_format_calls(number)} of {truncate(name, 80)} left out: no tool of that name is offered")
+        print_note(f"{format_count(number, 'call')} of {truncate(name, 80)} left out: no tool of that name is offered")
     if found.broken:
-        warn(f"warning: {_format_calls(found.broken)} left out: the record cannot be read")
+        warn(f"warning: {format_count(found.broken, 'call')} left out: the record cannot be read")
     for problem in found.unreadable:
         warn(f"warning: a session left out: {problem}")
-
-
-def _format_calls(number: int) -> str:
-    return f"{number:,} call{'s' * (number != 1)}"
 
 
 def _add_explain_arguments(parser: ArgumentParser) -> None:

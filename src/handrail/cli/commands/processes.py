@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Literal
 
-from handrail.cli.context import open_state_folder, resolve_workspace
+from handrail.cli.context import choose_id, open_state_folder, resolve_workspace
 from handrail.cli.exits import FAILED, OK, CommandFailed
 from handrail.cli.files import silence
 from handrail.cli.format import build_error_data, print_refusal
@@ -128,14 +128,10 @@ def _list_processes(
 def _find_process(options: SimpleNamespace) -> tuple[StoredProcess, ProcessRecord]:
     """The process that an id or its beginning names: of this workspace, else of any."""
     for everywhere in (False, True):
-        listed = _list_processes(options, everywhere=everywhere)
-        found = [one for one in listed if options.id and one[0].id.startswith(options.id)]
-        if len(found) == 1:
-            return found[0]
-        if found:
-            ids = ", ".join(process.id for process, _ in found[:10])
-            problem = f"{options.id[:80]!r} could be {ids}. Nothing was done."
-            raise CommandFailed(problem, then="handrail processes")
+        listed = {process.id: (process, record) for process, record in _list_processes(options, everywhere=everywhere)}
+        found = [one for one in listed if options.id and one.startswith(options.id)]
+        if (process_id := choose_id(options.id, dict.fromkeys(listed, ""), "handrail processes", found)) is not None:
+            return listed[process_id]
     problem = f"there is no process session {options.id[:80]!r}. Nothing was done."
     raise CommandFailed(problem, FAILED, then="handrail processes --all")
 

@@ -35,14 +35,14 @@ from handrail.cli.permission import LEFT_WAITING
 from handrail.cli.usage import parse_nonempty_text, parse_number
 from handrail.models.base import Model
 from handrail.protocol.calls import Done, Parked
-from handrail.protocol.events import End, Error, Event
+from handrail.protocol.events import End, Error, Event, ToolCallStart
 from handrail.protocol.messages import AssistantMessage, CallPart
-from handrail.protocol.permissions import Answer, ApproverReply, PermissionRequest, Question
+from handrail.protocol.permissions import ApproverReply, PermissionRequest, Question
 from handrail.protocol.text import to_one_line
 from handrail.protocol.wire import encode
 from handrail.terminal.glyphs import Glyphs, build_glyphs
 from handrail.terminal.keyboard import raise_on_signal
-from handrail.terminal.permission_prompt import RequestHooks, TerminalApprover
+from handrail.terminal.permission_prompt import RequestHooks, TerminalApprover, reload_subject
 from handrail.terminal.question_prompt import spell_out
 from handrail.terminal.turn_summary import Tally
 
@@ -200,7 +200,7 @@ async def _run_turn(
     async with rail:
         tally, interrupt = Tally(), RunInterrupt(view)
         listener = _DedupedListener(tally.add, show)
-        approver = _RunApprover(rail, view, plain=options.plain, interrupted=interrupt.note)
+        approver = RunApprover(rail, view, plain=options.plain, interrupted=interrupt.note)
         agent = Agent(
             rail,
             config.model,
@@ -210,7 +210,8 @@ async def _run_turn(
         )
         for event in _list_earlier_events(rail, config.after):
             tally.preload(event)
-            view.preload(event)
+            if isinstance(event, ToolCallStart):
+                view.remember(event.tool_call_id, event.args)
         interrupt.listen(asyncio.get_running_loop(), agent.cancel)
         for call in _list_open_calls(rail) if config.after else ():
             view.remember(call.tool_call_id, call.args)
@@ -281,12 +282,15 @@ class _DedupedListener:
 # The person at the terminal
 
 
-class _RunApprover:
+class RunApprover:
     """Asks in the thread of the event loop, which has nothing to do before there is an answer."""
 
-    def __init__(self, rail: AsyncHandrail, view: RunView, *, plain: bool, interrupted: Callable[[], None]) -> None:
+    def __init__(
+        self, rail: AsyncHandrail, view: RunView, *, plain: bool, interrupted: Callable[[], None] | None = None
+    ) -> None:
+        """`interrupted` is told about Ctrl-C. Without it, Ctrl-C ends the command."""
         hooks = RequestHooks(rail.rail.is_pending, rail.rail.outdated, rail.rail.retry)
-        self._terminal = TerminalApprover(hooks, plain=plain)
+        self._terminal = TerminalApprover(hooks, plain=plain, shows_results=view.shows_results)
         self._rail, self._view, self._interrupted = rail, view, interrupted
 
     async def ask(self, subject: PermissionRequest | Question, number: int, total: int) -> ApproverReply:
@@ -294,25 +298,19 @@ class _RunApprover:
             with self._view.lend(), raise_on_signal():
                 if isinstance(subject, Question):
                     return ApproverReply(subject, self._terminal.ask_question(subject))
-                reply = self._terminal.ask(subject, number, total)
-                if isinstance(reply.answer, Answer) and reply.answer.kind == "deny":
-                    self._view.mute(subject.tool_call_id)
-                return reply
+                return self._terminal.ask(subject, number, total)
         except KeyboardInterrupt:
-            self._view.print_line(LEFT_WAITING)
+            if self._interrupted is None:
+                raise
             self._interrupted()
-            return ApproverReply(self._reload(subject))
+            self._view.print_line(LEFT_WAITING)
+            return ApproverReply(reload_subject(subject, self._rail.rail.waiting()))
 
     def report(self, reply: ApproverReply, outcome: Done | Parked | None) -> None:
         if isinstance(reply.subject, Question) and outcome is None:
             self._view.print_line("Somebody else replied before you.")
         with self._view.above():
             self._terminal.report(reply, outcome)
-
-    def _reload(self, subject: PermissionRequest | Question) -> PermissionRequest | Question:
-        """The request as it is now: the person may have retried it in the prompt that was interrupted."""
-        pending = self._rail.rail.waiting() if isinstance(subject, PermissionRequest) else ()
-        return next((request for request in pending if request.tool_call_id == subject.tool_call_id), subject)
 
 
 class RunInterrupt:

@@ -12,11 +12,11 @@ from msgspec.structs import asdict, replace
 from handrail.agent.prompt import fence_text
 from handrail.agent.turn import TurnLimits
 from handrail.api import Handrail
-from handrail.cli.context import describe_candidates, load_settings, match_sessions, open_state_folder
+from handrail.cli.context import load_settings, open_state_folder, resolve_workspace_session
 from handrail.cli.exits import FAILED, INFRASTRUCTURE, CommandFailed
 from handrail.cli.files import read_input_file
-from handrail.cli.output import print_note
 from handrail.cli.permission import can_ask
+from handrail.cli.stdin import read_prompt
 from handrail.models import registry
 from handrail.models.base import Model, ModelError, ModelRequest, StreamPiece, open_stream
 from handrail.models.providers import PROVIDERS
@@ -27,7 +27,6 @@ _COMPANIONS = ("display", "question", "todo")
 _SKILL_TOOLS = ("skill_list", "skill_control")
 _EXAMPLE = "handrail run 'fix the failing test'"
 _CHAT = "handrail chat"
-_MAX_PROMPT_BYTES = 1_000_000
 _SCRIPTED = "scripted:"
 """Starts the name of a model that plays the file named behind it. It needs no key and sends nothing."""
 
@@ -109,9 +108,9 @@ def _read_prompt(options: SimpleNamespace) -> str | None:
     """The prompt, if there is one. `-` reads it from stdin. Piped input is added to a prompt."""
     given: str | None = options.prompt
     if given == "-":
-        given = _read_stdin()
+        given = read_prompt()
     elif given is not None and given.strip() and _is_piped():
-        material = _read_stdin().strip("\n")
+        material = read_prompt().strip("\n")
         given = f"{given}\n\n{fence_text('stdin', material)}" if material else given
     if given is not None and not given.strip():
         raise CommandFailed("the prompt is empty. Nothing was run.", then=_EXAMPLE)
@@ -125,18 +124,6 @@ def _is_piped() -> bool:
     except OSError:
         return False
     return sys.stdin is not None and (stat.S_ISFIFO(mode) or stat.S_ISREG(mode))
-
-
-def _read_stdin() -> str:
-    if sys.stdin is None:
-        raise CommandFailed("the prompt cannot be read: stdin is closed. Nothing was run.")
-    if sys.stdin.isatty():
-        print_note("waiting for the prompt; end with Ctrl-D")
-    data = sys.stdin.buffer.read(_MAX_PROMPT_BYTES + 1)
-    if len(data) > _MAX_PROMPT_BYTES:
-        problem = "stdin is larger than 1 MB, which is too much for a prompt. Nothing was run."
-        raise CommandFailed(f"{problem} Save it in a file of the workspace, and name that file in the prompt.")
-    return data.decode(errors="replace")
 
 
 # Session
@@ -161,15 +148,8 @@ def _choose_session(options: SimpleNamespace, workspace: str, command: str) -> s
 
 
 def _resolve_session(spelled: str, workspace: str) -> str:
-    """Finds a session by its id, or by the beginning of its id."""
-    found = match_sessions(spelled, os.path.realpath(workspace))
-    if len(found) == 1:
-        return found[0]
-    if found:
-        problem = f"{describe_candidates(spelled, found)}. Nothing was run."
-        raise CommandFailed(problem, then="handrail log --sessions")
-    problem = f"this workspace has no session {spelled[:80]!r}. Nothing was run."
-    raise CommandFailed(problem, FAILED, then="handrail log --sessions")
+    """The id of a session, of which the beginning is enough."""
+    return os.path.basename(resolve_workspace_session(os.path.realpath(workspace), spelled))
 
 
 def find_last_model(session: str, workspace: str) -> str | None:

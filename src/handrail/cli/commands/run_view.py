@@ -14,7 +14,6 @@ from handrail.protocol.calls import ToolCall
 from handrail.protocol.events import (
     Event,
     Text,
-    ToolCallStart,
     ToolEvent,
     User,
     Warning,  # noqa: A004
@@ -71,6 +70,11 @@ class RunView:
         self.failure: CommandFailed | None = None
         """Why the view cannot write any more."""
 
+    @property
+    def shows_results(self) -> bool:
+        """Whether each call gets a row."""
+        return not self._quiet
+
     # Rows of the session
 
     @property
@@ -103,18 +107,9 @@ class RunView:
         with self._live.lock:
             self._view.show_piece(piece)
 
-    def preload(self, event: Event) -> None:
-        """Remembers the arguments of a call from before this process."""
-        if isinstance(event, ToolCallStart):
-            self._view.remember(event.tool_call_id, event.args)
-
     def remember(self, tool_call_id: str, args: object) -> None:
-        """Remembers the arguments of a call that has no event yet."""
+        """Remembers the arguments of a call whose start is not shown."""
         self._view.remember(tool_call_id, args)
-
-    def mute(self, tool_call_id: str) -> None:
-        """Shows no line for a call that the person denied."""
-        self._view.mute(tool_call_id)
 
     def print_line(self, text: str) -> None:
         with self._live.lock:

@@ -3,15 +3,15 @@
 import os
 import sys
 from argparse import ArgumentParser
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from types import SimpleNamespace
 
 from handrail.cli.context import open_state_folder, resolve_workspace
 from handrail.cli.exits import FAILED, OK, CommandFailed
 from handrail.cli.format import format_time
-from handrail.cli.output import print_json, print_note, print_out, render_table, warn
+from handrail.cli.output import print_json, print_note, print_out, print_painted, render_table, warn
 from handrail.cli.parser import Command, add_place_options
-from handrail.protocol.text import to_one_line
+from handrail.protocol.text import escape_control, format_count, to_one_line
 from handrail.protocol.wire import encode
 from handrail.settings import PROJECT_FILE, LoadedSettings, Project, load
 from handrail.settings.mcp_json import McpJson, read_mcp_json
@@ -21,6 +21,7 @@ from handrail.settings.paths import MCP_FILE, TOOLS_FOLDER
 from handrail.settings.project_tools import ProjectTools, read_project_tools
 from handrail.terminal.keyboard import KeyPress, KeyReader, KeyTiming, enter_raw_mode
 from handrail.terminal.permission_prompt import is_person_present
+from handrail.terminal.style import measure_columns, wrap_line
 
 _SCHEMA = "handrail.trust/1"
 
@@ -51,9 +52,9 @@ def _give(options: SimpleNamespace, workspace: str) -> int:
     if tools is not None and not tools.digest:
         raise CommandFailed(f"{tools.remark}. Nothing was trusted.", then=f"ls -l {TOOLS_FOLDER}")
     if not options.json:
-        print_out(_render_project(project, untrusted, trusted) if project else "")
-        print_out(_render_servers(brought) if brought else "")
-        print_out(_render_tools(tools) if tools else "")
+        _print_lines(_list_project(project, untrusted, trusted) if project else ())
+        _print_lines(map(to_one_line, _list_servers(brought)) if brought else ())
+        _print_lines(map(to_one_line, _list_tools(tools)) if tools else ())
     if not options.yes and not _ask_person():
         print_out("Nothing was trusted.\n")
         return FAILED
@@ -66,6 +67,12 @@ def _give(options: SimpleNamespace, workspace: str) -> int:
         what = "the file" if is_one else "one of these files"
         print_note(f"Trusted until {what} changes. To revoke it: handrail trust --revoke")
     return OK
+
+
+def _print_lines(lines: Iterable[str]) -> None:
+    """Prints lines, which break between words at a terminal."""
+    columns = measure_columns(sys.stdout)
+    print_painted("".join(wrap_line(escape_control(line), columns, 4) if columns else f"{line}\n" for line in lines))
 
 
 def _ask_person() -> bool:
@@ -125,12 +132,12 @@ def _build_trust_data(
     return data
 
 
-def _render_project(project: Project, untrusted: LoadedSettings, trusted: LoadedSettings) -> str:
+def _list_project(project: Project, untrusted: LoadedSettings, trusted: LoadedSettings) -> list[str]:
     """The lines of the settings file that count from now on, and those that still do not."""
     lines = [_render_loosened(one, trusted) for one in untrusted.ignored if one.until_trusted]
-    head = f"{project.path} loosens {'these settings:' if lines else 'no setting.'}"
+    head = f"{PROJECT_FILE} loosens {'these settings:' if lines else 'no setting.'}"
     still = [to_one_line(one.note) for one in trusted.ignored if one.kind in {"project", "managed"}]
-    return "".join(f"{line}\n" for line in (head, *lines, *still, _render_digest(project.digest)))
+    return [head, *lines, *still, _render_digest(project.digest)]
 
 
 def _render_loosened(ignored: IgnoredSetting, trusted: LoadedSettings) -> str:
@@ -141,24 +148,23 @@ def _render_loosened(ignored: IgnoredSetting, trusted: LoadedSettings) -> str:
     return f"  {place}{to_one_line(ignored.value)}{instead}"
 
 
-def _render_servers(brought: McpJson) -> str:
+def _list_servers(brought: McpJson) -> list[str]:
     """The servers of `.mcp.json`, with the variables of the user that they get."""
     lines = [f"{MCP_FILE} starts these servers, in a sandbox, when a session needs them:"]
     for name, table in brought.servers.items():
         lines += _describe_server_lines(name, table, brought.workspace)
     lines += [f"  {name}: cannot be used: {why}" for name, why in brought.unusable.items()]
-    lines += [*brought.remarks, _render_digest(brought.digest)]
-    return "".join(f"{to_one_line(line)}\n" for line in lines)
+    return [*lines, *brought.remarks, _render_digest(brought.digest)]
 
 
-def _render_tools(tools: ProjectTools) -> str:
+def _list_tools(tools: ProjectTools) -> list[str]:
     """The tool files. No tool is named, since only running a file shows its tools."""
     lines = [f"{TOOLS_FOLDER} has code that handrail runs with your rights, outside the sandbox. Read it first:"]
     for file in tools.files:
         count = len(file.source.splitlines())
-        named = f"{os.path.relpath(file.path, tools.workspace)}: {count:,} line{'s' * (count != 1)}"
+        named = f"{os.path.relpath(file.path, tools.workspace)}: {format_count(count, 'line')}"
         lines.append(f"  {named}, {len(file.source):,} bytes (SHA-256 {file.digest[:16]}…)")
-    return "".join(f"{to_one_line(line)}\n" for line in lines)
+    return lines
 
 
 def _build_tools_data(tools: ProjectTools | None) -> dict[str, object]:

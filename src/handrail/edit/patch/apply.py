@@ -14,7 +14,7 @@ from handrail.edit.omission import find_placeholder
 from handrail.edit.patch.hunks import Hunk, PatchLine, Sign
 from handrail.edit.patch.target import PatchTarget, PlacedHunk, TextLines
 from handrail.protocol.errors import ToolError
-from handrail.protocol.text import quote_text
+from handrail.protocol.text import render_value
 
 MAX_INEXACT_HUNKS = 100
 """Inexact hunks of one file. Each is searched in all of it."""
@@ -212,11 +212,11 @@ def _find_places(target: PatchTarget, hunk: Hunk, windows: Sequence[_Window]) ->
 
 def _build_unknown_anchor_error(target: PatchTarget, hunk: Hunk, anchor: str) -> ToolError:
     wanted, lines = anchor.strip(), target.lines.lines
-    inside = f" in what belongs to {quote_text(hunk.anchors[0].strip())}" if anchor is not hunk.anchors[0] else ""
+    inside = f" in what belongs to {render_value(hunk.anchors[0].strip())}" if anchor is not hunk.anchors[0] else ""
     behind = f" behind line {target.low}, where hunk {hunk.number - 1} ends" if target.low else ""
     near = next((at for at, line in enumerate(lines) if wanted and wanted in line), None)
-    hint = f" Near: line {near + 1}, {quote_text(lines[near].strip())}." if near is not None else ""
-    message = f"there is no line {quote_text(wanted)}{inside}{behind}, which its @@ line names.{hint}"
+    hint = f" Near: line {near + 1}, {render_value(lines[near].strip())}." if near is not None else ""
+    message = f"there is no line {render_value(wanted)}{inside}{behind}, which its @@ line names.{hint}"
     message = f"{message} Give a line of the file as it is."
     return target.build_error("NO_MATCH", hunk, message, {"anchor": anchor[:200]})
 

@@ -8,7 +8,7 @@ from handrail.edit.diff_parser import parse_hunk_range
 from handrail.edit.lines import normalize_newlines
 from handrail.edit.patch.hunks import FilePatch, Hunk, build_hunk, build_patch_error, parse_anchor
 from handrail.edit.patch.unified import is_diff_start, parse_unified_diff
-from handrail.protocol.text import quote_text
+from handrail.protocol.text import render_value
 
 _BEGIN = "*** Begin Patch"
 _END = "*** End Patch"
@@ -72,7 +72,7 @@ def _unwrap_envelope(lines: Sequence[str], start: int) -> Sequence[str]:
     for at in range(end + 1, len(lines)):
         if not _BEHIND_END.fullmatch(lines[at].strip()):
             problem = (
-                f"{quote_text(lines[at])} comes behind {_END!r}. A call takes one patch, with all its files in it."
+                f"{render_value(lines[at])} comes behind {_END!r}. A call takes one patch, with all its files in it."
             )
             raise build_patch_error(at + 1, problem)
     begin = _BEGIN_LINE.fullmatch(lines[start])
@@ -101,7 +101,7 @@ def _parse_envelope(lines: Sequence[str], first: int) -> tuple[FilePatch, ...]:
     starts = [at for at, line in enumerate(lines) if _FILE.match(line)]
     before = next((at for at, line in enumerate(lines[: starts[0] if starts else None]) if line.strip()), None)
     if before is not None:
-        problem = f"{quote_text(lines[before])} is not a header. A file begins with one of {_HEADERS}."
+        problem = f"{render_value(lines[before])} is not a header. A file begins with one of {_HEADERS}."
         raise build_patch_error(first + before, problem)
     if not starts:
         raise build_patch_error(first, f"the patch has no file. A file begins with one of {_HEADERS}.")
@@ -121,7 +121,7 @@ def _parse_file(lines: Sequence[str], number: int) -> FilePatch:
         return _parse_update(path, body, number)
     for at, line in enumerate(body):
         if line.strip():
-            raise build_patch_error(number + 1 + at, f"{quote_text(line)}: nothing comes behind *** Delete File.")
+            raise build_patch_error(number + 1 + at, f"{render_value(line)}: nothing comes behind *** Delete File.")
     return FilePatch(action="delete", path=path, line=number)
 
 
@@ -132,7 +132,7 @@ def _parse_content(body: Sequence[str], number: int) -> str:
         end -= 1
     for at, line in enumerate(body[:end]):
         if line.rstrip("\r") and not line.startswith("+"):
-            problem = f"every line of a new file must begin with +, but {quote_text(line)} does not."
+            problem = f"every line of a new file must begin with +, but {render_value(line)} does not."
             raise build_patch_error(number + at, problem)
     return "".join(f"{line[1:]}\n" for line in body[:end])
 
@@ -163,7 +163,7 @@ def _parse_hunks(path: str, lines: Sequence[str], number: int) -> list[Hunk]:
             at += 1
         at_end = at < len(lines) and lines[at].rstrip() == _END_OF_FILE
         if at < len(lines) and lines[at].startswith("*** ") and not at_end:
-            problem = f"{quote_text(lines[at])} has no meaning here. After hunks comes {_HEADERS}."
+            problem = f"{render_value(lines[at])} has no meaning here. After hunks comes {_HEADERS}."
             raise build_patch_error(number + at, problem)
         full = [line for line in lines[body:at] if line.rstrip("\r")]
         if full:

@@ -17,7 +17,7 @@ from handrail.edit.patch.hunks import (
     parse_anchor,
 )
 from handrail.protocol.errors import ToolError
-from handrail.protocol.text import quote_text
+from handrail.protocol.text import render_value
 
 _GIT = "diff --git "
 _NO_FILE = "/dev/null"
@@ -119,8 +119,8 @@ def _refuse_stray_line(lines: Sequence[str], at: int, first: int, *, is_behind_f
         raise build_patch_error(first + at, "a hunk without a file: --- a/PATH and +++ b/PATH come before it.")
     if is_behind_file and line.startswith(("+", "-")) and line.rstrip() != "--":
         before = next((number for number in range(at - 1, -1, -1) if lines[number].strip()), at)
-        where = f"behind line {first + before} ({quote_text(lines[before])})"
-        problem = f"{quote_text(line)} is in no hunk, {where}. In a hunk every line begins with space, -, + or \\."
+        where = f"behind line {first + before} ({render_value(lines[before])})"
+        problem = f"{render_value(line)} is in no hunk, {where}. In a hunk every line begins with space, -, + or \\."
         raise build_patch_error(first + at, problem)
 
 
@@ -137,7 +137,9 @@ def _build_file(head: _DiffHead, hunks: list[Hunk]) -> FilePatch:
     if new is None or "deleted file mode" in head.extended:
         return build(action="delete", path=old)
     if old != new and not any(old == new + suffix for suffix in _BACKUP_SUFFIXES):
-        problem = f"{quote_text(old)} and {quote_text(new)} are two names. To rename, use rename from and rename to."
+        problem = (
+            f"{render_value(old)} and {render_value(new)} are two names. To rename, use rename from and rename to."
+        )
         raise build_patch_error(head.line, problem)
     if not hunks and "new mode" not in head.extended:
         raise build_patch_error(head.line, f"there is no change of {new}: no hunk and no mode.")
@@ -159,8 +161,10 @@ def _refuse_other_names(head: _DiffHead, source: str, target: str) -> None:
     for old, new in names:
         pairs = ((old, source), (new, target))
         if not all(name is not None and bare in {name, name.partition("/")[2]} for name, bare in pairs):
-            stated = f"{quote_text(source)} to {quote_text(target)}"
-            problem = f"{quote_text(old or _NO_FILE)} and {quote_text(new or _NO_FILE)} are other names than {stated}."
+            stated = f"{render_value(source)} to {render_value(target)}"
+            problem = (
+                f"{render_value(old or _NO_FILE)} and {render_value(new or _NO_FILE)} are other names than {stated}."
+            )
             raise build_patch_error(head.line, f"{problem} Name the same files in every line.")
 
 
@@ -194,7 +198,7 @@ def _parse_header_name(text: str, line: int) -> str | None:
     """Parse the name behind `---` or `+++`, without the time that may follow it. None: no file."""
     text = text.rstrip("\r")
     if len(text) > _MAX_NAME_CHARS:
-        raise build_patch_error(line, f"the name {quote_text(text)} is longer than a file name may be.")
+        raise build_patch_error(line, f"the name {render_value(text)} is longer than a file name may be.")
     if text.startswith('"'):
         name = _parse_name(text, line)
     else:
@@ -211,14 +215,14 @@ def _parse_name(text: str, line: int) -> str:
         return text
     found = _QUOTED.match(text)
     if found is None:
-        raise build_patch_error(line, f"the name {quote_text(text)} has no quote at its end.")
+        raise build_patch_error(line, f"the name {render_value(text)} has no quote at its end.")
     return _unquote(found[1], line)
 
 
 def _parse_git_names(text: str, line: int) -> tuple[str, str] | None:
     """Parse both names behind `diff --git`, with their prefixes. None if they cannot be told apart."""
     if len(text) > 2 * _MAX_NAME_CHARS:
-        raise build_patch_error(line, f"the names {quote_text(text)} are longer than a file name may be.")
+        raise build_patch_error(line, f"the names {render_value(text)} are longer than a file name may be.")
     first = _QUOTED.match(text)
     if first is not None:
         return _unquote(first[1], line), _parse_name(text[first.end() + 1 :], line)
@@ -239,7 +243,7 @@ def _unquote(text: str, line: int) -> str:
     try:
         return unquote_name(text).decode()
     except UnicodeDecodeError:
-        problem = f"the name {quote_text(text)} is not UTF-8; file names must be text."
+        problem = f"the name {render_value(text)} is not UTF-8; file names must be text."
         raise build_patch_error(line, problem) from None
 
 
@@ -349,5 +353,5 @@ def _refuse_unsigned(lines: Sequence[str], start: int, at: int, first: int, stat
     new = sum(line[:1] not in {"-", "\\"} for line in lines[start:at])
     is_short = stated is not None and old < stated.old_count and new < stated.new_count
     if is_short or lines[at].startswith("\\"):
-        problem = f"{quote_text(lines[at])} must begin with a space, - or +, like every line of a hunk."
+        problem = f"{render_value(lines[at])} must begin with a space, - or +, like every line of a hunk."
         raise build_patch_error(first + at, problem)

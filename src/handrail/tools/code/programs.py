@@ -21,7 +21,7 @@ from handrail.code.programs import FORMATTERS, LINTERS, CodeProgram, ProjectFile
 from handrail.edit.diff import build_unified_diff
 from handrail.protocol.changes import Preview
 from handrail.protocol.errors import ToolError
-from handrail.protocol.text import escape_unprintable, truncate
+from handrail.protocol.text import escape_unprintable, format_count, truncate
 from handrail.protocol.tool_spec import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
 from handrail.tools.command_environment import CommandEnvironment
@@ -30,7 +30,6 @@ from handrail.tools.exec.overlay import preview_command
 from handrail.tools.exec.result import render_changes
 from handrail.tools.exec.run import CommandRun
 from handrail.tools.exec.spec import ExecArguments
-from handrail.tools.text import format_count
 from handrail.tools.tool import Background, CommandContext, CommandUse, Output, Tool, Touches
 from handrail.workspace.facts import build_command_fact
 from handrail.workspace.roots import clip_path

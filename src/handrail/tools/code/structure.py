@@ -8,10 +8,9 @@ from handrail.code.analysis import Analysis, analyze_source
 from handrail.code.languages import LANGUAGES, find_language
 from handrail.code.symbols import MAX_BYTES, SourceFile, Symbol, build_symbols, group_kind, list_symbols
 from handrail.protocol.errors import ToolError
-from handrail.protocol.text import escape_unprintable, to_one_line, truncate
+from handrail.protocol.text import escape_unprintable, format_count, to_one_line, truncate
 from handrail.protocol.tool_spec import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
-from handrail.tools.text import format_count
 from handrail.tools.tool import Context, Output, Tool, Touches
 from handrail.workspace.roots import clip_path
 from handrail.workspace.search.regex import Expression

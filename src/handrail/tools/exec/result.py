@@ -17,22 +17,16 @@ from handrail.process.result import CapturedOutput, CommandResult, describe_exit
 from handrail.protocol.changes import Change, ChangeSet
 from handrail.protocol.errors import StoreError, ToolError
 from handrail.protocol.results import SandboxUsed
-from handrail.protocol.text import truncate_middle
+from handrail.protocol.text import format_count, truncate_middle
 from handrail.sandbox.overlay.overlay import list_overlay_hints
 from handrail.sandbox.profile import MEGABYTE, SandboxProfile
 from handrail.store.conversation_state import build_output_reference, truncate_with_reference
 from handrail.tools.command_environment import RESTRICTED_SECONDS
 from handrail.tools.exec.run import CommandRun, FinishedRun, discard_output_on_error, remove_spill_file
 from handrail.tools.exec.spec import MAX_TIMEOUT_MS, ExecData
-from handrail.tools.text import format_count
 from handrail.tools.tool import Context, OffloadedText, Output
 from handrail.workspace.roots import clip_path
 
-_NO_NETWORK = re.compile(
-    "EAI_AGAIN|ENETUNREACH|emporary failure in name resolution|ould not resolve|etwork is unreachable|getaddrinfo"
-    "|Name or service not known|failed to (?:download|fetch)|No matching distribution found"
-)
-"""What programs print that have found no network."""
 _CONNECTION_REFUSED = re.compile("onnection refused|ECONNREFUSED|ailed to connect")
 """What programs print about an address at which nothing listens."""
 
@@ -168,15 +162,13 @@ def _describe_limits(result: CommandResult) -> str:
 
 
 def _explain_missing_network(run: CommandRun, result: CommandResult, sandbox: SandboxUsed, output: str) -> str:
-    """Advice if the program tried a connection. The output shows that only if the sandbox could not record it, or if
-    the command names a host, whose lookup may end on this machine."""
+    """Advice if the program tried a connection. Words of its output prove none."""
     if sandbox.net == "listed":
         return ""  # the blocked hosts are in the result
-    hosts = run.fact.hosts if not run.is_proven else ()
-    seems_offline = _NO_NETWORK.search(output) or (hosts and _CONNECTION_REFUSED.search(output))
-    if not (result.tried_network or (seems_offline and (hosts or result.tried_network is None))):
+    if not result.tried_network:
         is_refused = run.fact.loopback and _CONNECTION_REFUSED.search(output)
         return "localhost is the network of this session, not of this machine" if is_refused else ""
+    hosts = run.fact.hosts if not run.is_proven else ()
     until = f" until network.allow in the settings lists {', '.join(hosts[:3])}" if hosts else ""
     return f"commands have no network here, so trying again does not help{until}"
 

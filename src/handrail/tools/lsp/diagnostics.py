@@ -13,11 +13,11 @@ from handrail.lsp.source_text import decode_source
 from handrail.protocol.changes import Change
 from handrail.protocol.errors import ToolError
 from handrail.protocol.results import Diagnostic
+from handrail.protocol.text import format_count
 from handrail.protocol.tool_spec import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
 from handrail.tools.file_tool import FileTool
 from handrail.tools.lsp.lookup import build_list_output
-from handrail.tools.text import format_count
 from handrail.tools.tool import Context, Output, Tool, Touches
 from handrail.workspace.workspace import Workspace
 

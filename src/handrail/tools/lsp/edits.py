@@ -12,12 +12,12 @@ from handrail.lsp.messages import LspTextEdit, LspWorkspaceEdit
 from handrail.lsp.servers import LanguageServers
 from handrail.lsp.source_text import decode_source, encode_source, parse_uri
 from handrail.protocol.errors import ToolError
+from handrail.protocol.text import format_count
 from handrail.protocol.tool_spec import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
 from handrail.tools.file_commit import CommitResult, FileChange, FilePlan, check_hard_links
 from handrail.tools.file_tool import FileTarget, FileView, build_file_tool
 from handrail.tools.lsp.lookup import PositionArguments, SourcePath
-from handrail.tools.text import format_count
 from handrail.tools.text_edit import render_diff_body
 from handrail.tools.tool import Output, ReadMarks, Tool, Touches
 from handrail.workspace.roots import clip_path

@@ -10,10 +10,9 @@ from msgspec.structs import astuple, replace
 from handrail.lsp.messages import LspLocation
 from handrail.lsp.servers import LanguageServers, SourceLocation
 from handrail.lsp.source_text import clean_text
-from handrail.protocol.text import clip_text, escape_control
+from handrail.protocol.text import clip_text, escape_control, format_count
 from handrail.protocol.tool_spec import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
-from handrail.tools.text import format_count
 from handrail.tools.tool import Context, Output, Tool, Touches
 
 _Locations = LspLocation | tuple[LspLocation, ...]

@@ -8,11 +8,10 @@ from msgspec import Meta
 from handrail.lsp.messages import LspSymbol
 from handrail.lsp.servers import LanguageServers, ServedFile, SourceLocation
 from handrail.protocol.errors import ToolError
-from handrail.protocol.text import clip_text, escape_control
+from handrail.protocol.text import clip_text, escape_control, format_count
 from handrail.protocol.tool_spec import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
 from handrail.tools.lsp.lookup import POSITIONS, build_list_output, render_position
-from handrail.tools.text import format_count
 from handrail.tools.tool import Context, Output, Tool, Touches
 
 _MAX_SYMBOLS = 500
