@@ -10,6 +10,7 @@ from handrail.dialects.render import (
     drop_none,
     list_answers,
     list_extras,
+    list_hunks,
     list_match_rows,
     list_notes,
     number_lines,
@@ -48,14 +49,13 @@ Read = read +File: Reads a file. Lines are numbered; pictures, notebooks and PDF
 Write = write +File: Writes a file. It replaces an existing one.
   content* str -> content                               # The content of the file.
   text: File {change}d successfully at: {path}
-  data: type=change filePath=path content=written structuredPatch=new_hunks originalFile=null
+  data: type=change filePath=path content=written
 Edit = edit write@Write +File: Replaces an exact text in a file. It must be unique, unless replace_all is set.
   old_string* str -> oldText                            # The text to replace.
   new_string* str -> newText                            # The text to replace it with.
   replace_all bool=false -> replaceAll                  # Replace all occurrences.
   text: The file {path} has been updated successfully.
-  data: filePath=path oldString=args.old_string newString=args.new_string originalFile=null structuredPatch=hunks
-  data: userModified=false replaceAll=args.replace_all
+  data: filePath=path oldString=args.old_string newString=args.new_string userModified=false replaceAll=args.replace_all
 NotebookEdit = write read: Replaces, inserts or deletes a cell of a Jupyter notebook.
   notebook_path* str -> path                            # The absolute path of the notebook.
   new_source* str                                       # The new source of the cell.
@@ -102,7 +102,7 @@ Monitor = exec background=true: Runs a command in the background.
   ws object                                             # Not available.
 TodoWrite = todo: Replaces the list of steps.
   todos* Todo[] -> items                         # The list.
-  data: oldTodos=old_todos newTodos=args.todos
+  data: newTodos=args.todos
   text: Todos have been modified successfully. Continue to use the todo list to track your progress.
 TaskCreate = todo: Adds a task to the list of steps.
   subject* str len>=1                                   # A short title.
@@ -174,6 +174,11 @@ def _pick_pages(content: str, pages: str) -> str:
     parts = _PAGE.split(content)[1:]
     wanted = range(int(first), int(last or first) + 1)
     return "".join(text for number, text in zip(parts[::2], parts[1::2], strict=True) if int(number) in wanted)
+
+
+def _show_change(one: Answered) -> Shown:
+    is_new = getattr(one.data, "created", False)
+    return Shown({"originalFile": None, "structuredPatch": [] if is_new else list_hunks(one.data.diff)})
 
 
 def _show_notebook(one: Answered) -> Shown:
@@ -362,6 +367,10 @@ def _write_todos(args: Any, given: dict[str, Any], surface: Surface) -> Canonica
     return "todo", given
 
 
+def _show_todos(one: Answered) -> Shown:
+    return Shown({"oldTodos": one.surface.memory["old_todos"]})
+
+
 def _show_created(one: Answered) -> Shown:
     task = one.surface.memory["task"]
     twin = {"task": {"id": task["id"], "subject": task["subject"]}}
@@ -420,7 +429,8 @@ DIALECT = Dialect(
         _TOOLS,
         {
             "Read": Code(_read, _show_read),
-            "Edit": Code(edit_or_create),
+            "Write": Code(show=_show_change),
+            "Edit": Code(edit_or_create, _show_change),
             "NotebookEdit": Code(edit_notebook, _show_notebook),
             "Glob": Code(show=_show_glob),
             "Grep": Code(_grep, _show_grep),
@@ -428,7 +438,7 @@ DIALECT = Dialect(
             "TaskOutput": Code(_poll, _show_poll),
             "TaskStop": Code(_stop, _show_stop),
             "Monitor": Code(_watch, _show_command),
-            "TodoWrite": Code(_write_todos),
+            "TodoWrite": Code(_write_todos, _show_todos),
             "TaskCreate": Code(_create_task, _show_created),
             "TaskGet": Code(_find_task, _show_task),
             "TaskUpdate": Code(_update_task, _show_updated),

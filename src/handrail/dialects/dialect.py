@@ -56,6 +56,7 @@ class Shown(NamedTuple):
     """None: the text of the canonical result."""
 
 
+NOTHING = Shown()
 Show = Callable[["Answered"], Shown]
 
 
@@ -106,7 +107,7 @@ class DialectTool(Struct, frozen=True, kw_only=True):
         return (self.to[0], collected) if self.code.call is None else self.code.call(args, collected, surface)
 
 
-class Answered(Struct, frozen=True, kw_only=True, gc=False):
+class Answered(Struct, frozen=True, gc=False):
     """A call of the dialect with its canonical result. Tables name its attributes."""
 
     tool: DialectTool
@@ -134,6 +135,33 @@ class Answered(Struct, frozen=True, kw_only=True, gc=False):
     @property
     def path(self) -> str:
         return self.surface.to_absolute(self.data.path)
+
+    @property
+    def name(self) -> str:
+        """The last part of the path."""
+        return self.data.path.rpartition("/")[2]
+
+    @property
+    def existed(self) -> bool:
+        """Whether a file that was written was there before."""
+        return not self.data.created
+
+    @property
+    def change(self) -> str:
+        return "create" if self.data.created else "update"
+
+    @property
+    def made(self) -> str:
+        return f"{self.change.capitalize()}d"
+
+    @property
+    def written(self) -> str:
+        """The new content of a file."""
+        return getattr(self.args, "content", "") or getattr(self.args, "new_string", "")
+
+    @property
+    def written_lines(self) -> int:
+        return self.written.count("\n") + 1
 
     @property
     def returned(self) -> int:

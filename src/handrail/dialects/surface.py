@@ -3,17 +3,18 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import cached_property
+from itertools import repeat
 from typing import Any, cast
 
 from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 
 from handrail.dialects.dialect import (
+    NOTHING,
     Answered,
     Canonical,
     Dialect,
     DialectTool,
-    Shown,
     adapt_settings,
     list_helpers,
     load_dialect,
@@ -44,18 +45,15 @@ _REST_TOOL = DialectTool(name="")
 """Stands for a call of a custom or foreign tool, or one from before this process."""
 
 
-class _Prepared:
+class _Prepared(Struct, gc=False):
     """A call of the dialect, translated or refused."""
 
-    __slots__ = ("args", "call", "error", "given", "tool")
-
-    def __init__(self, tool: DialectTool, given: ToolCall) -> None:
-        self.tool = tool
-        self.given = given
-        self.args: Any = None
-        self.call = given
-        """The canonical call."""
-        self.error: ToolError | None = None
+    tool: DialectTool
+    given: ToolCall
+    call: ToolCall
+    """The canonical call."""
+    args: Any = None
+    error: ToolError | None = None
 
 
 class _OfferOnly(Struct):
@@ -193,7 +191,7 @@ class SessionSurface(Surface):
 
     def run(self, calls: tuple[ToolCall, ...], fresh: bool) -> Done | Parked:
         """Runs the calls of one message. Refused ones do not keep the others from running."""
-        prepared = [self._prepare(call, fresh) for call in calls]
+        prepared = list(map(self._prepare, calls, repeat(fresh)))
         if len(prepared) == 1 and (only := prepared[0]).error is None:
             outcome = self._run((only.call,), fresh)
             if isinstance(outcome, Parked):
@@ -226,7 +224,7 @@ class SessionSurface(Surface):
         prepared = self._prepared.get(result.tool_call_id)
         if prepared is None:
             return result
-        _, shape = self.dialect.render(self._build_answered(prepared, result), Shown())
+        _, shape = self.dialect.render(self._build_answered(prepared, result), NOTHING)
         return replace(result, name=prepared.tool.name or prepared.given.name, data=to_builtins(shape))
 
     def _prepare(self, call: ToolCall, fresh: bool) -> _Prepared:
@@ -239,7 +237,7 @@ class SessionSurface(Surface):
         except HandrailError:
             raise
         except Exception as error:
-            prepared = _Prepared(self._tools.get(call.name, _REST_TOOL), call)
+            prepared = _Prepared(self._tools.get(call.name, _REST_TOOL), call, call)
             prepared.error = None if is_repeated else self._explain(error)
             return prepared
 
@@ -253,23 +251,22 @@ class SessionSurface(Surface):
         tool = self._tools.get(call.name) or self._repair(call)
         if tool is None:
             if self._passes(call.name):
-                return _Prepared(_REST_TOOL, call)
+                return _Prepared(_REST_TOOL, call, call)
             raise self._build_unknown_error(escape_surrogates(call.name)[:200])
         if tool.name not in self._list_ready():
             raise self._build_unoffered_error(tool)
-        prepared = _Prepared(tool, call)
         given = call.args
         if tool.free_text is not None and isinstance(given, str):
             given = {tool.free_text: given}
-        prepared.args = parse_arguments(self._get_spec(tool), given)
+        args = parse_arguments(self._get_spec(tool), given)
         if is_repeated:
-            return prepared
-        name, args = tool.translate(prepared.args, given, self)
-        prepared.call = replace(call, name=name, args=args)
-        if "@purpose" in args or "@confirm" in args:
-            purpose, confirm = args.pop("@purpose", None), args.pop("@confirm", False)
-            prepared.call = clean_call(replace(prepared.call, purpose=purpose, confirm=confirm))
-        return prepared
+            return _Prepared(tool, call, call, args)
+        name, own = tool.translate(args, given, self)
+        if "@purpose" not in own and "@confirm" not in own:
+            return _Prepared(tool, call, replace(call, name=name, args=own), args)
+        purpose, confirm = own.pop("@purpose", None), own.pop("@confirm", False)
+        canonical = clean_call(replace(call, name=name, args=own, purpose=purpose, confirm=confirm))
+        return _Prepared(tool, call, canonical, args)
 
     def _build_unoffered_error(self, tool: DialectTool) -> ToolError:
         if tool.lacks:
@@ -313,7 +310,8 @@ class SessionSurface(Surface):
     def _answer(self, result: ToolResult[Any], budget: int, prepared: _Prepared | None = None) -> ToolResult[Any]:
         prepared = prepared or self._prepared.get(result.tool_call_id)
         if prepared is None:
-            prepared = _Prepared(_REST_TOOL, self.build_call(result.name, None, result.tool_call_id))
+            given = self.build_call(result.name, None, result.tool_call_id)
+            prepared = _Prepared(_REST_TOOL, given, given)
         try:
             return self._build_answer(prepared, result, budget)
         except HandrailError:
@@ -346,7 +344,14 @@ class SessionSurface(Surface):
             result = replace(result, error=error, content=result.content.replace(result.error.message, error.message))
         if tool.ignored and result.error is None:
             result = self._note_ignored(tool, prepared.given.args, result)
-        result, text, shape = self._render_within(prepared, result, first, budget)
+        text, shape, size = self._render(prepared, result, first)
+        while len(text) > budget or (size > 2 * budget and not result.attachments):
+            page = shorten_page(result, budget, len(text)) if result.name == "read" else None
+            if page is None:
+                result, text, shape = self._limit(prepared, result, first, budget, text)
+                break
+            result = page
+            text, shape, size = self._render(prepared, result, first)
         return replace(
             result,
             tool_call_id=prepared.given.tool_call_id,
@@ -363,15 +368,10 @@ class SessionSurface(Surface):
         notes = (f"{name} was ignored: {tool.ignored[name]}" for name in names)
         return replace(result, warnings=(*notes, *result.warnings)) if names else result
 
-    def _render_within(
-        self, prepared: _Prepared, result: ToolResult[Any], first: ToolResult[Any] | None, budget: int
+    def _limit(
+        self, prepared: _Prepared, result: ToolResult[Any], first: ToolResult[Any] | None, budget: int, text: str
     ) -> tuple[ToolResult[Any], str, Json]:
-        """The answer within the budget: a shorter page of a file, or a part with a reference to the whole text."""
-        text, shape, size = self._render(prepared, result, first)
-        if len(text) <= budget and (size <= 2 * budget or result.attachments):
-            return result, text, shape
-        if result.name == "read" and (shorter := shorten_page(result, budget, len(text))) is not None:
-            return self._render_within(prepared, shorter, first, budget)
+        """A part of an answer with a reference to the whole text."""
         reference = result.meta.output
         if reference is None and len(text) > budget:
             reference = self.session.outputs.store(result.tool_call_id, text)
@@ -383,10 +383,10 @@ class SessionSurface(Surface):
         self, prepared: _Prepared, result: ToolResult[Any], first: ToolResult[Any] | None
     ) -> tuple[str, Json, int]:
         """The text, the shape, and the size of the shape."""
-        answered, tool = self._build_answered(prepared, result, first), prepared.tool
+        tool, one = prepared.tool, self._build_answered(prepared, result, first)
         show = self._tools.get(tool.answered_as.get(result.name, tool.name), tool).code.show
-        is_shown = result.error is None and prepared.args is not None
-        text, shape = self.dialect.render(answered, show(answered) if is_shown and show else Shown())
+        is_shown = show is not None and result.error is None and prepared.args is not None
+        text, shape = self.dialect.render(one, show(one) if is_shown else NOTHING)
         if text is not None:
             clean = escape_surrogates(text)
             if text is shape:
@@ -405,17 +405,8 @@ class SessionSurface(Surface):
     def _build_answered(
         self, prepared: _Prepared, result: ToolResult[Any], first: ToolResult[Any] | None = None
     ) -> Answered:
-        return Answered(
-            tool=prepared.tool,
-            args=prepared.args,
-            given=prepared.given.args,
-            call_id=prepared.given.tool_call_id,
-            result=result,
-            data=result.data,
-            content=result.content,
-            surface=self,
-            first=first,
-        )
+        given, args, tool = prepared.given, prepared.args, prepared.tool
+        return Answered(tool, args, given.args, given.tool_call_id, result, result.data, result.content, self, first)
 
     def _run_following(self, prepared: _Prepared, following: Canonical) -> ToolResult[Any]:
         call = replace(self.build_call(*following), trace_id=prepared.call.trace_id)
