@@ -148,11 +148,11 @@ def _read(args: Any, given: dict[str, Any], _: Surface) -> Canonical:
 
 
 def _show_read(one: Answered) -> Shown:
-    path, meta, content = one.path, one.result.meta, one.content
     if one.is_picture:
         picture = one.result.attachments[0]
         file = {"base64": picture.content, "type": picture.mime, "originalSize": one.data.size}
         return Shown({"type": "image", "file": file})
+    path, meta, content, first = one.path, one.result.meta, one.content, one.data.first_line or 1
     if path.endswith(".ipynb") and (cells := parse_cells(content)) is not None:
         parts = (f'<cell id="{cell["cell_id"]}">{cell["source"]}</cell id="{cell["cell_id"]}">' for cell in cells)
         return Shown({"type": "notebook", "file": {"filePath": path, "cells": cells}}, text="\n".join(parts))
@@ -160,12 +160,12 @@ def _show_read(one: Answered) -> Shown:
         text = content = _pick_pages(content, one.args.pages)
     else:
         text = "\n".join(number_lines(one, "\t", 6))
-    file = {"filePath": path, "content": content, "numLines": meta.returned, "startLine": one.first_line}
-    file |= {"totalLines": meta.total}
-    if one.has_more:
-        lines = f"{one.first_line}-{one.last_line} of {meta.total or 'more'}"
+    file = {"filePath": path, "content": content, "numLines": meta.returned, "startLine": first}
+    file["totalLines"] = meta.total
+    if meta.next_offset is not None:
+        lines = f"{first}-{one.last_line} of {meta.total or 'more'}"
         text += f"\n\n[Showing lines {lines}; next offset {meta.next_offset}]"
-        file |= {"truncatedByTokenCap": True}
+        file["truncatedByTokenCap"] = True
     return Shown({"type": "text", "file": file}, text=text or "(The file is empty.)")
 
 
@@ -404,8 +404,8 @@ def _show_reply(one: Answered) -> Shown:
 
 def _render(one: Answered, shown: Shown) -> DialectAnswer:
     text = one.content if shown.text is None else shown.text
-    twin: dict[str, Any] = dict(shown.data or {"content": one.content})
-    is_error = twin.pop("is_error", bool(one.code))
+    twin: dict[str, Any] = shown.data or {"content": one.content}
+    is_error = twin.pop("is_error", False) or one.result.error is not None
     if one.code == "TIMEOUT" and one.args is not None and one.data is not None:
         printed = _show_command(one)
         text, twin = f"{printed.text}\n{one.message}", dict(printed.data) | {"timedOutAfterMs": round(one.args.timeout)}
@@ -415,8 +415,10 @@ def _render(one: Answered, shown: Shown) -> DialectAnswer:
         for note in list_notes(one.result):
             text += "" if note in text else f"\n[{note}]"
     told: dict[str, Any] = {"type": "tool_result", "tool_use_id": one.call_id, "content": text}
-    told |= {"is_error": True} if is_error else {}
-    return DialectAnswer(text, told | {"tool_use_result": {**twin, "meta": list_extras(one.result)}})
+    if is_error:
+        told["is_error"] = True
+    told["tool_use_result"] = {**twin, "meta": list_extras(one.result)}
+    return DialectAnswer(text, told)
 
 
 DIALECT = Dialect(

@@ -47,10 +47,10 @@ class Parameter(NamedTuple):
     """Those of the record that it is, or a list of."""
 
 
-class Shown(NamedTuple):
+class Shown(Struct, frozen=True, gc=False):
     """What the answer says about a success. Its dialect puts it into form."""
 
-    data: Any = {}  # noqa: RUF012  as above
+    data: Any = {}
     title: str | None = None
     text: str | None = None
     """None: the text of the canonical result."""
@@ -193,7 +193,7 @@ class Answered(Struct, frozen=True, gc=False):
         return int(self.args.limit)
 
 
-class DialectAnswer(NamedTuple):
+class DialectAnswer(Struct, frozen=True, gc=False):
     """The answer to a call."""
 
     text: str | None

@@ -104,8 +104,9 @@ def _show_read(one: Answered) -> Shown:
         return _show_folder(one)
     if one.is_picture:
         return Shown({"preview": one.content, "truncated": False, "loaded": []})
-    meta, first, text = one.result.meta, one.data.first_line or 1, one.content.removesuffix("\n")
-    total, last, more = meta.total, first + (meta.returned or 0) - 1, meta.next_offset is not None
+    meta, text = one.result.meta, one.content.removesuffix("\n")
+    first, total, more = one.data.first_line or 1, meta.total, meta.next_offset is not None
+    last = first + (meta.returned or 0) - 1
     note = f"(End of file - total {total} lines)"
     if more:
         note = f"(Showing lines {first}-{last} of {total}. Use offset={last + 1} to continue.)"
@@ -130,8 +131,8 @@ def _show_page(
     text = f"<path>{path}</path>\n<type>{kind}</type>\n<{tag}>\n{body}\n</{tag}>"
     if len(rows) > _MAX_PREVIEW_LINES:
         preview = "\n".join(preview.split("\n", _MAX_PREVIEW_LINES)[:_MAX_PREVIEW_LINES])
-    data: dict[str, Any] = {"preview": preview, "truncated": display["truncated"], "loaded": []}
-    return Shown(data | {"display": {"type": kind, "path": path, **display}}, text=text)
+    display = {"type": kind, "path": path, **display}
+    return Shown({"preview": preview, "truncated": display["truncated"], "loaded": [], "display": display}, text=text)
 
 
 def _group_problems(one: Answered) -> dict[str, list[Any]]:

@@ -82,15 +82,13 @@ def list_match_rows(
                 yield match.path, number, text, last in matched
 
 
-def _split_lines(text: str) -> list[str]:
-    """The lines of a page, without their ends."""
-    lines = text.split("\n")
-    return lines[:-1] if lines[-1] == "" else lines
-
-
 def number_lines(one: Answered, separator: str, width: int | None = None) -> list[str]:
     """The lines of a read page with their numbers. `width` of a number: that of the last one if not given."""
-    lines, first = _split_lines(one.content), one.data.first_line or 1
+    lines, first = one.content.split("\n"), one.data.first_line or 1
+    if lines[-1] == "":
+        del lines[-1]
+    if width == 0:
+        return [f"{number}{separator}{line}" for number, line in enumerate(lines, first)]
     columns = len(str(first + len(lines) - 1)) if width is None else width
     return list(map(f"%{columns}d{separator}%s".__mod__, enumerate(lines, first)))  # the quickest way
 

@@ -224,8 +224,8 @@ class SessionSurface(Surface):
         prepared = self._prepared.get(result.tool_call_id)
         if prepared is None:
             return result
-        _, shape = self.dialect.render(self._build_answered(prepared, result), NOTHING)
-        return replace(result, name=prepared.tool.name or prepared.given.name, data=to_builtins(shape))
+        answer = self.dialect.render(self._build_answered(prepared, result), NOTHING)
+        return replace(result, name=prepared.tool.name or prepared.given.name, data=to_builtins(answer.shape))
 
     def _prepare(self, call: ToolCall, fresh: bool) -> _Prepared:
         before = None if fresh else self._prepared.get(call.tool_call_id)
@@ -386,7 +386,8 @@ class SessionSurface(Surface):
         tool, one = prepared.tool, self._build_answered(prepared, result, first)
         show = self._tools.get(tool.answered_as.get(result.name, tool.name), tool).code.show
         is_shown = show is not None and result.error is None and prepared.args is not None
-        text, shape = self.dialect.render(one, show(one) if is_shown else NOTHING)
+        answer = self.dialect.render(one, show(one) if is_shown else NOTHING)
+        text, shape = answer.text, answer.shape
         if text is not None:
             clean = escape_surrogates(text)
             if text is shape:

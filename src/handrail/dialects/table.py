@@ -31,7 +31,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from msgspec import NODEFAULT, Meta, Struct, defstruct
 
-from handrail.dialects.dialect import NOTHING, Code, Collect, DialectTool, Parameter, Show, Shown
+from handrail.dialects.dialect import Code, Collect, DialectTool, Parameter, Show, Shown
 
 _Fix = Callable[[Any], Any]
 _PARAMETER = re.compile(
@@ -175,18 +175,19 @@ def _parse_target(text: str, fix: _Fix | None) -> tuple[str, _Fix | None]:
 
 
 def _build_collector(params: Mapping[str, Parameter], constants: dict[str, Any]) -> Collect:
-    """Makes canonical arguments of typed ones."""
-    moves = [(_to_attribute(param.name), *param.move) for param in params.values() if param.move is not None]
-
-    def collect(args: Any) -> dict[str, Any]:
-        given = constants.copy()
-        for attribute, target, fix in moves:
-            value = getattr(args, attribute)
-            if value is not None:
-                given[target] = value if fix is None else fix(value)
-        return given
-
-    return collect
+    """Makes canonical arguments of typed ones, as one expression: the quickest way."""
+    known: dict[str, Any] = {}
+    items = [f"{name!r}: {value!r}" for name, value in constants.items()]
+    for param in params.values():
+        if param.move is None:
+            continue
+        target, fix = param.move
+        value = attribute = f"args.{_to_attribute(param.name)}"
+        if fix is not None:
+            value, known[f"fix_{target}"] = f"fix_{target}({attribute})", fix
+        item = f"{target!r}: {value}"
+        items.append(item if param.default is not None else f"**({{{item}}} if {attribute} is not None else {{}})")
+    return eval(f"lambda args: {{{', '.join(items)}}}", known)  # noqa: S307  rows of our own tables
 
 
 def build_struct(name: str, params: Mapping[str, Parameter]) -> type[Struct]:
@@ -220,10 +221,12 @@ def _build_show(own: Show | None, rows: Iterable[str]) -> Show | None:
     title, text = (_write_text(answer[key]) if key in answer else "None" for key in ("title", "text"))
     words = [word.partition("=") for word in answer.get("data", "").split()]
     fields = "".join(f"{name!r}: {_write_fact(source or name)}, " for name, _, source in words)
-    data = _write_fact(answer["whole"]) if "whole" in answer else f"{{{fields}**data}}"
-    source = f"lambda one, data, title, text: Shown({data}, title or {title}, text or {text})"
-    build: Callable[..., Shown] = eval(source, {"Shown": Shown})  # noqa: S307  a row of our own tables
-    return (lambda one: build(one, *NOTHING)) if own is None else (lambda one: build(one, *own(one)))
+    if own is None:
+        data = _write_fact(answer["whole"]) if "whole" in answer else f"{{{fields}}}"
+        return eval(f"lambda one: Shown({data}, {title}, {text})", {"Shown": Shown})  # noqa: S307  as above
+    data = f"{{{fields}**(said := own(one)).data}}" if fields else "(said := own(one)).data"
+    source = f"lambda one: Shown({data}, said.title or {title}, said.text or {text})"
+    return eval(source, {"Shown": Shown, "own": own})  # noqa: S307  as above
 
 
 def _write_text(text: str) -> str:
