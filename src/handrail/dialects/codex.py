@@ -99,11 +99,12 @@ def _execute(args: Any, given: dict[str, Any], surface: Surface) -> Canonical:
 
 
 def _ask_person(args: Any) -> dict[str, Any]:
-    """Lets a person decide about a call that asks for more permissions. The proposed grant is for them to read."""
+    """Lets a person decide about a call that asks for more permissions. The proposed rule is for them to read, beside
+    the grants that policy offers for such a command."""
     if args.sandbox_permissions == "use_default":
         return {}
     rule = f"proposes a grant for: {shlex.join(args.prefix_rule)}" if args.prefix_rule else ""
-    return {"@confirm": True, "@purpose": "; ".join(filter(None, (args.justification, rule))) or None}
+    return {"@confirm": "unless-granted", "@purpose": "; ".join(filter(None, (args.justification, rule))) or None}
 
 
 def _patch(args: Any, _: Any, __: Surface) -> Canonical:

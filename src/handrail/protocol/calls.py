@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from handrail.protocol.errors import UsageError
-from handrail.protocol.permissions import PERMISSIONS, Permission, PermissionRequest, Question
+from handrail.protocol.permissions import PERMISSIONS, Confirm, Permission, PermissionRequest, Question
 from handrail.protocol.results import ToolResult
 from handrail.protocol.text import clip_text, escape_exact_line, render_value
 from handrail.protocol.wire import Envelope, Json, Time, escape_surrogates
@@ -37,8 +37,9 @@ class ToolCall(Envelope, frozen=True):
     """Can only narrow: if the call needs a permission that is not listed, it is refused."""
     purpose: str | None = None
     """The model's reason for the call. A permission request shows it."""
-    confirm: bool = False
-    """Ask a person about the call, even if policy allows it."""
+    confirm: Confirm = False
+    """Ask a person about the call, even if policy allows it. `unless-granted`: the request offers the grants that the
+    mode `ask` would, and a call that they cover is not asked about."""
 
 
 def clean_call(call: ToolCall) -> ToolCall:

@@ -7,7 +7,7 @@ import msgspec
 
 from handrail.protocol.changes import ChangeSet
 from handrail.protocol.decisions import Mode as ModeName
-from handrail.protocol.permissions import Answer, Permission, PermissionRequest
+from handrail.protocol.permissions import Answer, Confirm, Permission, PermissionRequest
 from handrail.protocol.results import ToolResult
 from handrail.protocol.text import to_one_line, truncate
 from handrail.protocol.wire import Json, Time, get_json_decoder
@@ -95,8 +95,8 @@ class ToolCallStart(ToolEvent, frozen=True, kw_only=True, tag="tool_call.start")
     requested_permissions: tuple[Permission, ...] | None = None
     purpose: str | None = None
     """The model's reason for the call."""
-    confirm: bool = False
-    """Whether a person is asked even if policy allows the call."""
+    confirm: Confirm = False
+    """Whether a person is asked even if policy allows the call, or only unless a grant covers it."""
 
 
 class ToolCallRunning(ToolEvent, frozen=True, kw_only=True, tag="tool_call.running"):
