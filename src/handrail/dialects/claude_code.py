@@ -49,13 +49,14 @@ Read = read +File: Reads a file. Lines are numbered; pictures, notebooks and PDF
 Write = write +File: Writes a file. It replaces an existing one.
   content* str -> content                               # The content of the file.
   text: File {change}d successfully at: {path}
-  data: type=change filePath=path content=written
+  data: type=change filePath=path content=written originalFile=before
 Edit = edit write@Write +File: Replaces an exact text in a file. It must be unique, unless replace_all is set.
   old_string* str -> oldText                            # The text to replace.
   new_string* str -> newText                            # The text to replace it with.
   replace_all bool=false -> replaceAll                  # Replace all occurrences.
   text: The file {path} has been updated successfully.
-  data: filePath=path oldString=args.old_string newString=args.new_string userModified=false replaceAll=args.replace_all
+  data: filePath=path oldString=args.old_string newString=args.new_string originalFile=before
+  data: userModified=false replaceAll=args.replace_all
 NotebookEdit = write read: Replaces, inserts or deletes a cell of a Jupyter notebook.
   notebook_path* str -> path                            # The absolute path of the notebook.
   new_source* str                                       # The new source of the cell.
@@ -63,6 +64,7 @@ NotebookEdit = write read: Replaces, inserts or deletes a cell of a Jupyter note
   cell_type code|markdown                               # The type of the cell; required for insert.
   edit_mode replace|insert|delete=replace               # What to do.
   data: new_source=args.new_source edit_mode=args.edit_mode language="python" notebook_path=path diff=data.diff
+  data: original_file=before updated_file=after
 Glob = find: Finds files by a glob, such as **/*.ts. The newest come first.
   pattern* str len>=1 -> pattern                        # The glob.
   path str -> path                                      # The folder to search in.
@@ -178,7 +180,7 @@ def _pick_pages(content: str, pages: str) -> str:
 
 def _show_change(one: Answered) -> Shown:
     is_new = getattr(one.data, "created", False)
-    return Shown({"originalFile": None, "structuredPatch": [] if is_new else list_hunks(one.data.diff)})
+    return Shown({"structuredPatch": [] if is_new else list_hunks(one.data.diff)})
 
 
 def _show_notebook(one: Answered) -> Shown:

@@ -164,6 +164,15 @@ class Answered(Struct, frozen=True, gc=False):
         return self.written.count("\n") + 1
 
     @property
+    def before(self) -> str | None:
+        """The text of a file before the change. None if there was none, or it may not be read."""
+        return self.surface.read_version(self.data.path, self.data.before)
+
+    @property
+    def after(self) -> str | None:
+        return self.surface.read_version(self.data.path, self.data.hash)
+
+    @property
     def returned(self) -> int:
         return self.result.meta.returned or 0
 
