@@ -385,8 +385,9 @@ class SessionSurface(Surface):
         """The text, the shape, and the size of the shape."""
         tool, one = prepared.tool, self._build_answered(prepared, result, first)
         show = self._tools.get(tool.answered_as.get(result.name, tool.name), tool).code.show
-        is_shown = show is not None and result.error is None and prepared.args is not None
-        answer = self.dialect.render(one, show(one) if is_shown else NOTHING)
+        if result.error is not None or prepared.args is None:
+            show = None
+        answer = self.dialect.render(one, NOTHING if show is None else show(one))
         text, shape = answer.text, answer.shape
         if text is not None:
             clean = escape_surrogates(text)

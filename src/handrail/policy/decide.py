@@ -23,8 +23,17 @@ from handrail.policy.verdict import (
     judge_path,
     restrict_path,
 )
-from handrail.protocol.decisions import CommandFact, Decision, Facts, ForeignFact, MemoryFact, PathFact, ProcessFact
-from handrail.protocol.permissions import PERMISSIONS, Confirm, Permission, StandingGrant
+from handrail.protocol.calls import Confirm
+from handrail.protocol.decisions import (
+    CommandFact,
+    Decision,
+    Facts,
+    ForeignFact,
+    MemoryFact,
+    PathFact,
+    ProcessFact,
+)
+from handrail.protocol.permissions import PERMISSIONS, Permission, StandingGrant
 from handrail.protocol.tool_spec import ToolSpec
 
 _PART_KINDS: dict[Permission, PartKind] = {

@@ -1,18 +1,19 @@
 """A batch of tool calls: its calls, its outcome."""
 
 import re
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
 from handrail.protocol.errors import UsageError
-from handrail.protocol.permissions import PERMISSIONS, Confirm, Permission, PermissionRequest, Question
+from handrail.protocol.permissions import PERMISSIONS, Permission, PermissionRequest, Question
 from handrail.protocol.results import ToolResult
 from handrail.protocol.text import clip_text, escape_exact_line, render_value
 from handrail.protocol.wire import Envelope, Json, Time, escape_surrogates
 
 _MAX_PURPOSE_CHARS, _MAX_QUOTED_CHARS = 1_000, 400
 _CALL_ID = r"[!-.0-~]{1,128}"
+Confirm = bool | Literal["unless-granted"]
 
 
 class ToolCall(Envelope, frozen=True):

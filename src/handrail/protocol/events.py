@@ -5,9 +5,10 @@ from typing import Any, ClassVar, Literal, get_args
 
 import msgspec
 
+from handrail.protocol.calls import Confirm
 from handrail.protocol.changes import ChangeSet
 from handrail.protocol.decisions import Mode as ModeName
-from handrail.protocol.permissions import Answer, Confirm, Permission, PermissionRequest
+from handrail.protocol.permissions import Answer, Permission, PermissionRequest
 from handrail.protocol.results import ToolResult
 from handrail.protocol.text import to_one_line, truncate
 from handrail.protocol.wire import Json, Time, get_json_decoder

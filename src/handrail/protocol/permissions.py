@@ -17,7 +17,6 @@ PERMISSIONS: tuple[Permission, ...] = ("fs.read", "fs.write", "fs.delete", "proc
 _PermissionType = Literal["read", "write", "command", "all"]
 AnswerKind = Literal["once", "session", "workspace", "edits", "output", "deny"]
 Scope = Literal["session", "workspace"]
-Confirm = bool | Literal["unless-granted"]
 _MAX_REPLY_CHARS = 20_000
 
 _COARSE: dict[Permission, _PermissionType] = {
