@@ -395,13 +395,15 @@ class SessionSurface(Surface):
                 return clean, clean, len(clean)
             text = clean
         shape = to_builtins(shape)
+        if text is not None and result.name == "read" and text.isascii():
+            return text, shape, len(text)  # the data of a page is its text
         try:
             encoded = encode(shape)
         except (TypeError, ValueError):  # lone surrogates, as in names of files
             shape, _ = sanitize_json(shape)
             encoded = encode(shape)
         if text is not None and result.name == "read":
-            return text, shape, len(text)  # the data of a page is its text
+            return text, shape, len(text)
         return encoded.decode() if text is None else text, shape, len(encoded)
 
     def _build_answered(
