@@ -136,6 +136,7 @@ LSP = lsp_definition lsp_references lsp_hover lsp_symbols @request: Asks a langu
   line* int >=1 -> line-1                               # The line, from 1.
   character* int >=1 -> character-1                     # The character, from 1.
   query str                                             # Words for workspaceSymbol.
+WebFetch, WebSearch, Agent = !: a host can bring a tool of this name
 EnterPlanMode = !: a person changes the mode: handrail --mode plan
 ExitPlanMode = !: a person changes the mode; say that your plan is ready
 """

@@ -60,6 +60,9 @@ view_image = read: View a local image.
   detail high|original=high                     # Its detail.
 request_user_input = question @request: Asks the person one to three questions and waits for the answers.
   questions* Question[] len>=1 len<=3           # The questions.
+list_mcp_resources, list_mcp_resource_templates, read_mcp_resource = !: a host can bring a tool of this name
+tool_search, get_context_remaining, new_context, web_search = !: a host can bring a tool of this name
+spawn_agent, wait_agent, send_message, list_agents, interrupt_agent = !: a host can bring a tool of this name
 request_permissions = !: each call asks for the permission that it needs
   permissions* object
   reason str

@@ -91,6 +91,7 @@ lsp = lsp_definition lsp_references lsp_hover lsp_symbols @request: Asks a langu
   character* int >=1 -> character-1                     # The character, from 1.
   query str                                             # Words for workspaceSymbol.
   title: {args.operation} {args.filePath}:{args.line}
+webfetch, websearch, task = !: a host can bring a tool of this name
 plan_exit = !: a person changes the mode; say that your plan is ready
 """
 

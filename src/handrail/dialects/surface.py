@@ -110,7 +110,7 @@ class SessionSurface(Surface):
 
     def spec(self, name: str) -> ToolSpec | None:
         tool = self._tools.get(name)
-        if tool is not None:
+        if tool is not None and not tool.lacks:
             return self._complete_spec(tool) if self.is_offered(tool) else None
         found = self.session.offer.get(name)
         return found.spec if found is not None and self._passes(name) else None
@@ -120,8 +120,9 @@ class SessionSurface(Surface):
         return tool.name in self._list_ready()
 
     def speaks(self, name: str) -> bool:
-        """Whether the dialect has a tool of this name, offered or not."""
-        return name in self._tools
+        """Whether the dialect has a tool of this name, offered or not. A host may bring one that it lacks."""
+        tool = self._tools.get(name)
+        return tool is not None and not tool.lacks
 
     def _list_ready(self) -> frozenset[str]:
         """The offered tools of the dialect. Skills and servers may change them."""
@@ -134,7 +135,7 @@ class SessionSurface(Surface):
     def _passes(self, name: str) -> bool:
         """Whether a tool of the session is called as it is: a custom one, or one of another server."""
         tool = self.session.offer.get(name) if name not in BASE_NAMES else None
-        return tool is not None and tool.spec.category != "builtin" and name not in self._tools
+        return tool is not None and tool.spec.category != "builtin" and not self.speaks(name)
 
     def _get_spec(self, tool: DialectTool) -> ToolSpec:
         """The spec that arguments are checked against."""
@@ -249,9 +250,9 @@ class SessionSurface(Surface):
     def _translate(self, call: ToolCall, *, is_repeated: bool) -> _Prepared:
         """A call that the journal knows gets its first result, so it becomes no canonical call."""
         tool = self._tools.get(call.name) or self._repair(call)
+        if (tool is None or tool.lacks) and self._passes(call.name):
+            return _Prepared(_REST_TOOL, call, call)
         if tool is None:
-            if self._passes(call.name):
-                return _Prepared(_REST_TOOL, call, call)
             raise self._build_unknown_error(escape_surrogates(call.name)[:200])
         if tool.name not in self._list_ready():
             raise self._build_unoffered_error(tool)

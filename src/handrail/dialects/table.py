@@ -11,7 +11,7 @@
 A tool has the canonical tools that it becomes, constant arguments, and a description. `write@Write`: a call that became
 write is answered as one of Write. `+Record` adds the parameters of a record. `@request`: it is offered only if the
 settings enable its canonical tools. `@text=PARAMETER`: the parameter that a call without JSON is. `!`: it cannot be
-offered, and the description says why.
+offered, and the description says why. Several names with commas between them are alike.
 
 A parameter has a kind, `=default`, limits, the canonical parameter behind `->`, and a description. `*`: required.
 `# Ignored: why`: the parameter has no effect, and an answer says so.
@@ -62,15 +62,18 @@ def parse_tools(text: str, code: Mapping[str, Code] | None = None, **types: Any)
     known, tools = types, list[DialectTool]()
     for block in re.split(r"\n(?=\S)", text.strip()):
         head, *lines = (line.strip() for line in block.splitlines())
-        name, _, rest = head.partition(" = ")
+        names, _, rest = head.partition(" = ")
         answer = [line for line in lines if line.startswith(_ANSWER)]
         params = {
             param.name: param for line in lines if line not in answer for param in [_parse_parameter(line, known)]
         }
         if rest:
-            tools.append(_parse_tool(name, rest, lines, params, answer, known, (code or {}).get(name, Code())))
+            tools += [
+                _parse_tool(name, rest, lines, params, answer, known, (code or {}).get(name, Code()))
+                for name in names.split(", ")
+            ]
         else:
-            record = name.rstrip(":")
+            record = names.rstrip(":")
             known[record] = _Record(params, build_struct(record, params), _build_collector(params, {}))
     return tuple(tools)
 
