@@ -166,6 +166,19 @@ def test_an_unknown_dialect_names_those_there_are(tmp_path: Path) -> None:
 # Behind the dialect
 
 
+def test_the_audit_has_canonical_calls_and_commands_run_in_the_sandbox(tmp_path: Path) -> None:
+    with open_rail(tmp_path, "claude-code") as rail:
+        rail.call("Edit", {"file_path": "a.py", "old_string": "y = 2", "new_string": "y = 4"})
+        ran = rail.call("Bash", {"command": "touch n"})
+        assert "sandbox" in ran.data["tool_use_result"]["meta"]
+    (audit,) = (tmp_path / "state").rglob("audit.jsonl")
+    records = [msgspec.json.decode(line) for line in audit.read_bytes().splitlines()]
+    assert [(one["name"], set(one["args"])) for one in records] == [
+        ("edit", {"path", "oldText", "newText", "replaceAll"}),
+        ("exec", {"command", "timeoutMs", "background"}),
+    ]
+
+
 def test_events_and_changes_have_canonical_calls(tmp_path: Path) -> None:
     with open_rail(tmp_path, "claude-code") as rail:
         rail.call("Edit", {"file_path": f"{rail.workspace}/a.py", "old_string": "y = 2", "new_string": "y = 4"})

@@ -41,8 +41,8 @@ class Parameter(NamedTuple):
     kind: Any
     default: Any
     """NODEFAULT: it is required."""
-    move: tuple[str, Callable[[Any], Any] | None] | None = None
-    """The canonical parameter, and what makes the value canonical."""
+    move: tuple[str, str] | None = None
+    """The canonical parameter, and the expression that makes the value `{}` canonical."""
     within: "Mapping[str, Parameter]" = {}  # noqa: RUF012  a tuple, never changed
     """Those of the record that it is, or a list of."""
 

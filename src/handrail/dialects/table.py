@@ -25,7 +25,7 @@ such as `data.size`, or JSON.
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from keyword import iskeyword
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -33,7 +33,6 @@ from msgspec import NODEFAULT, Meta, Struct, defstruct
 
 from handrail.dialects.dialect import Code, Collect, DialectTool, Parameter, Show, Shown
 
-_Fix = Callable[[Any], Any]
 _PARAMETER = re.compile(
     r"(?P<name>[-\w]+)(?P<required>\*)? (?P<kind>[^ =]+)(?:=(?P<default>\S+))?"
     r"(?P<limits>(?: (?:len)?[<>]=?\d+)*)(?: -> (?P<target>\S+))?(?: +# (?P<about>.+))?"
@@ -74,7 +73,7 @@ def parse_tools(text: str, code: Mapping[str, Code] | None = None, **types: Any)
             ]
         else:
             record = names.rstrip(":")
-            known[record] = _Record(params, build_struct(record, params), _build_collector(params, {}))
+            known[record] = _Record(params, build_struct(record, params), _build_collector(params, {}, known))
     return tuple(tools)
 
 
@@ -106,7 +105,7 @@ def _parse_tool(
         params=params,
         to=tuple(becomes),
         answered_as=becomes,
-        collect=_build_collector(params, constants),
+        collect=_build_collector(params, constants, known),
         code=Code(own.call, _build_show(own.show, answer), own.then),
         free_text=flags.get("@text"),
         on_request="@request" in flags,
@@ -118,7 +117,7 @@ def _parse_parameter(line: str, known: Mapping[str, Any]) -> Parameter:
     row = _PARAMETER.fullmatch(line)
     if row is None:
         raise AssertionError(f"no row of a table: {line}")
-    kind, fix = _resolve_kind(row["kind"], known)
+    kind, form = _resolve_kind(row["kind"], known)
     found = re.findall(r"(\D+)(\d+)", row["limits"].replace(" ", ""))
     limits: dict[str, Any] = {_LIMITS[sign]: int(number) for sign, number in found}
     about = {"description": row["about"]} if row["about"] else {}
@@ -128,7 +127,7 @@ def _parse_parameter(line: str, known: Mapping[str, Any]) -> Parameter:
     else:
         limited = _annotate(kind, limits)
         kind = _annotate(limited if default is not None else limited | None, about)
-    move = None if row["target"] is None else _parse_target(row["target"], fix)
+    move = None if row["target"] is None else _parse_target(row["target"], form)
     record = known.get(row["kind"].removesuffix("[]"))
     return Parameter(row["name"], kind, default, move, record.params if isinstance(record, _Record) else {})
 
@@ -144,53 +143,45 @@ def _parse_default(text: str) -> Any:
     return json.loads(text) if text[0] in '"0123456789' or text in {"true", "false"} else text
 
 
-def _resolve_kind(text: str, known: Mapping[str, Any]) -> tuple[Any, _Fix | None]:
-    """The type, with what makes its values canonical."""
+def _resolve_kind(text: str, known: Mapping[str, Any]) -> tuple[Any, str]:
+    """The type, with the expression that makes its values canonical. `{}` stands for the value."""
     if text.endswith("[]"):
-        item, fix = _resolve_kind(text[:-2], known)
-        return tuple[item, ...], list if fix is None else lambda items: [fix(one) for one in items]
+        item, form = _resolve_kind(text[:-2], known)
+        return tuple[item, ...], "list({})" if form == "{}" else f"[{form.replace('{}', 'one')} for one in {{}}]"
     found = known.get(text, text)
     if isinstance(found, _Record):
-        return found.kind, found.collect
+        return found.kind, f"{text}.collect({{}})"
     if not isinstance(found, str):
-        return found, None
+        return found, "{}"
     if "|" in found:
         names = {own: canonical or own for own, _, canonical in (one.partition(":") for one in found.split("|"))}
-        return Literal[tuple(names)], names.get
-    return _KINDS[found], int if found == "number" else None
+        return Literal[tuple(names)], "{}" if names == dict(zip(names, names, strict=True)) else f"{names}[{{}}]"
+    return _KINDS[found], "int({})" if found == "number" else "{}"
 
 
-def _parse_target(text: str, fix: _Fix | None) -> tuple[str, _Fix | None]:
+def _parse_target(text: str, form: str) -> tuple[str, str]:
     row = _TARGET.fullmatch(text)
     if row is None:
         raise AssertionError(f"no target of a parameter: {text}")
     negated, name, added, least, most, wraps = row.groups()
     if negated:
-        return name, lambda value: not value
+        return name, "not {}"
     if wraps:
-        return name, lambda value: [value]
+        return name, "[{}]"
     if added:
-        return name, lambda value: int(value) + int(added)
-    if least:
-        lowest, highest = int(least), int(most)
-        return name, lambda value: int(max(lowest, min(value, highest)))
-    return name, fix
+        return name, f"int({{}}) {added}"
+    return name, f"int(max({least}, min({{}}, {most})))" if least else form
 
 
-def _build_collector(params: Mapping[str, Parameter], constants: dict[str, Any]) -> Collect:
+def _build_collector(params: Mapping[str, Parameter], constants: dict[str, Any], known: Mapping[str, Any]) -> Collect:
     """Makes canonical arguments of typed ones, as one expression: the quickest way."""
-    known: dict[str, Any] = {}
     items = [f"{name!r}: {value!r}" for name, value in constants.items()]
     for param in params.values():
-        if param.move is None:
-            continue
-        target, fix = param.move
-        value = attribute = f"args.{_to_attribute(param.name)}"
-        if fix is not None:
-            value, known[f"fix_{target}"] = f"fix_{target}({attribute})", fix
-        item = f"{target!r}: {value}"
-        items.append(item if param.default is not None else f"**({{{item}}} if {attribute} is not None else {{}})")
-    return eval(f"lambda args: {{{', '.join(items)}}}", known)  # noqa: S307  rows of our own tables
+        if param.move is not None:
+            (target, form), value = param.move, f"args.{_to_attribute(param.name)}"
+            item = f"{target!r}: {form.replace('{}', value)}"
+            items.append(item if param.default is not None else f"**({{{item}}} if {value} is not None else {{}})")
+    return eval(f"lambda args: {{{', '.join(items)}}}", dict(known))  # noqa: S307  rows of our own tables
 
 
 def build_struct(name: str, params: Mapping[str, Parameter]) -> type[Struct]:
