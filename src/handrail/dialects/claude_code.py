@@ -104,7 +104,7 @@ Monitor = exec background=true: Runs a command in the background.
   ws object                                             # Not available.
 TodoWrite = todo: Replaces the list of steps.
   todos* Todo[] -> items                         # The list.
-  data: newTodos=args.todos
+  data: oldTodos=surface.memory["old_todos"] newTodos=args.todos
   text: Todos have been modified successfully. Continue to use the todo list to track your progress.
 TaskCreate = todo: Adds a task to the list of steps.
   subject* str len>=1                                   # A short title.
@@ -370,10 +370,6 @@ def _write_todos(args: Any, given: dict[str, Any], surface: Surface) -> Canonica
     return "todo", given
 
 
-def _show_todos(one: Answered) -> Shown:
-    return Shown({"oldTodos": one.surface.memory["old_todos"]})
-
-
 def _show_created(one: Answered) -> Shown:
     task = one.surface.memory["task"]
     twin = {"task": {"id": task["id"], "subject": task["subject"]}}
@@ -443,7 +439,7 @@ DIALECT = Dialect(
             "TaskOutput": Code(_poll, _show_poll),
             "TaskStop": Code(_stop, _show_stop),
             "Monitor": Code(_watch, _show_command),
-            "TodoWrite": Code(_write_todos, _show_todos),
+            "TodoWrite": Code(_write_todos),
             "TaskCreate": Code(_create_task, _show_created),
             "TaskGet": Code(_find_task, _show_task),
             "TaskUpdate": Code(_update_task, _show_updated),
