@@ -4,7 +4,9 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from itertools import groupby
+from operator import add
 from typing import Any, cast
 
 from msgspec import to_builtins
@@ -21,6 +23,8 @@ _PARAMETER = re.compile(r"\b(?:[a-z]+[A-Z]\w+|cwd)\b")
 _SUBJECT = re.compile(r"\A(\w+)(?= (?:is|holds|has)\b)")
 _TOOL = re.compile(r"\b([Uu]se|[Ww]ith) (read|write|edit|ls|find|grep|exec|process|delete)\b(?! (?:the|a|an|of)\b)")
 _NO_TOOL = re.compile(r"\bThe action list\b|\b[Ww]ithout background and yieldMs\b")
+_MAX_PREFIXES = 2_000
+"""Lines of a page, if a call does not say how many."""
 _LOST = "\0"
 """Stands for what the dialect lacks. The clause with it is left out."""
 _CLAUSE = re.compile(rf": list them\b|,? or [^,;.\n]*{_LOST}[^,;.\n]*|;[^;.\n]*{_LOST}[^;.\n]*")
@@ -87,10 +91,17 @@ def number_lines(one: Answered, separator: str, width: int | None = None) -> lis
     lines, first = one.content.split("\n"), one.data.first_line or 1
     if lines[-1] == "":
         del lines[-1]
-    if width == 0:
-        return [f"{number}{separator}{line}" for number, line in enumerate(lines, first)]
-    columns = len(str(first + len(lines) - 1)) if width is None else width
-    return list(map(f"%{columns}d{separator}%s".__mod__, enumerate(lines, first)))  # the quickest way
+    last = first + len(lines) - 1
+    columns = len(str(last)) if width is None else width
+    if last > _MAX_PREFIXES:
+        return list(map(f"%{columns}d{separator}%s".__mod__, enumerate(lines, first)))
+    return list(map(add, _list_prefixes(columns, separator)[first - 1 : last], lines))
+
+
+@cache
+def _list_prefixes(width: int, separator: str) -> list[str]:
+    """The starts of numbered lines. Most pages begin at line 1, and adding takes a third of the time of formatting."""
+    return [f"{number:>{width}}{separator}" for number in range(1, _MAX_PREFIXES + 1)]
 
 
 def list_notes(result: ToolResult[Any]) -> list[str]:
