@@ -142,11 +142,6 @@ class Answered(Struct, frozen=True, gc=False):
         return self.data.path.rpartition("/")[2]
 
     @property
-    def existed(self) -> bool:
-        """Whether a file that was written was there before."""
-        return not self.data.created
-
-    @property
     def change(self) -> str:
         return "create" if self.data.created else "update"
 

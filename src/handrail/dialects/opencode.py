@@ -56,7 +56,7 @@ write = write +File: Writes a file. It replaces an existing one.
   content* str -> content                               # The whole content.
   title: {data.path}
   text: Wrote file successfully.
-  data: filepath=path exists=existed
+  data: filepath=path
 edit = edit write@write +File: Replaces an exact text in a file. It must be unique, unless replaceAll is set.
   oldString* str -> oldText                             # The text to replace.
   newString* str -> newText                             # The text to replace it with.
@@ -146,7 +146,7 @@ def _group_problems(one: Answered) -> dict[str, list[Any]]:
 
 
 def _show_written(one: Answered) -> Shown:
-    return Shown({"diagnostics": _group_problems(one)})
+    return Shown({"exists": not one.data.created, "diagnostics": _group_problems(one)})
 
 
 def _show_edit(one: Answered) -> Shown:

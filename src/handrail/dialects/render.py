@@ -100,7 +100,7 @@ def number_lines(one: Answered, separator: str, width: int | None = None) -> lis
 
 @cache
 def _list_prefixes(width: int, separator: str) -> list[str]:
-    """The starts of numbered lines. Most pages begin at line 1, and adding takes a third of the time of formatting."""
+    """The starts of numbered lines. To add one is ten times as fast as to format a number."""
     return [f"{number:>{width}}{separator}" for number in range(1, _MAX_PREFIXES + 1)]
 
 
