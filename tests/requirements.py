@@ -865,6 +865,7 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "dialects/test_dialects.py::test_the_transcript_uses_every_parameter_of_every_tool",
             "dialects/test_dialects.py::test_every_parameter_is_checked_under_its_own_name",
             "dialects/test_dialects.py::test_tools_that_are_not_built_answer_unavailable",
+            "dialects/test_surfaces.py::test_the_tables_have_every_tool",
         ),
         clause(
             "opt-in: names of another system are unknown",
@@ -875,6 +876,7 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
         clause(
             "policy, sandbox, audit, events see canonical calls",
             "dialects/test_dialects.py::test_events_and_changes_have_canonical_calls",
+            "dialects/test_dialects.py::test_the_audit_has_canonical_calls_and_commands_run_in_the_sandbox",
             "dialects/test_dialects.py::test_policy_asks_about_the_canonical_call_before_it_runs",
         ),
         clause(

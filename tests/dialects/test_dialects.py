@@ -22,9 +22,13 @@ from handrail.settings import Settings
 
 ROWS = [(name, tool) for name in DIALECTS for tool in load_dialect(name).tools]
 NOT_BUILT = {
-    "claude-code": {"EnterPlanMode", "ExitPlanMode"},
-    "codex": {"request_permissions"},
-    "opencode": {"plan_exit"},
+    "claude-code": {"EnterPlanMode", "ExitPlanMode", "WebFetch", "WebSearch", "Agent"},
+    "codex": {
+        *("request_permissions", "list_mcp_resources", "list_mcp_resource_templates", "read_mcp_resource"),
+        *("tool_search", "get_context_remaining", "new_context", "web_search"),
+        *("spawn_agent", "wait_agent", "send_message", "list_agents", "interrupt_agent"),
+    },
+    "opencode": {"plan_exit", "webfetch", "websearch", "task"},
 }
 """The tools that answer UNAVAILABLE."""
 NOT_ENABLED = {
@@ -160,6 +164,19 @@ def test_an_unknown_dialect_names_those_there_are(tmp_path: Path) -> None:
 
 
 # Behind the dialect
+
+
+def test_the_audit_has_canonical_calls_and_commands_run_in_the_sandbox(tmp_path: Path) -> None:
+    with open_rail(tmp_path, "claude-code") as rail:
+        rail.call("Edit", {"file_path": "a.py", "old_string": "y = 2", "new_string": "y = 4"})
+        ran = rail.call("Bash", {"command": "touch n"})
+        assert "sandbox" in ran.data["tool_use_result"]["meta"]
+    (audit,) = (tmp_path / "state").rglob("audit.jsonl")
+    records = [msgspec.json.decode(line) for line in audit.read_bytes().splitlines()]
+    assert [(one["name"], set(one["args"])) for one in records] == [
+        ("edit", {"path", "oldText", "newText", "replaceAll"}),
+        ("exec", {"command", "timeoutMs", "background"}),
+    ]
 
 
 def test_events_and_changes_have_canonical_calls(tmp_path: Path) -> None:
@@ -350,6 +367,25 @@ def test_custom_tools_stay_under_their_names(tmp_path: Path) -> None:
     with open_rail(tmp_path, "codex", tools=[greet]) as rail:
         assert "greet" in rail.tool_names()
         assert rail.call("greet", {"name": "Ada"}).content == "Hello Ada"
+
+
+@pytest.mark.parametrize(
+    ("dialect", "name"), [("claude-code", "WebFetch"), ("codex", "web_search"), ("opencode", "webfetch")]
+)
+def test_a_host_can_bring_a_tool_that_the_dialect_lacks(tmp_path: Path, dialect: str, name: str) -> None:
+    from handrail import tool
+
+    @tool(name=name, read_only=True)
+    def fetch(url: str) -> str:
+        """Fetches a page."""
+        return f"The page {url}"
+
+    with open_rail(tmp_path, dialect) as rail:
+        assert rail.call(name, {"url": "u"}).error.code == "UNAVAILABLE"  # pyright: ignore[reportOptionalMemberAccess]
+    with open_rail(tmp_path, dialect, tools=[fetch]) as rail:
+        assert name in rail.tool_names()
+        assert rail.spec(name) is not None
+        assert rail.call(name, {"url": "u"}).content == "The page u"
 
 
 def test_a_tool_that_the_person_disabled_is_not_offered(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 from spoken import build_workspace, open_rail
@@ -111,6 +112,48 @@ def test_only_the_first_of_several_matches_is_replaced(tmp_path: Path) -> None:
         args = {"file_path": "a.py", "old_string": "x = ", "new_string": "w = ", "allow_multiple_matches": True}
         assert rail.call("edit_file", args).ok
         assert Path(rail.workspace, "a.py").read_text() == "w = 1\ny = 2\nx = 3\n"
+
+
+def test_a_change_of_claude_code_has_the_file_before_it(tmp_path: Path) -> None:
+    with open_rail(tmp_path, "claude-code") as rail:
+
+        def change(name: str, **args: Any) -> dict[str, Any]:
+            return rail.call(name, args).data["tool_use_result"]
+
+        edited = change("Edit", file_path="a.py", old_string="y = 2", new_string="y = 4")
+        written = change("Write", file_path="a.py", content="")
+        emptied = change("Write", file_path="a.py", content="z\n")
+        created = change("Write", file_path="new.py", content="z\n")
+        notebook = change("NotebookEdit", notebook_path="n.ipynb", cell_id="c1", new_source="2 + 2")
+        before = (tmp_path / "ws" / "n.ipynb").read_text()
+        rail.undo()
+        updated = (tmp_path / "ws" / "n.ipynb").read_text()
+    assert edited["originalFile"] == "x = 1\ny = 2\nx = 3\n"
+    assert written["originalFile"] == "x = 1\ny = 4\nx = 3\n"
+    assert (emptied["originalFile"], created["originalFile"]) == ("", None)
+    assert (notebook["original_file"], notebook["updated_file"]) == (updated, before)
+
+
+def test_the_file_before_a_change_is_no_longer_than_an_answer(tmp_path: Path) -> None:
+    file = build_workspace(tmp_path) / "big.txt"
+    file.write_text("first\n" + "line\n" * 5_000 + "last\n")
+    settings = Settings.from_values({"results.characters": 2_000})
+    with open_rail(tmp_path, "claude-code", settings=settings) as rail:
+        args = {"file_path": "big.txt", "old_string": "first", "new_string": "1"}
+        answer = rail.call("Edit", args).data["tool_use_result"]
+    original = answer["originalFile"]
+    assert len(original) <= 2_000
+    assert original.startswith("first\n")
+    assert original.endswith("last\n")
+    assert "characters are not shown" in original
+    assert answer["structuredPatch"]
+    assert "output" not in answer["meta"]
+
+
+def test_the_file_before_a_change_is_null_if_it_may_not_be_read(tmp_path: Path) -> None:
+    with open_rail(tmp_path, "claude-code", deny=("fs.read",), mode="full") as rail:
+        answer = rail.call("Write", {"file_path": "a.py", "content": "z\n"}).data
+    assert answer["tool_use_result"]["originalFile"] is None
 
 
 def test_hunks_of_a_diff_have_their_lines() -> None:

@@ -1,12 +1,14 @@
 """Words of the model in permission requests, and calls that ask for approval."""
 
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
-from spoken import open_rail
+from spoken import build_workspace, open_rail
 
-from handrail.protocol.calls import Done
+from handrail import Handrail
+from handrail.protocol.calls import Done, Parked, ToolCall
 from handrail.protocol.permissions import Reply
 from handrail.terminal.request_text import render_request
 
@@ -34,6 +36,61 @@ def test_an_escalated_command_of_codex_asks_with_its_justification_in_every_mode
         assert isinstance(outcome, Done)
         assert "hi\n[The command was approved and ran in the sandbox.]" in outcome.results[0].content
         assert rail.call("exec_command", {"cmd": "echo hi"}).ok
+
+
+@pytest.mark.parametrize("mode", ["ask", "auto", "full"])
+@pytest.mark.parametrize("scope", ["session", "workspace"])
+def test_a_prefix_rule_of_codex_is_offered_as_a_grant_that_covers_later_escalated_commands(
+    tmp_path: Path, mode: str, scope: Any
+) -> None:
+    escalated = ESCALATED | {"prefix_rule": ["touch"]}
+    with open_rail(tmp_path, "codex", mode=mode) as rail:
+        rail.call("exec_command", escalated | {"cmd": "touch n"})
+        (request,) = rail.waiting()
+        assert request.grants == ("touch",)
+        assert {"once", "session", "workspace", "deny"} <= set(request.answers)
+        assert isinstance(rail.answer(request, scope), Done)
+        (grant,) = rail.grants()
+        assert (grant.command, grant.scope) == ("touch", scope)
+        assert rail.call("exec_command", escalated | {"cmd": "touch m"}).ok
+        assert Path(rail.workspace, "m").exists()
+        rail.revoke(grant.id)
+        asked = rail.call("exec_command", escalated | {"cmd": "touch o"})
+        assert asked.error is not None
+        assert asked.error.code == "PERMISSION_REQUIRED"
+
+
+@pytest.mark.parametrize(
+    ("cmd", "prefix", "grants"),
+    [
+        ("ruff format a.py", ["ruff"], ("ruff format",)),  # ours is narrower
+        ("rm a.py", ["rm"], ()),
+        ("git fetch origin", ["git", "fetch"], ()),
+        ("touch n && rm a.py", ["touch"], ()),
+        ("bash -c 'touch n'", ["bash"], ()),
+        ("echo hi", ["echo"], ()),
+    ],
+)
+def test_a_prefix_rule_of_codex_grants_no_more_than_policy_would(
+    tmp_path: Path, cmd: str, prefix: list[str], grants: tuple[str, ...]
+) -> None:
+    with open_rail(tmp_path, "codex", mode="full") as rail:
+        rail.call("exec_command", ESCALATED | {"cmd": cmd, "prefix_rule": prefix})
+        (request,) = rail.waiting()
+        assert request.grants == grants
+        assert ("session" in request.answers) == bool(grants)
+
+
+@pytest.mark.parametrize(("confirm", "is_asked"), [(True, True), ("unless-granted", False), (False, False)])
+def test_a_call_that_wants_a_person_in_any_case_is_asked_about_despite_grants(
+    tmp_path: Path, confirm: Any, is_asked: bool
+) -> None:
+    with Handrail(build_workspace(tmp_path), state_dir=tmp_path / "state", mode="ask", on_permission="park") as rail:
+        rail.call("exec", {"command": "touch n"})
+        rail.answer(rail.waiting()[0], "session")
+        fields = {"tool_call_id": "c2", "trace_id": "c2", "timestamp": datetime.now(UTC), "confirm": confirm}
+        outcome = rail.batch([ToolCall(name="exec", args={"command": "touch m"}, **fields)])
+        assert isinstance(outcome, Parked) == is_asked
 
 
 def test_an_escalated_command_is_refused_where_nobody_can_answer(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from spoken import open_rail
 
 from handrail import Handrail
-from handrail.dialects.dialect import load_dialect
+from handrail.dialects.dialect import DIALECTS, load_dialect
 from handrail.dialects.table import build_struct
 from handrail.protocol.calls import Done
 from handrail.protocol.permissions import Reply
@@ -33,6 +33,7 @@ clude codebase_search: query* s >=1; target_directories* s[]
 clude run_terminal_cmd: command* s >=1; is_background b=false
 clude display: content s; level s="info"; title s; thought s; evidence s[]; explanation s; message s
 clude read_lints: paths* s[]
+clude todo_write: todos* o[]
 clude update_memory: action* create|update|delete; title s; knowledge_to_store s; existing_knowledge_id s
 agentica read_file: file_path* s; offset i=0 >=0; limit i=500 >=1 <=10000
 agentica write_file: file_path* s; content* s
@@ -52,6 +53,8 @@ agentica goto_definition: file_path* s; line* i >=0; character* i >=0
 agentica find_references: file_path* s; line* i >=0; character* i >=0
 agentica hover_info: file_path* s; line* i >=0; character* i >=0
 agentica get_diagnostics: file_path* s
+agentica lsp_symbol: query s=""
+agentica lsp_format: file_path* s
 agentica write_todos: todos* o[]
 agentica read_todos:
 onething bash: command* s >=1; working_directory s; timeout n=120000 >=1
@@ -82,6 +85,7 @@ status pending|in_progress|completed|deleted; addBlocks s[]; addBlockedBy s[]; o
 claude-code TaskList:
 claude-code AskUserQuestion: questions* o[] >=1 <=4
 claude-code Skill: skill* s; args s
+claude-code LSP: operation* OPERATIONS; filePath* s; line* i >=1; character* i >=1; query s
 codex exec_command: cmd* s >=1; workdir s; shell s; login b=true; tty b=false; yield_time_ms n=10000; \
 max_output_tokens n=10000 >=0; \
 sandbox_permissions use_default|require_escalated|with_additional_permissions="use_default"; justification s; \
@@ -101,8 +105,26 @@ opencode grep: pattern* s >=1; path s; include s >=1
 opencode todowrite: todos* o[]
 opencode question: questions* o[] >=1
 opencode skill: name* s
+opencode lsp: operation* OPERATIONS; filePath* s; line* i >=1; character* i >=1; query s
 """
-ROWS = TABLES.replace("\\\n", "").strip().split("\n")
+OPERATIONS = (
+    "goToDefinition|findReferences|hover|documentSymbol|workspaceSymbol|goToImplementation|prepareCallHierarchy"
+    "|incomingCalls|outgoingCalls"
+)
+ROWS = TABLES.replace("\\\n", "").replace("OPERATIONS", OPERATIONS).strip().split("\n")
+DEEPCHAT = """
+read: path offset limit
+write: path content
+edit: path oldText newText replaceAll
+find: pattern path maxResults exclude
+grep: pattern path filePattern caseSensitive contextLines maxResults
+ls: path depth
+exec: command cwd timeoutMs background yieldMs
+process: action sessionId offset limit data eof
+skill_list:
+skill_control: name action
+"""
+"""Its tools with canonical names, and their parameters."""
 KINDS = {"s": "string", "i": "integer", "n": "number", "b": "boolean", "o": "object"}
 LIMITS = {">=": ("minimum", "minLength", "minItems"), "<=": ("maximum", "maxLength", "maxItems")}
 
@@ -114,6 +136,19 @@ def test_a_tool_has_the_parameters_kinds_defaults_and_limits_of_its_system(row: 
     tool = next(one for one in load_dialect(dialect).tools if one.name == name)
     expected = dict(map(parse_param, filter(str.strip, params.split(";"))))
     assert sort_choices(describe_params(tool.params or {})) == sort_choices(expected)
+
+
+def test_the_tables_have_every_tool() -> None:
+    described = {tuple(row.partition(":")[0].split(" ")) for row in ROWS}
+    described |= {("deepchat", row.partition(":")[0]) for row in DEEPCHAT.strip().split("\n")}
+    assert described == {(name, tool.name) for name in DIALECTS for tool in load_dialect(name).tools if not tool.lacks}
+
+
+def test_canonical_tools_have_the_parameters_of_deepchat(tmp_path: Path) -> None:
+    with open_rail(tmp_path, "deepchat") as rail:
+        schemas = {entry["name"]: entry["inputSchema"].get("properties", {}) for entry in rail.mcp_tools()}
+    for name, _, params in (row.partition(":") for row in DEEPCHAT.strip().split("\n")):
+        assert set(params.split()) <= set(schemas[name]), name
 
 
 def parse_param(text: str) -> tuple[str, dict[str, Any]]:

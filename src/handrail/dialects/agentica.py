@@ -34,10 +34,9 @@ edit_file = edit multi_edit +File: Replace a text in a file. It must be unique, 
   new_string* str -> newText                                # The text to put in its place.
   replace_all bool=false -> replaceAll                      # Replace all occurrences.
   allow_multiple_matches bool=false                         # Of several occurrences replace the first one only.
-  text: Successfully replaced {replaced} occurrence(s) in '{args.file_path}'
+  text: Successfully replaced {result.meta.occurrences} occurrence(s) in '{args.file_path}'
 multi_edit = multi_edit +File: Make several replacements in one file, in order, all or none.
   edits* Edit[] len>=1 -> edits                             # The replacements.
-  text: Successfully applied {places} edits ({replaced} total replacements) in '{args.file_path}'
 ls = ls: List a folder.
   directory str=. -> path                                   # The folder.
 glob = find: Find files by a glob, such as **/*.py.
@@ -92,6 +91,11 @@ def _edit(args: Any, given: dict[str, Any], _: Surface) -> Canonical:
 
 def _edit_several(_: Any, given: dict[str, Any], __: Surface) -> Canonical:
     return "multi_edit", given | {"edits": [edit | {"occurrence": "unique"} for edit in given["edits"]]}
+
+
+def _show_edits(one: Answered) -> Shown:
+    count, total = len(one.args.edits), one.result.meta.occurrences
+    return Shown(text=f"Successfully applied {count} edits ({total} total replacements) in '{one.args.file_path}'")
 
 
 def _grep(args: Any, given: dict[str, Any], _: Surface) -> Canonical:
@@ -269,7 +273,7 @@ DIALECT = Dialect(
         {
             "read_file": Code(show=_show_read),
             "edit_file": Code(_edit),
-            "multi_edit": Code(_edit_several),
+            "multi_edit": Code(_edit_several, _show_edits),
             "ls": Code(show=_show_listing),
             "grep": Code(_grep, _show_grep),
             "execute": Code(show=_show_command),

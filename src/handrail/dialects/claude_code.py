@@ -10,6 +10,7 @@ from handrail.dialects.render import (
     drop_none,
     list_answers,
     list_extras,
+    list_hunks,
     list_match_rows,
     list_notes,
     number_lines,
@@ -48,13 +49,13 @@ Read = read +File: Reads a file. Lines are numbered; pictures, notebooks and PDF
 Write = write +File: Writes a file. It replaces an existing one.
   content* str -> content                               # The content of the file.
   text: File {change}d successfully at: {path}
-  data: type=change filePath=path content=written structuredPatch=new_hunks originalFile=null
+  data: type=change filePath=path content=written originalFile=before
 Edit = edit write@Write +File: Replaces an exact text in a file. It must be unique, unless replace_all is set.
   old_string* str -> oldText                            # The text to replace.
   new_string* str -> newText                            # The text to replace it with.
   replace_all bool=false -> replaceAll                  # Replace all occurrences.
   text: The file {path} has been updated successfully.
-  data: filePath=path oldString=args.old_string newString=args.new_string originalFile=null structuredPatch=hunks
+  data: filePath=path oldString=args.old_string newString=args.new_string originalFile=before
   data: userModified=false replaceAll=args.replace_all
 NotebookEdit = write read: Replaces, inserts or deletes a cell of a Jupyter notebook.
   notebook_path* str -> path                            # The absolute path of the notebook.
@@ -63,6 +64,7 @@ NotebookEdit = write read: Replaces, inserts or deletes a cell of a Jupyter note
   cell_type code|markdown                               # The type of the cell; required for insert.
   edit_mode replace|insert|delete=replace               # What to do.
   data: new_source=args.new_source edit_mode=args.edit_mode language="python" notebook_path=path diff=data.diff
+  data: original_file=before updated_file=after
 Glob = find: Finds files by a glob, such as **/*.ts. The newest come first.
   pattern* str len>=1 -> pattern                        # The glob.
   path str -> path                                      # The folder to search in.
@@ -102,7 +104,7 @@ Monitor = exec background=true: Runs a command in the background.
   ws object                                             # Not available.
 TodoWrite = todo: Replaces the list of steps.
   todos* Todo[] -> items                         # The list.
-  data: oldTodos=old_todos newTodos=args.todos
+  data: oldTodos=surface.memory["old_todos"] newTodos=args.todos
   text: Todos have been modified successfully. Continue to use the todo list to track your progress.
 TaskCreate = todo: Adds a task to the list of steps.
   subject* str len>=1                                   # A short title.
@@ -134,6 +136,7 @@ LSP = lsp_definition lsp_references lsp_hover lsp_symbols @request: Asks a langu
   line* int >=1 -> line-1                               # The line, from 1.
   character* int >=1 -> character-1                     # The character, from 1.
   query str                                             # Words for workspaceSymbol.
+WebFetch, WebSearch, Agent = !: a host can bring a tool of this name
 EnterPlanMode = !: a person changes the mode: handrail --mode plan
 ExitPlanMode = !: a person changes the mode; say that your plan is ready
 """
@@ -148,11 +151,11 @@ def _read(args: Any, given: dict[str, Any], _: Surface) -> Canonical:
 
 
 def _show_read(one: Answered) -> Shown:
-    path, meta, content = one.path, one.result.meta, one.content
     if one.is_picture:
         picture = one.result.attachments[0]
         file = {"base64": picture.content, "type": picture.mime, "originalSize": one.data.size}
         return Shown({"type": "image", "file": file})
+    path, meta, content, first = one.path, one.result.meta, one.content, one.data.first_line or 1
     if path.endswith(".ipynb") and (cells := parse_cells(content)) is not None:
         parts = (f'<cell id="{cell["cell_id"]}">{cell["source"]}</cell id="{cell["cell_id"]}">' for cell in cells)
         return Shown({"type": "notebook", "file": {"filePath": path, "cells": cells}}, text="\n".join(parts))
@@ -160,12 +163,12 @@ def _show_read(one: Answered) -> Shown:
         text = content = _pick_pages(content, one.args.pages)
     else:
         text = "\n".join(number_lines(one, "\t", 6))
-    file = {"filePath": path, "content": content, "numLines": meta.returned, "startLine": one.first_line}
-    file |= {"totalLines": meta.total}
-    if one.has_more:
-        lines = f"{one.first_line}-{one.last_line} of {meta.total or 'more'}"
+    file = {"filePath": path, "content": content, "numLines": meta.returned, "startLine": first}
+    file["totalLines"] = meta.total
+    if meta.next_offset is not None:
+        lines = f"{first}-{one.last_line} of {meta.total or 'more'}"
         text += f"\n\n[Showing lines {lines}; next offset {meta.next_offset}]"
-        file |= {"truncatedByTokenCap": True}
+        file["truncatedByTokenCap"] = True
     return Shown({"type": "text", "file": file}, text=text or "(The file is empty.)")
 
 
@@ -174,6 +177,11 @@ def _pick_pages(content: str, pages: str) -> str:
     parts = _PAGE.split(content)[1:]
     wanted = range(int(first), int(last or first) + 1)
     return "".join(text for number, text in zip(parts[::2], parts[1::2], strict=True) if int(number) in wanted)
+
+
+def _show_change(one: Answered) -> Shown:
+    is_new = getattr(one.data, "created", False)
+    return Shown({"structuredPatch": [] if is_new else list_hunks(one.data.diff)})
 
 
 def _show_notebook(one: Answered) -> Shown:
@@ -395,8 +403,8 @@ def _show_reply(one: Answered) -> Shown:
 
 def _render(one: Answered, shown: Shown) -> DialectAnswer:
     text = one.content if shown.text is None else shown.text
-    twin: dict[str, Any] = dict(shown.data or {"content": one.content})
-    is_error = twin.pop("is_error", bool(one.code))
+    twin: dict[str, Any] = shown.data or {"content": one.content}
+    is_error = twin.pop("is_error", False) or one.result.error is not None
     if one.code == "TIMEOUT" and one.args is not None and one.data is not None:
         printed = _show_command(one)
         text, twin = f"{printed.text}\n{one.message}", dict(printed.data) | {"timedOutAfterMs": round(one.args.timeout)}
@@ -406,8 +414,10 @@ def _render(one: Answered, shown: Shown) -> DialectAnswer:
         for note in list_notes(one.result):
             text += "" if note in text else f"\n[{note}]"
     told: dict[str, Any] = {"type": "tool_result", "tool_use_id": one.call_id, "content": text}
-    told |= {"is_error": True} if is_error else {}
-    return DialectAnswer(text, told | {"tool_use_result": {**twin, "meta": list_extras(one.result)}})
+    if is_error:
+        told["is_error"] = True
+    told["tool_use_result"] = {**twin, "meta": list_extras(one.result)}
+    return DialectAnswer(text, told)
 
 
 DIALECT = Dialect(
@@ -420,7 +430,8 @@ DIALECT = Dialect(
         _TOOLS,
         {
             "Read": Code(_read, _show_read),
-            "Edit": Code(edit_or_create),
+            "Write": Code(show=_show_change),
+            "Edit": Code(edit_or_create, _show_change),
             "NotebookEdit": Code(edit_notebook, _show_notebook),
             "Glob": Code(show=_show_glob),
             "Grep": Code(_grep, _show_grep),

@@ -94,7 +94,7 @@ update_memory = memory: Note something about the workspace for later sessions.
   title str -> title                            # What it is about, in one line.
   knowledge_to_store str -> content             # The note.
   existing_knowledge_id str -> id               # The note to update or delete.
-  data: id=note_id action=args.action
+  data: id=data.notes[0].id action=args.action
 todo_write = todo: Replace the list of steps.
   todos* Todo[] -> items                        # The whole list.
   data: todos=args.todos

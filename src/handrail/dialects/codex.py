@@ -60,6 +60,9 @@ view_image = read: View a local image.
   detail high|original=high                     # Its detail.
 request_user_input = question @request: Asks the person one to three questions and waits for the answers.
   questions* Question[] len>=1 len<=3           # The questions.
+list_mcp_resources, list_mcp_resource_templates, read_mcp_resource = !: a host can bring a tool of this name
+tool_search, get_context_remaining, new_context, web_search = !: a host can bring a tool of this name
+spawn_agent, wait_agent, send_message, list_agents, interrupt_agent = !: a host can bring a tool of this name
 request_permissions = !: each call asks for the permission that it needs
   permissions* object
   reason str
@@ -99,11 +102,12 @@ def _execute(args: Any, given: dict[str, Any], surface: Surface) -> Canonical:
 
 
 def _ask_person(args: Any) -> dict[str, Any]:
-    """Lets a person decide about a call that asks for more permissions. The proposed grant is for them to read."""
+    """Lets a person decide about a call that asks for more permissions. The proposed rule is for them to read, beside
+    the grants that policy offers for such a command."""
     if args.sandbox_permissions == "use_default":
         return {}
     rule = f"proposes a grant for: {shlex.join(args.prefix_rule)}" if args.prefix_rule else ""
-    return {"@confirm": True, "@purpose": "; ".join(filter(None, (args.justification, rule))) or None}
+    return {"@confirm": "unless-granted", "@purpose": "; ".join(filter(None, (args.justification, rule))) or None}
 
 
 def _patch(args: Any, _: Any, __: Surface) -> Canonical:

@@ -41,21 +41,22 @@ class Parameter(NamedTuple):
     kind: Any
     default: Any
     """NODEFAULT: it is required."""
-    move: tuple[str, Callable[[Any], Any] | None] | None = None
-    """The canonical parameter, and what makes the value canonical."""
+    move: tuple[str, str] | None = None
+    """The canonical parameter, and the expression that makes the value `{}` canonical."""
     within: "Mapping[str, Parameter]" = {}  # noqa: RUF012  a tuple, never changed
     """Those of the record that it is, or a list of."""
 
 
-class Shown(NamedTuple):
+class Shown(Struct, frozen=True, gc=False):
     """What the answer says about a success. Its dialect puts it into form."""
 
-    data: Any = {}  # noqa: RUF012  as above
+    data: Any = {}
     title: str | None = None
     text: str | None = None
     """None: the text of the canonical result."""
 
 
+NOTHING = Shown()
 Show = Callable[["Answered"], Shown]
 
 
@@ -106,7 +107,7 @@ class DialectTool(Struct, frozen=True, kw_only=True):
         return (self.to[0], collected) if self.code.call is None else self.code.call(args, collected, surface)
 
 
-class Answered(Struct, frozen=True, kw_only=True, gc=False):
+class Answered(Struct, frozen=True, gc=False):
     """A call of the dialect with its canonical result. Tables name its attributes."""
 
     tool: DialectTool
@@ -134,6 +135,37 @@ class Answered(Struct, frozen=True, kw_only=True, gc=False):
     @property
     def path(self) -> str:
         return self.surface.to_absolute(self.data.path)
+
+    @property
+    def name(self) -> str:
+        """The last part of the path."""
+        return self.data.path.rpartition("/")[2]
+
+    @property
+    def change(self) -> str:
+        return "create" if self.data.created else "update"
+
+    @property
+    def made(self) -> str:
+        return f"{self.change.capitalize()}d"
+
+    @property
+    def written(self) -> str:
+        """The new content of a file."""
+        return getattr(self.args, "content", "") or getattr(self.args, "new_string", "")
+
+    @property
+    def written_lines(self) -> int:
+        return self.written.count("\n") + 1
+
+    @property
+    def before(self) -> str | None:
+        """The text of a file before the change. None if there was none, or it may not be read."""
+        return self.surface.read_version(self.data.path, self.data.before)
+
+    @property
+    def after(self) -> str | None:
+        return self.surface.read_version(self.data.path, self.data.hash)
 
     @property
     def returned(self) -> int:
@@ -165,7 +197,7 @@ class Answered(Struct, frozen=True, kw_only=True, gc=False):
         return int(self.args.limit)
 
 
-class DialectAnswer(NamedTuple):
+class DialectAnswer(Struct, frozen=True, gc=False):
     """The answer to a call."""
 
     text: str | None

@@ -30,9 +30,9 @@ def shorten_page(result: ToolResult[Any], budget: int, size: int) -> ToolResult[
 def limit_answer(text: str, shape: Json, budget: int, reference: str | None) -> tuple[str, Json]:
     """The text and the shape, cut to the budget. A text that is the shape stays the shape."""
     if isinstance(shape, str):
-        return (cut := _cut(text, budget, reference)), cut
+        return (cut := cut_text(text, budget, reference)), cut
     if text != encode(shape).decode():
-        return _cut(text, budget, reference), _limit(shape, [2 * budget], budget, reference)
+        return cut_text(text, budget, reference), _limit(shape, [2 * budget], budget, reference)
     limited, room = shape, budget
     while len(text) > budget and room > _LEAST_CHARS:
         limited = _limit(shape, [room], room, reference)
@@ -43,7 +43,7 @@ def limit_answer(text: str, shape: Json, budget: int, reference: str | None) -> 
 def _limit(value: Any, left: list[int], most: int, reference: str | None) -> Any:
     """The value with its first texts and items, as far as the rest of a budget goes."""
     if isinstance(value, str):
-        value = _cut(value, max(min(left[0], most), _LEAST_CHARS), reference)
+        value = cut_text(value, max(min(left[0], most), _LEAST_CHARS), reference)
         left[0] -= len(value) + 2
         return value
     if isinstance(value, dict):
@@ -56,7 +56,8 @@ def _limit(value: Any, left: list[int], most: int, reference: str | None) -> Any
     return value
 
 
-def _cut(text: str, budget: int, reference: str | None) -> str:
+def cut_text(text: str, budget: int, reference: str | None = None) -> str:
+    """The text without its middle if it is longer than the budget, with a reference to all of it if there is one."""
     if len(text) <= budget:
         return text
     if reference is not None and budget > _LEAST_CHARS:

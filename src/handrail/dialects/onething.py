@@ -3,7 +3,7 @@
 from typing import Any
 
 from handrail.dialects.dialect import Answered, Canonical, Code, Dialect, DialectAnswer, Shown
-from handrail.dialects.render import drop_none, group_matches, list_extras, number_lines
+from handrail.dialects.render import count_changes, drop_none, group_matches, list_extras, number_lines
 from handrail.dialects.session_view import Surface
 from handrail.dialects.table import parse_tools
 from handrail.dialects.translation import edit_or_create, filter_type, search_type
@@ -31,7 +31,7 @@ edit = edit write@write +File: Replaces an exact text in a file. It must be uniq
   new_string* str -> newText                                # The text to replace it with.
   replace_all bool=false -> replaceAll                      # Replace all occurrences.
   title: Edited {name}
-  data: filePath=path diff=data.diff additions=added deletions=removed
+  data: filePath=path diff=data.diff
 glob = find: Finds files by a glob. The newest come first.
   pattern* str len>=1 -> pattern                            # The glob.
   path str -> path                                          # The folder to search in.
@@ -56,6 +56,11 @@ def _show_read(one: Answered) -> Shown:
     if one.has_more:
         lines += ["", f"[Showing lines {one.first_line}-{one.last_line} of {one.result.meta.total} total lines]"]
     return Shown(text="\n".join(lines))
+
+
+def _show_edit(one: Answered) -> Shown:
+    added, removed = count_changes(one.data.diff)
+    return Shown({"additions": added, "deletions": removed})
 
 
 def _show_command(one: Answered) -> Shown:
@@ -139,7 +144,7 @@ DIALECT = Dialect(
         {
             "bash": Code(show=_show_command),
             "read": Code(show=_show_read),
-            "edit": Code(edit_or_create),
+            "edit": Code(edit_or_create, _show_edit),
             "glob": Code(show=_show_glob),
             "grep": Code(_grep, _show_grep),
         },

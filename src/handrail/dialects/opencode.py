@@ -4,9 +4,11 @@ import re
 from time import time
 from typing import Any
 
+from msgspec import to_builtins
+
 from handrail.dialects.dialect import Answered, Canonical, Code, Dialect, DialectAnswer, Shown
 from handrail.dialects.render import (
-    FACTS,
+    count_changes,
     drop_none,
     group_matches,
     list_answers,
@@ -54,14 +56,14 @@ write = write +File: Writes a file. It replaces an existing one.
   content* str -> content                               # The whole content.
   title: {data.path}
   text: Wrote file successfully.
-  data: diagnostics=problems filepath=path exists=existed
+  data: filepath=path
 edit = edit write@write +File: Replaces an exact text in a file. It must be unique, unless replaceAll is set.
   oldString* str -> oldText                             # The text to replace.
   newString* str -> newText                             # The text to replace it with.
   replaceAll bool=false -> replaceAll                   # Replace all occurrences.
   title: {data.path}
   text: Edit applied successfully.
-  data: diagnostics=problems diff=data.diff filediff=filediff
+  data: diff=data.diff
 apply_patch = apply_patch: Changes files by a patch: *** Begin Patch … *** End Patch.
   patchText* str -> patch                               # The whole patch.
 glob = find maxResults=100: Finds files by a glob, such as **/*.ts.
@@ -89,8 +91,7 @@ lsp = lsp_definition lsp_references lsp_hover lsp_symbols @request: Asks a langu
   character* int >=1 -> character-1                     # The character, from 1.
   query str                                             # Words for workspaceSymbol.
   title: {args.operation} {args.filePath}:{args.line}
-  text: {json}
-  data: result=answers
+webfetch, websearch, task = !: a host can bring a tool of this name
 plan_exit = !: a person changes the mode; say that your plan is ready
 """
 
@@ -104,8 +105,9 @@ def _show_read(one: Answered) -> Shown:
         return _show_folder(one)
     if one.is_picture:
         return Shown({"preview": one.content, "truncated": False, "loaded": []})
-    meta, first, text = one.result.meta, one.data.first_line or 1, one.content.removesuffix("\n")
-    total, last, more = meta.total, first + (meta.returned or 0) - 1, meta.next_offset is not None
+    meta, text = one.result.meta, one.content.removesuffix("\n")
+    first, total, more = one.data.first_line or 1, meta.total, meta.next_offset is not None
+    last = first + (meta.returned or 0) - 1
     note = f"(End of file - total {total} lines)"
     if more:
         note = f"(Showing lines {first}-{last} of {total}. Use offset={last + 1} to continue.)"
@@ -130,8 +132,27 @@ def _show_page(
     text = f"<path>{path}</path>\n<type>{kind}</type>\n<{tag}>\n{body}\n</{tag}>"
     if len(rows) > _MAX_PREVIEW_LINES:
         preview = "\n".join(preview.split("\n", _MAX_PREVIEW_LINES)[:_MAX_PREVIEW_LINES])
-    data: dict[str, Any] = {"preview": preview, "truncated": display["truncated"], "loaded": []}
-    return Shown(data | {"display": {"type": kind, "path": path, **display}}, text=text)
+    display = {"type": kind, "path": path, **display}
+    return Shown({"preview": preview, "truncated": display["truncated"], "loaded": [], "display": display}, text=text)
+
+
+def _group_problems(one: Answered) -> dict[str, list[Any]]:
+    """The new problems of a change by the absolute path of their file."""
+    found = one.result.meta.diagnostics
+    by_file: dict[str, list[Any]] = {}
+    for problem in found.added if found is not None else ():
+        by_file.setdefault(one.surface.to_absolute(problem.file), []).append(to_builtins(problem))
+    return by_file
+
+
+def _show_written(one: Answered) -> Shown:
+    return Shown({"exists": not one.data.created, "diagnostics": _group_problems(one)})
+
+
+def _show_edit(one: Answered) -> Shown:
+    added, removed = count_changes(one.data.diff)
+    file = {"file": one.path, "patch": one.data.diff, "additions": added, "deletions": removed}
+    return Shown({"diagnostics": _group_problems(one), "filediff": file})
 
 
 def _show_patch(one: Answered) -> Shown:
@@ -150,7 +171,7 @@ def _show_patch(one: Answered) -> Shown:
         for file in one.data.files
     ]
     output = list_patched_files(one)
-    return Shown({"diff": one.data.diff, "files": files, "diagnostics": FACTS["problems"](one)}, output, output)
+    return Shown({"diff": one.data.diff, "files": files, "diagnostics": _group_problems(one)}, output, output)
 
 
 def _show_command(one: Answered) -> Shown:
@@ -181,6 +202,10 @@ def _show_grep(one: Answered) -> Shown:
 def _show_todos(one: Answered) -> Shown:
     count = sum(todo.status not in {"completed", "cancelled"} for todo in one.args.todos)
     return Shown(title=f"{count} todos", text=to_json(one.args.todos, indent=2))
+
+
+def _show_places(one: Answered) -> Shown:
+    return Shown({"result": getattr(one.data, one.data.__struct_fields__[0])}, text=to_json(one.data))
 
 
 def _show_reply(one: Answered) -> Shown:
@@ -245,13 +270,14 @@ DIALECT = Dialect(
         {
             "bash": Code(show=_show_command),
             "read": Code(_read, _show_read),
-            "edit": Code(edit_or_create),
+            "write": Code(show=_show_written),
+            "edit": Code(edit_or_create, _show_edit),
             "apply_patch": Code(show=_show_patch),
             "glob": Code(show=_show_glob),
             "grep": Code(show=_show_grep),
             "todowrite": Code(show=_show_todos),
             "question": Code(ask_questions, _show_reply),
-            "lsp": Code(look_up),
+            "lsp": Code(look_up, _show_places),
         },
         Operation=OPERATIONS,
     ),

@@ -4,14 +4,18 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
 
+from handrail.dialects.limit import cut_text
 from handrail.protocol.calls import ToolCall
-from handrail.protocol.errors import ToolError
+from handrail.protocol.errors import StoreError, ToolError
 from handrail.protocol.records import ProcessRecord, TodoItem
 from handrail.runtime.decide import DECIDING
 from handrail.runtime.execute import take_steps
 from handrail.runtime.pending_call import PendingCall
 from handrail.runtime.session import Session
 from handrail.store.conversation_state import read_last_todo
+from handrail.workspace.text import decode_text
+
+_MAX_VERSION_BYTES = 8 * 1024 * 1024
 
 
 class Surface:
@@ -73,6 +77,27 @@ class Surface:
         if pending.needs_approval:
             raise ToolError("POLICY_DENIED", f"Reading {path} needs approval, so read it first. Nothing was changed.")
         return self.session.workspace.read_small_file(path, most)
+
+    def read_version(self, path: str, digest: str | None) -> str | None:
+        """The text that a file had or has, found by its hash, cut to the length of an answer.
+
+        None if policy would not allow `read` of it without approval, or it is not stored.
+        """
+        if digest is None or not self.is_allowed("read", {"path": path}):
+            return None
+        data = bytearray()
+        try:
+            if digest == self.session.workspace.hash_of(path):
+                data += self.session.workspace.read_small_file(path, _MAX_VERSION_BYTES)
+            else:
+                for piece in self.session.recorder.history.blobs.chunks(digest):
+                    data += piece
+                    if len(data) > _MAX_VERSION_BYTES:
+                        return None
+        except (ToolError, StoreError, OSError):
+            return None
+        text = decode_text(bytes(data))
+        return None if text is None else cut_text(text.text, self.session.characters)
 
     def is_allowed(self, name: str, args: Any) -> bool:
         """Whether the session offers a tool, and policy would allow this call of it without approval."""

@@ -3,17 +3,18 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import cached_property
+from itertools import repeat
 from typing import Any, cast
 
 from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 
 from handrail.dialects.dialect import (
+    NOTHING,
     Answered,
     Canonical,
     Dialect,
     DialectTool,
-    Shown,
     adapt_settings,
     list_helpers,
     load_dialect,
@@ -44,18 +45,15 @@ _REST_TOOL = DialectTool(name="")
 """Stands for a call of a custom or foreign tool, or one from before this process."""
 
 
-class _Prepared:
+class _Prepared(Struct, gc=False):
     """A call of the dialect, translated or refused."""
 
-    __slots__ = ("args", "call", "error", "given", "tool")
-
-    def __init__(self, tool: DialectTool, given: ToolCall) -> None:
-        self.tool = tool
-        self.given = given
-        self.args: Any = None
-        self.call = given
-        """The canonical call."""
-        self.error: ToolError | None = None
+    tool: DialectTool
+    given: ToolCall
+    call: ToolCall
+    """The canonical call."""
+    args: Any = None
+    error: ToolError | None = None
 
 
 class _OfferOnly(Struct):
@@ -112,7 +110,7 @@ class SessionSurface(Surface):
 
     def spec(self, name: str) -> ToolSpec | None:
         tool = self._tools.get(name)
-        if tool is not None:
+        if tool is not None and not tool.lacks:
             return self._complete_spec(tool) if self.is_offered(tool) else None
         found = self.session.offer.get(name)
         return found.spec if found is not None and self._passes(name) else None
@@ -122,8 +120,9 @@ class SessionSurface(Surface):
         return tool.name in self._list_ready()
 
     def speaks(self, name: str) -> bool:
-        """Whether the dialect has a tool of this name, offered or not."""
-        return name in self._tools
+        """Whether the dialect has a tool of this name, offered or not. A host may bring one that it lacks."""
+        tool = self._tools.get(name)
+        return tool is not None and not tool.lacks
 
     def _list_ready(self) -> frozenset[str]:
         """The offered tools of the dialect. Skills and servers may change them."""
@@ -136,7 +135,7 @@ class SessionSurface(Surface):
     def _passes(self, name: str) -> bool:
         """Whether a tool of the session is called as it is: a custom one, or one of another server."""
         tool = self.session.offer.get(name) if name not in BASE_NAMES else None
-        return tool is not None and tool.spec.category != "builtin" and name not in self._tools
+        return tool is not None and tool.spec.category != "builtin" and not self.speaks(name)
 
     def _get_spec(self, tool: DialectTool) -> ToolSpec:
         """The spec that arguments are checked against."""
@@ -193,7 +192,7 @@ class SessionSurface(Surface):
 
     def run(self, calls: tuple[ToolCall, ...], fresh: bool) -> Done | Parked:
         """Runs the calls of one message. Refused ones do not keep the others from running."""
-        prepared = [self._prepare(call, fresh) for call in calls]
+        prepared = list(map(self._prepare, calls, repeat(fresh)))
         if len(prepared) == 1 and (only := prepared[0]).error is None:
             outcome = self._run((only.call,), fresh)
             if isinstance(outcome, Parked):
@@ -226,8 +225,8 @@ class SessionSurface(Surface):
         prepared = self._prepared.get(result.tool_call_id)
         if prepared is None:
             return result
-        _, shape = self.dialect.render(self._build_answered(prepared, result), Shown())
-        return replace(result, name=prepared.tool.name or prepared.given.name, data=to_builtins(shape))
+        answer = self.dialect.render(self._build_answered(prepared, result), NOTHING)
+        return replace(result, name=prepared.tool.name or prepared.given.name, data=to_builtins(answer.shape))
 
     def _prepare(self, call: ToolCall, fresh: bool) -> _Prepared:
         before = None if fresh else self._prepared.get(call.tool_call_id)
@@ -239,7 +238,7 @@ class SessionSurface(Surface):
         except HandrailError:
             raise
         except Exception as error:
-            prepared = _Prepared(self._tools.get(call.name, _REST_TOOL), call)
+            prepared = _Prepared(self._tools.get(call.name, _REST_TOOL), call, call)
             prepared.error = None if is_repeated else self._explain(error)
             return prepared
 
@@ -251,25 +250,24 @@ class SessionSurface(Surface):
     def _translate(self, call: ToolCall, *, is_repeated: bool) -> _Prepared:
         """A call that the journal knows gets its first result, so it becomes no canonical call."""
         tool = self._tools.get(call.name) or self._repair(call)
+        if (tool is None or tool.lacks) and self._passes(call.name):
+            return _Prepared(_REST_TOOL, call, call)
         if tool is None:
-            if self._passes(call.name):
-                return _Prepared(_REST_TOOL, call)
             raise self._build_unknown_error(escape_surrogates(call.name)[:200])
         if tool.name not in self._list_ready():
             raise self._build_unoffered_error(tool)
-        prepared = _Prepared(tool, call)
         given = call.args
         if tool.free_text is not None and isinstance(given, str):
             given = {tool.free_text: given}
-        prepared.args = parse_arguments(self._get_spec(tool), given)
+        args = parse_arguments(self._get_spec(tool), given)
         if is_repeated:
-            return prepared
-        name, args = tool.translate(prepared.args, given, self)
-        prepared.call = replace(call, name=name, args=args)
-        if "@purpose" in args or "@confirm" in args:
-            purpose, confirm = args.pop("@purpose", None), args.pop("@confirm", False)
-            prepared.call = clean_call(replace(prepared.call, purpose=purpose, confirm=confirm))
-        return prepared
+            return _Prepared(tool, call, call, args)
+        name, own = tool.translate(args, given, self)
+        if "@purpose" not in own and "@confirm" not in own:
+            return _Prepared(tool, call, replace(call, name=name, args=own), args)
+        purpose, confirm = own.pop("@purpose", None), own.pop("@confirm", False)
+        canonical = clean_call(replace(call, name=name, args=own, purpose=purpose, confirm=confirm))
+        return _Prepared(tool, call, canonical, args)
 
     def _build_unoffered_error(self, tool: DialectTool) -> ToolError:
         if tool.lacks:
@@ -313,7 +311,8 @@ class SessionSurface(Surface):
     def _answer(self, result: ToolResult[Any], budget: int, prepared: _Prepared | None = None) -> ToolResult[Any]:
         prepared = prepared or self._prepared.get(result.tool_call_id)
         if prepared is None:
-            prepared = _Prepared(_REST_TOOL, self.build_call(result.name, None, result.tool_call_id))
+            given = self.build_call(result.name, None, result.tool_call_id)
+            prepared = _Prepared(_REST_TOOL, given, given)
         try:
             return self._build_answer(prepared, result, budget)
         except HandrailError:
@@ -346,7 +345,14 @@ class SessionSurface(Surface):
             result = replace(result, error=error, content=result.content.replace(result.error.message, error.message))
         if tool.ignored and result.error is None:
             result = self._note_ignored(tool, prepared.given.args, result)
-        result, text, shape = self._render_within(prepared, result, first, budget)
+        text, shape, size = self._render(prepared, result, first)
+        while len(text) > budget or (size > 2 * budget and not result.attachments):
+            page = shorten_page(result, budget, len(text)) if result.name == "read" else None
+            if page is None:
+                result, text, shape = self._limit(prepared, result, first, budget, text)
+                break
+            result = page
+            text, shape, size = self._render(prepared, result, first)
         return replace(
             result,
             tool_call_id=prepared.given.tool_call_id,
@@ -363,15 +369,10 @@ class SessionSurface(Surface):
         notes = (f"{name} was ignored: {tool.ignored[name]}" for name in names)
         return replace(result, warnings=(*notes, *result.warnings)) if names else result
 
-    def _render_within(
-        self, prepared: _Prepared, result: ToolResult[Any], first: ToolResult[Any] | None, budget: int
+    def _limit(
+        self, prepared: _Prepared, result: ToolResult[Any], first: ToolResult[Any] | None, budget: int, text: str
     ) -> tuple[ToolResult[Any], str, Json]:
-        """The answer within the budget: a shorter page of a file, or a part with a reference to the whole text."""
-        text, shape, size = self._render(prepared, result, first)
-        if len(text) <= budget and (size <= 2 * budget or result.attachments):
-            return result, text, shape
-        if result.name == "read" and (shorter := shorten_page(result, budget, len(text))) is not None:
-            return self._render_within(prepared, shorter, first, budget)
+        """A part of an answer with a reference to the whole text."""
         reference = result.meta.output
         if reference is None and len(text) > budget:
             reference = self.session.outputs.store(result.tool_call_id, text)
@@ -383,39 +384,34 @@ class SessionSurface(Surface):
         self, prepared: _Prepared, result: ToolResult[Any], first: ToolResult[Any] | None
     ) -> tuple[str, Json, int]:
         """The text, the shape, and the size of the shape."""
-        answered, tool = self._build_answered(prepared, result, first), prepared.tool
+        tool, one = prepared.tool, self._build_answered(prepared, result, first)
         show = self._tools.get(tool.answered_as.get(result.name, tool.name), tool).code.show
-        is_shown = result.error is None and prepared.args is not None
-        text, shape = self.dialect.render(answered, show(answered) if is_shown and show else Shown())
+        if result.error is not None or prepared.args is None:
+            show = None
+        answer = self.dialect.render(one, NOTHING if show is None else show(one))
+        text, shape = answer.text, answer.shape
         if text is not None:
             clean = escape_surrogates(text)
             if text is shape:
                 return clean, clean, len(clean)
             text = clean
         shape = to_builtins(shape)
+        if text is not None and result.name == "read" and text.isascii():
+            return text, shape, len(text)  # the data of a page is its text
         try:
             encoded = encode(shape)
         except (TypeError, ValueError):  # lone surrogates, as in names of files
             shape, _ = sanitize_json(shape)
             encoded = encode(shape)
         if text is not None and result.name == "read":
-            return text, shape, len(text)  # the data of a page is its text
+            return text, shape, len(text)
         return encoded.decode() if text is None else text, shape, len(encoded)
 
     def _build_answered(
         self, prepared: _Prepared, result: ToolResult[Any], first: ToolResult[Any] | None = None
     ) -> Answered:
-        return Answered(
-            tool=prepared.tool,
-            args=prepared.args,
-            given=prepared.given.args,
-            call_id=prepared.given.tool_call_id,
-            result=result,
-            data=result.data,
-            content=result.content,
-            surface=self,
-            first=first,
-        )
+        given, args, tool = prepared.given, prepared.args, prepared.tool
+        return Answered(tool, args, given.args, given.tool_call_id, result, result.data, result.content, self, first)
 
     def _run_following(self, prepared: _Prepared, following: Canonical) -> ToolResult[Any]:
         call = replace(self.build_call(*following), trace_id=prepared.call.trace_id)

@@ -3,7 +3,7 @@
 Pure: the same call, facts and configuration always give the same decision, also in a replay.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from fnmatch import fnmatchcase
 from functools import lru_cache
 
@@ -23,7 +23,16 @@ from handrail.policy.verdict import (
     judge_path,
     restrict_path,
 )
-from handrail.protocol.decisions import CommandFact, Decision, Facts, ForeignFact, MemoryFact, PathFact, ProcessFact
+from handrail.protocol.calls import Confirm
+from handrail.protocol.decisions import (
+    CommandFact,
+    Decision,
+    Facts,
+    ForeignFact,
+    MemoryFact,
+    PathFact,
+    ProcessFact,
+)
 from handrail.protocol.permissions import PERMISSIONS, Permission, StandingGrant
 from handrail.protocol.tool_spec import ToolSpec
 
@@ -43,11 +52,22 @@ def decide(spec: ToolSpec, requested: tuple[Permission, ...] | None, facts: Fact
     return (_decide_once if is_small else _decide)(spec, requested, facts, rules)
 
 
-def require_approval(decision: Decision, rules: PolicyConfig) -> Decision:
-    """The decision about a call that wants a person to be asked. A denial stays one."""
+def require_approval(
+    decision: Decision, confirm: Confirm, decide_by: Callable[[PolicyConfig], Decision], rules: PolicyConfig
+) -> Decision:
+    """The decision about a call that wants a person to be asked. A denial stays one.
+
+    `decide_by`: decides about the call by other rules. The grants of a request are those of the mode `ask`.
+    """
     if decision.decision != "allow":
         return decision
-    return combine([ask(decision.subject, "call.confirm", "the model asks for approval")], rules)
+    asked = combine([ask(decision.subject, "call.confirm", "the model asks for approval")], rules)
+    if confirm != "unless-granted":
+        return asked
+    by_ask = decide_by(replace(rules, mode="ask"))
+    if by_ask.decision == "allow" and by_ask.rule.startswith(GRANTED):
+        return decision
+    return replace(asked, grants=by_ask.grants) if asked.decision == "confirm" else asked
 
 
 def _decide(spec: ToolSpec, requested: tuple[Permission, ...] | None, facts: Facts, rules: PolicyConfig) -> Decision:

@@ -1,7 +1,7 @@
 """A batch of tool calls: its calls, its outcome."""
 
 import re
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -13,6 +13,7 @@ from handrail.protocol.wire import Envelope, Json, Time, escape_surrogates
 
 _MAX_PURPOSE_CHARS, _MAX_QUOTED_CHARS = 1_000, 400
 _CALL_ID = r"[!-.0-~]{1,128}"
+Confirm = bool | Literal["unless-granted"]
 
 
 class ToolCall(Envelope, frozen=True):
@@ -37,8 +38,9 @@ class ToolCall(Envelope, frozen=True):
     """Can only narrow: if the call needs a permission that is not listed, it is refused."""
     purpose: str | None = None
     """The model's reason for the call. A permission request shows it."""
-    confirm: bool = False
-    """Ask a person about the call, even if policy allows it."""
+    confirm: Confirm = False
+    """Ask a person about the call, even if policy allows it. `unless-granted`: the request offers the grants that the
+    mode `ask` would, and a call that they cover is not asked about."""
 
 
 def clean_call(call: ToolCall) -> ToolCall:

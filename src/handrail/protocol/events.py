@@ -5,6 +5,7 @@ from typing import Any, ClassVar, Literal, get_args
 
 import msgspec
 
+from handrail.protocol.calls import Confirm
 from handrail.protocol.changes import ChangeSet
 from handrail.protocol.decisions import Mode as ModeName
 from handrail.protocol.permissions import Answer, Permission, PermissionRequest
@@ -95,8 +96,8 @@ class ToolCallStart(ToolEvent, frozen=True, kw_only=True, tag="tool_call.start")
     requested_permissions: tuple[Permission, ...] | None = None
     purpose: str | None = None
     """The model's reason for the call."""
-    confirm: bool = False
-    """Whether a person is asked even if policy allows the call."""
+    confirm: Confirm = False
+    """Whether a person is asked even if policy allows the call, or only unless a grant covers it."""
 
 
 class ToolCallRunning(ToolEvent, frozen=True, kw_only=True, tag="tool_call.running"):

@@ -101,8 +101,9 @@ def _decide_call(session: Session, pending: PendingCall) -> None:
         rules = replace(rules, unattended=rules.unattended and pending.answer.by is not None, outside="deny")
     pending.rules = rules
     decision = decide(pending.tool.spec, pending.call.requested_permissions, pending.facts, rules)
-    if pending.call.confirm:
-        decision = require_approval(decision, rules)
+    if confirm := pending.call.confirm:
+        decide_by = partial(decide, pending.tool.spec, pending.call.requested_permissions, pending.facts)
+        decision = require_approval(decision, confirm, decide_by, rules)
     pending.decision = decision
     if decision.decision == "deny":
         raise _refuse(pending, decision)

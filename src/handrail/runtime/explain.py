@@ -261,9 +261,10 @@ def _redecide(
     """The change of the decision, if it changed. Mode and attendance are no rules, so they stay as they were."""
     start, past, then = call.start, call.decided, call.decided.decision
     rules = msgspec.structs.replace(rules, mode=mode or past.mode or rules.mode, unattended=past.unattended)
-    now = decide(spec, start.requested_permissions, past.facts, rules)
+    decide_by = partial(decide, spec, start.requested_permissions, past.facts)
+    now = decide_by(rules)
     if start.confirm:
-        now = require_approval(now, rules)
+        now = require_approval(now, start.confirm, decide_by, rules)
     if now.decision != then.decision:
         yield DecisionChange(
             time=start.time,

@@ -104,8 +104,8 @@ class Workspace:
     def is_folder(self, path: str) -> bool:
         """Whether a path leads to a folder. Only a guess: it follows every link, also out of the workspace."""
         try:
-            return stat.S_ISDIR(os.stat(path, dir_fd=self.main.descriptor).st_mode)
-        except (OSError, ValueError):
+            return path != "" and os.access(f"{path}/.", os.F_OK, dir_fd=self.main.descriptor)
+        except ValueError:
             return False
 
     def open_folder(self, path: str) -> OpenPath:
