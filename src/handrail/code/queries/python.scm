@@ -1,15 +1,26 @@
 (function_definition name: (identifier) @name) @function
 (class_definition name: (identifier) @name) @class
 (type_alias_statement left: (type (identifier) @name)) @type
+(type_alias_statement left: (type (generic_type (identifier) @name))) @type
+(class_definition body: (block (expression_statement (assignment left: (identifier) @name) @field)))
+(class_definition body: (block (expression_statement (assignment right: (assignment left: (identifier) @name)) @field)))
 (module (expression_statement (assignment left: (identifier) @name) @variable))
 (module (expression_statement (assignment left: (pattern_list (identifier) @name)) @variable))
-(module (expression_statement (assignment right: (assignment left: (identifier) @name) @variable)))
-(class_definition body: (block (expression_statement (assignment left: (identifier) @name) @field)))
+(module (expression_statement (assignment left: (tuple_pattern (identifier) @name)) @variable))
+(module (expression_statement (assignment left: (_ (tuple_pattern (identifier) @name))) @variable))
+(module (expression_statement (assignment left: (_ (list_splat_pattern (identifier) @name))) @variable))
+(module (expression_statement (assignment left: (_ (_ (list_splat_pattern (identifier) @name)))) @variable))
+(module (_ (block (expression_statement (assignment left: (identifier) @name) @variable))))
+(module (_ (_ (block (expression_statement (assignment left: (identifier) @name) @variable)))))
+(module (expression_statement (assignment right: (assignment left: (identifier) @name)) @variable))
+(ERROR "def" . (identifier) @name @function)
+(ERROR "class" . (identifier) @name @class)
 
 (function_definition body: (block . (expression_statement (string (string_content) @doc))))
 (class_definition body: (block . (expression_statement (string (string_content) @doc))))
 
 (comment) @comment
+(decorator) @attribute
 
 ;;; analysis
 (parameters (_) @parameter)
