@@ -1,7 +1,7 @@
 """The golden files of the code tools: a source in each language, and its definitions, listed by hand.
 
 The lists were written by reading the sources, before the tool saw them. A row has the lines, the kind, the definitions
-around it, the name, the signature, and the first line of the documentation. Its indentation is its place in the outline.
+around it, the name, the signature, and the first line of the documentation. Rows are indented as in the outline.
 After `broken from LINE:` stand names that must be found there, in code that no parser accepts. After `missed:` stand
 names that the grammar does not see.
 """
