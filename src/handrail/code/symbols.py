@@ -45,7 +45,9 @@ _MAX_ERROR_STEPS = 30_000**2
 _MAX_SIGNATURE_CHARS = 200
 _MAX_VALUE_CHARS = 80
 _MAX_DOC_CHARS = 2_000
+_MARKS = ("=>", "=", "{", ":", ";", ",", "\\", "; end")
 _AFTER_SIGNATURE = re.compile(r"(?:\s*(?:=>|[={:;,\\]|;\s*end))+$")
+_BLANK = ord("_")
 _QUOTES = frozenset("\"'`")
 _AROUND_NAME = {
     "operator_cast": re.compile(r"\(.*", re.DOTALL),
@@ -80,9 +82,11 @@ class Definition:
     __slots__ = ("end", "head", "kind", "name", "node", "parent", "scopes", "start")
 
     def __init__(self, kind: str, node: "Node", name: "Node", scopes: Sequence["Node"]) -> None:
-        self.name, is_function, outer = _enter_declarators(name)
-        self.kind = _DECLARED_FUNCTIONS.get(kind, kind) if is_function else kind
-        self.node, self.scopes = node, (*scopes, *outer)
+        self.kind, self.node, self.name, self.scopes = kind, node, name, scopes
+        if name.child_count:
+            self.name, is_function, outer = _enter_declarators(name)
+            self.kind = _DECLARED_FUNCTIONS.get(kind, kind) if is_function else kind
+            self.scopes = (*scopes, *outer)
         self.start, self.end = node.start_byte, node.end_byte
         self.head = self.start
         """Its first byte without attributes."""
@@ -123,7 +127,7 @@ class SourceFile:
                 key = names[0].start_byte  # the earliest pattern decides about a name
                 if key not in found or pattern < found[key][0]:
                     found[key] = (pattern, Definition(kind, nodes[0], names[0], scopes))
-        self.definitions = _nest([one for _, one in found.values() if self.get_text(one.name) != "_"])
+        self.definitions = _nest([one for _, one in found.values() if not self._is_blank(one.name)])
         self._starts = [one.start for one in self.definitions]
         self._skip_attributes()
 
@@ -132,8 +136,13 @@ class SourceFile:
         wanted = ((name.split(".")[1:], nodes) for name, nodes in captures.items() if name.startswith("only."))
         return all(self.get_text(node).lower() in texts for texts, nodes in wanted for node in nodes)
 
+    def _is_blank(self, name: "Node") -> bool:
+        return name.end_byte == name.start_byte + 1 and self.text[name.start_byte] == _BLANK
+
     def _skip_attributes(self) -> None:
         ends = {node.start_byte: node.end_byte for node in self.captures.get("attribute", ())}
+        if not ends:
+            return
         for one in self.definitions:
             while (end := ends.get(one.head, one.end)) < one.end:
                 one.head = end + len(self.text[end : one.end]) - len(self.text[end : one.end].lstrip())
@@ -244,7 +253,10 @@ def build_symbols(source: SourceFile) -> list[Symbol]:
 
 
 def _read_name(source: SourceFile, node: "Node") -> str:
-    text = " ".join(source.get_text(node).split())
+    text = source.get_text(node)
+    if text.isidentifier():
+        return text
+    text = " ".join(text.split())
     if text[:1] in _QUOTES and text[1:].endswith(text[0]):
         return text[1:-1]
     found = _AROUND_NAME.get(node.type)
@@ -290,7 +302,9 @@ def _build_signature(source: SourceFile, one: Definition, comments: list[tuple[i
     elif body is None:
         text = text.partition("{")[0].lstrip("\n")
         text = text if one.kind in _MARKUP else text.partition("\n")[0]
-    text = _AFTER_SIGNATURE.sub("", _PADDING.sub("", " ".join(text.split())))
+    text = _PADDING.sub("", " ".join(text.split()))
+    if text.endswith(_MARKS):
+        text = _AFTER_SIGNATURE.sub("", text)
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
