@@ -5,6 +5,7 @@ import inspect
 import os
 import subprocess
 import sys
+from importlib.metadata import distribution
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -204,3 +205,8 @@ def test_pytest_finds_the_fixtures_and_loads_nothing_for_other_tests(tmp_path: P
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_own.py"]
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert "2 passed" in done.stdout, done.stdout + done.stderr
+
+
+def test_pytest_runs_in_an_environment_whose_sources_of_handrail_are_out_of_sight() -> None:
+    entries = distribution("handrail").entry_points
+    assert not [entry for entry in entries if entry.group == "pytest11"], "pytest ends if it cannot import one"

@@ -130,11 +130,10 @@ class TemporarySession:
 
     def assert_called(self, name: str, /, *, times: int | None = None, **args: Any) -> SessionCall:
         """A call of this tool with at least these arguments, the last one. `times`: exactly so many."""
-        found = [one for one in self.calls if _matches(one, name, args)]
-        wanted = _format_call(name, args)
+        found = self._find_calls(name, args)
         if not found if times is None else len(found) != times:
             often = "was not called" if not found else f"was called {len(found)} times, not {times}"
-            raise AssertionError(f"{wanted} {often}. {self._list_calls()}")
+            raise _build_error(f"{_format_call(name, args)} {often}", "call", self.calls)
         return found[-1] if found else SessionCall(name, args, None)
 
     def assert_not_called(self, name: str, /, **args: Any) -> None:
@@ -142,23 +141,23 @@ class TemporarySession:
 
     def assert_refused(self, name: str, /, **args: Any) -> SessionCall:
         """A call that the policy or a person refused."""
-        found = [one for one in self.calls if _matches(one, name, args)]
-        refused = [one for one in found if one.result and one.result.error and one.result.error.code in _REFUSALS]
-        if not refused:
-            raise AssertionError(f"{_format_call(name, args)} was not refused. {self._list_calls()}")
-        return refused[-1]
+        for one in reversed(self._find_calls(name, args)):
+            if one.result is not None and one.result.error is not None and one.result.error.code in _REFUSALS:
+                return one
+        raise _build_error(f"{_format_call(name, args)} was not refused", "call", self.calls)
 
     def assert_asked(self, name: str, /, **fields: Any) -> PermissionRequest:
         """A permission request about this tool whose fields have these values, such as `command`. The last one."""
-        found = [one for one in self.requests if _is_about(one, name, fields)]
-        if not found:
-            raise AssertionError(f"nothing asked for approval of {_format_call(name, fields)}. {self._list_requests()}")
-        return found[-1]
+        for one in reversed(self.requests):
+            if one.called == name and all(getattr(one, key) == value for key, value in fields.items()):
+                return one
+        wanted = _format_call(name, fields)
+        raise _build_error(f"nothing asked for approval of {wanted}", "request", map(_format_request, self.requests))
 
     def assert_not_asked(self) -> None:
         """No call needed approval."""
         if self.requests:
-            raise AssertionError(f"approval was needed. {self._list_requests()}")
+            raise _build_error("approval was needed", "request", map(_format_request, self.requests))
 
     def assert_changed(self, contents: Contents) -> None:
         """Exactly these files changed since the session was opened, whoever changed them.
@@ -180,35 +179,31 @@ class TemporarySession:
 
     def _answer(self, request: PermissionRequest) -> OneAnswer:
         self.requests.append(request)
-        approve = self._approve
+        approve, number = self._approve, len(self.requests)
         if callable(approve):
             return approve(request)
-        if approve is None or isinstance(approve, Answer):
-            return approve
-        if isinstance(approve, str):
-            return cast("AnswerKind", approve)
-        number = len(self.requests)
+        if approve is None or isinstance(approve, Answer | str):
+            return cast("OneAnswer", approve)
         if number > len(approve):
             raise AssertionError(
                 f"`approve` has {len(approve)} answers, and this is request {number}: {_format_request(request)}"
             )
         return approve[number - 1]
 
-    def _list_calls(self) -> str:
-        return _list_numbered("Calls:", map(str, self.calls)) or "There was no call."
-
-    def _list_requests(self) -> str:
-        return _list_numbered("Requests:", map(_format_request, self.requests)) or "There was no request."
+    def _find_calls(self, name: str, args: Mapping[str, Any]) -> list[SessionCall]:
+        return [one for one in self.calls if one.name == name and _has_items(one.args, args)]
 
 
-def _matches(one: SessionCall, name: str, args: Mapping[str, object]) -> bool:
-    raw: object = one.args
-    given = cast("dict[str, object]", raw) if isinstance(raw, dict) else {}
-    return one.name == name and all(key in given and given[key] == value for key, value in args.items())
+def _has_items(args: object, items: Mapping[str, object]) -> bool:
+    given = cast("dict[str, object]", args) if isinstance(args, dict) else {}
+    return all(key in given and given[key] == value for key, value in items.items())
 
 
-def _is_about(request: PermissionRequest, name: str, fields: Mapping[str, Any]) -> bool:
-    return request.called == name and all(getattr(request, key) == value for key, value in fields.items())
+def _build_error(text: str, noun: str, found: Iterable[object]) -> AssertionError:
+    """The error, which lists everything of this kind that there was."""
+    lines = [f"  {number}. {one}" for number, one in enumerate(found, start=1)]
+    listed = "\n".join([f"{noun.capitalize()}s:", *lines]) if lines else f"There was no {noun}."
+    return AssertionError(f"{text}. {listed}")
 
 
 def _format_call(name: str, args: object) -> str:
@@ -220,11 +215,6 @@ def _format_call(name: str, args: object) -> str:
 
 def _format_request(request: PermissionRequest) -> str:
     return f"{request.called}: {request.description} ({request.reason})"
-
-
-def _list_numbered(title: str, lines: Iterable[str]) -> str:
-    numbered = [f"  {number}. {line}" for number, line in enumerate(lines, start=1)]
-    return "\n".join([title, *numbered]) if numbered else ""
 
 
 def _describe_difference(

@@ -2,8 +2,11 @@
 
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 from threading import Event as Signal
+from typing import Any
 
 import pytest
 from projects import PYTHON_SERVERS, Make, choose, fake, succeed
@@ -110,6 +113,35 @@ def test_a_check_that_takes_long_follows_as_an_event(rail: Make, workspace: Path
     assert came.wait(60)
     [event] = [one for one in opened.events() if isinstance(one, WarningEvent)]
     assert event.text == "New problem: a.fake line 1: error: it is bad\\u001b[31m (fake)"
+
+
+def test_a_listener_of_late_problems_may_ask_the_server(rail: Make, workspace: Path) -> None:
+    answers: list[Any] = []
+    came = Signal()
+
+    def listen(event: Event) -> None:
+        if isinstance(event, WarningEvent) and event.code == "lsp.diagnostics":
+            answers.append(opened.call("lsp_definition", {"path": "a.fake", "line": 0, "character": 0}))
+            came.set()
+
+    opened = rail(settings=choose(fake(workspace, "slow"), lsp__wait="100ms"))
+    opened.subscribe(listen)
+    assert opened.call("write", {"path": "a.fake", "content": "bad\n"}).ok
+    assert came.wait(60)
+    assert [one.file for one in succeed(answers[0]).locations] == ["a.fake"]
+
+
+@pytest.mark.parametrize("mode", ["slow", "silent"])
+def test_a_session_closes_while_a_change_is_checked(rail: Make, workspace: Path, mode: str) -> None:
+    threads = set(threading.enumerate())
+    opened = rail(settings=choose(fake(workspace, mode), lsp__wait="100ms"))
+    result = opened.call("write", {"path": "a.fake", "content": "bad\n"})
+    assert result.meta.diagnostics is not None
+    assert result.meta.diagnostics.state == "checking"
+    began = time.monotonic()
+    opened.close()
+    assert time.monotonic() - began < 9, "less than handrail waits at most"
+    assert set(threading.enumerate()) <= threads
 
 
 @pytest.mark.parametrize(

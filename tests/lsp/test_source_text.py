@@ -1,9 +1,11 @@
 """Positions of characters and of UTF-16 code units."""
 
+import asyncio
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.lsp.frames import FrameReader, NonsenseError, encode_frame
+from handrail.lsp.connection import MAX_HEADER_BYTES, NonsenseError, encode_frame, read_frame
 from handrail.lsp.messages import LspPosition, LspRange, LspTextEdit
 from handrail.lsp.source_text import SourceText, decode_source, encode_source, parse_uri, to_uri
 
@@ -54,17 +56,32 @@ def test_a_path_survives_its_address(name: str) -> None:
     assert parse_uri(to_uri(path)) == path
 
 
+def read_frames(*pieces: bytes) -> list[bytes]:
+    """The bodies of a stream that arrives in pieces."""
+
+    async def read() -> list[bytes]:
+        reader = asyncio.StreamReader(MAX_HEADER_BYTES)
+        for piece in pieces:
+            reader.feed_data(piece)
+        reader.feed_eof()
+        found: list[bytes] = []
+        while (body := await read_frame(reader)) is not None:
+            found.append(body)
+        return found
+
+    return asyncio.run(read())
+
+
 @given(st.lists(st.dictionaries(st.text(max_size=5), st.integers()), max_size=5), st.integers(1, 30))
 def test_frames_arrive_whole_however_they_are_cut(messages: list[dict[str, int]], size: int) -> None:
     data = b"".join(map(encode_frame, messages))
-    reader = FrameReader()
-    found = [body for start in range(0, len(data), size) for body in reader.feed(data[start : start + size])]
+    found = read_frames(*(data[start : start + size] for start in range(0, len(data), size)))
     assert found == [encode_frame(message).partition(b"\r\n\r\n")[2] for message in messages]
 
 
 @given(st.binary(max_size=200))
 def test_any_bytes_are_frames_or_nonsense(data: bytes) -> None:
     try:
-        list(FrameReader().feed(data))
+        read_frames(data)
     except NonsenseError:
         return

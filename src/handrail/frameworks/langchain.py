@@ -8,6 +8,7 @@ from weakref import WeakKeyDictionary
 import msgspec
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool, ToolException
+from langgraph.types import interrupt
 from pydantic import PrivateAttr
 
 from handrail.frameworks.calls import (
@@ -26,11 +27,6 @@ from handrail.protocol.permissions import Answer, AnswerKind
 from handrail.protocol.text import render_value
 from handrail.protocol.tool_spec import ToolDescription
 from handrail.protocol.wire import encode
-
-try:
-    from langgraph.types import interrupt
-except ModuleNotFoundError:  # without LangGraph, a call that needs approval is an error for the model
-    interrupt = None
 
 _ANSWERS: dict[object, AnswerKind] = {"approve": "once", "keep output": "output", "reject": "deny"}
 
@@ -121,12 +117,11 @@ def _find_task(config: RunnableConfig) -> str:
     """The task of a graph that is saved and can be interrupted. Empty outside of one."""
     configurable = config.get("configurable", {})
     task = configurable.get("checkpoint_ns", "")
-    return f"{configurable['thread_id']} {task}" if interrupt and task and "thread_id" in configurable else ""
+    return f"{configurable['thread_id']} {task}" if task and "thread_id" in configurable else ""
 
 
 def _interrupt(call: WaitingCall) -> Any:
     """Interrupts the graph, or returns the next answer that the task was resumed with."""
-    assert interrupt is not None
     return interrupt({**describe_request(call.request), "arguments": call.arguments})
 
 

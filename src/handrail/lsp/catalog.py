@@ -19,10 +19,11 @@ _SCRIPT = {
     "tsx": "typescriptreact",
 }
 _C = {**dict.fromkeys(("c", "h"), "c"), **dict.fromkeys(("cc", "cpp", "cxx", "hh", "hpp", "hxx"), "cpp")}
+_SHELL = {"sh": "shellscript", "bash": "shellscript"}
 _PYTHON_MARKERS = ("pyproject.toml", "ty.toml", "pyrightconfig.json", "setup.py", "setup.cfg", "requirements.txt")
 
 
-class LanguageServerSpec(msgspec.Struct, frozen=True, kw_only=True):
+class LanguageServerSpec(msgspec.Struct, frozen=True):
     """A language server: how it is started, and for which files."""
 
     name: str
@@ -34,57 +35,43 @@ class LanguageServerSpec(msgspec.Struct, frozen=True, kw_only=True):
     """Files in the root of a project. A change of one may change what the server says."""
     options: Mapping[str, Any] = {}
     """`initializationOptions`."""
-    configuration: Mapping[str, Any] = {}
-    """The settings that the server asks for, by section."""
+
+    def is_relevant(self, name: str) -> bool:
+        """Whether a change of a file with this name matters to the server."""
+        return get_ending(name) in self.languages or name in self.markers
 
 
 _CATALOG = (
-    LanguageServerSpec(name="ty", words=("ty", "server"), languages=_PYTHON, markers=_PYTHON_MARKERS),
+    LanguageServerSpec("ty", ("ty", "server"), _PYTHON, _PYTHON_MARKERS),
+    LanguageServerSpec("basedpyright", ("basedpyright-langserver", "--stdio"), _PYTHON, _PYTHON_MARKERS),
+    LanguageServerSpec("pyright", ("pyright-langserver", "--stdio"), _PYTHON, _PYTHON_MARKERS),
+    LanguageServerSpec("pylsp", ("pylsp",), {"py": "python"}, _PYTHON_MARKERS),
     LanguageServerSpec(
-        name="basedpyright",
-        words=("basedpyright-langserver", "--stdio"),
-        languages=_PYTHON,
-        markers=_PYTHON_MARKERS,
-    ),
-    LanguageServerSpec(
-        name="pyright", words=("pyright-langserver", "--stdio"), languages=_PYTHON, markers=_PYTHON_MARKERS
-    ),
-    LanguageServerSpec(name="pylsp", words=("pylsp",), languages={"py": "python"}, markers=_PYTHON_MARKERS),
-    LanguageServerSpec(
-        name="typescript-language-server",
-        words=("typescript-language-server", "--stdio"),
-        languages=_SCRIPT,
-        markers=("package.json", "tsconfig.json", "jsconfig.json"),
-        options={
+        "typescript-language-server",
+        ("typescript-language-server", "--stdio"),
+        _SCRIPT,
+        ("package.json", "tsconfig.json", "jsconfig.json"),
+        {
             "disableAutomaticTypingAcquisition": True,
             "preferences": {"providePrefixAndSuffixTextForRename": False},  # otherwise imports keep the old name
         },
     ),
-    LanguageServerSpec(name="gopls", words=("gopls",), languages={"go": "go"}, markers=("go.work", "go.mod")),
+    LanguageServerSpec("gopls", ("gopls",), {"go": "go"}, ("go.work", "go.mod")),
     LanguageServerSpec(
-        name="rust-analyzer",
-        words=("rust-analyzer",),
-        languages={"rs": "rust"},
-        markers=("Cargo.toml", "rust-project.json"),
-        options={"cargo": {"targetDir": "/tmp/rust-analyzer"}},  # noqa: S108  in the sandbox, private to the server
+        "rust-analyzer",
+        ("rust-analyzer",),
+        {"rs": "rust"},
+        ("Cargo.toml", "rust-project.json"),
+        {"cargo": {"targetDir": "/tmp/rust-analyzer"}},  # noqa: S108  in the sandbox, private to the server
     ),
+    LanguageServerSpec("clangd", ("clangd",), _C, ("compile_commands.json", "compile_flags.txt", ".clangd")),
     LanguageServerSpec(
-        name="clangd",
-        words=("clangd",),
-        languages=_C,
-        markers=("compile_commands.json", "compile_flags.txt", ".clangd"),
+        "jdtls",
+        ("jdtls", "-data", "/tmp/jdtls"),  # noqa: S108  in the sandbox, private to the server
+        {"java": "java"},
+        ("pom.xml", "build.gradle", "build.gradle.kts"),
     ),
-    LanguageServerSpec(
-        name="jdtls",
-        words=("jdtls", "-data", "/tmp/jdtls"),  # noqa: S108  in the sandbox, private to the server
-        languages={"java": "java"},
-        markers=("pom.xml", "build.gradle", "build.gradle.kts"),
-    ),
-    LanguageServerSpec(
-        name="bash-language-server",
-        words=("bash-language-server", "start"),
-        languages=dict.fromkeys(("sh", "bash"), "shellscript"),
-    ),
+    LanguageServerSpec("bash-language-server", ("bash-language-server", "start"), _SHELL),
 )
 """The servers in the order of choice."""
 SERVER_NAMES = tuple(one.name for one in _CATALOG)
@@ -128,7 +115,7 @@ def _parse_entry(entry: str) -> LanguageServerSpec:
         raise UsageError(
             f"[lsp] servers: {entry!r} is neither {', '.join(SERVER_NAMES)} nor such as '*.lua=lua-language-server'"
         )
-    return LanguageServerSpec(name=os.path.basename(words[0]), words=words, languages={one: one for one in endings})
+    return LanguageServerSpec(os.path.basename(words[0]), words, {one: one for one in endings})
 
 
 def _locate(program: str, environ: Mapping[str, str], root: str, is_chosen: bool) -> str | None:

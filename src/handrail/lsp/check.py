@@ -1,13 +1,15 @@
 """The problems that a change causes: those after it without those before it."""
 
-import threading
+import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import CancelledError, Future
+from contextlib import suppress
 
 import msgspec
 
 from handrail.lsp.messages import LspDiagnostic
-from handrail.lsp.server import LanguageServer
+from handrail.lsp.server import CREATED, DELETED, LanguageServer
 from handrail.lsp.servers import LanguageServers
 from handrail.lsp.source_text import SourceText, clean_text
 from handrail.protocol.errors import ToolError
@@ -16,7 +18,6 @@ from handrail.protocol.text import clip_text
 
 _SECONDS = 30.0
 """How long a check goes on after its call has returned."""
-_MAX_PENDING = 4
 _MAX_OTHERS = 10
 """Other open documents in which a change may cause problems."""
 _MAX_MESSAGE_CHARS = 500
@@ -41,115 +42,66 @@ class ChangeCheck:
         """`seconds`: how long a change waits. `report` gets a text about problems that were found later."""
         self._servers, self._severities = servers, frozenset(severities)
         self._seconds, self._report = seconds, report
-        self._order = threading.Lock()
-        self._pending = threading.Semaphore(_MAX_PENDING)
-        self._closing = threading.Lock()
-        self._is_closed = False
+        self._order = asyncio.Lock()
 
     def serves(self, path: str) -> bool:
         """Whether a language server is installed for a real path."""
-        return self._find_server(path) is not None
+        with suppress(ToolError):
+            return self._servers.find_server(path) is not None
+        return False
 
     def check(self, changes: Sequence[ChangedText]) -> NewDiagnostics:
         """Waits for a limited time. Never raises."""
-        if not self._pending.acquire(blocking=False):
+        try:
+            by_server: dict[LanguageServer, list[ChangedText]] = {}
+            for change in changes:
+                if (server := self._servers.find_server(change.path)) is not None:
+                    by_server.setdefault(server, []).append(change)
+            work = self._servers.loop.submit(self._check(by_server))
+            try:
+                return work.result(self._seconds)
+            except TimeoutError:
+                self._servers.loop.submit(self._report_late(work))
+                return NewDiagnostics(state="checking")
+        except (ToolError, CancelledError):  # CancelledError: the session is closed
             return NewDiagnostics(state="unchecked")
-        work = _Work()
-        threading.Thread(target=self._run, args=(work, changes), name="language-check", daemon=True).start()
-        work.done.wait(self._seconds)
-        return work.take()
 
-    def close(self) -> None:
-        """Ends the reports. The checks end with their servers."""
-        with self._closing:
-            self._is_closed = True
+    async def _check(self, by_server: Mapping[LanguageServer, Sequence[ChangedText]]) -> NewDiagnostics:
+        async with self._order:
+            found = [await self._compare(server, some) for server, some in by_server.items()]
+        added = tuple(one for some, _ in found for one in some)
+        return NewDiagnostics(state="checked", added=added, fixed=sum(fixed for _, fixed in found))
 
-    def _find_server(self, path: str) -> LanguageServer | None:
-        try:
-            return self._servers.find_optional_server(path)
-        except ToolError:
-            return None
+    async def _report_late(self, work: "Future[NewDiagnostics]") -> None:
+        with suppress(ToolError):
+            if texts := render_new(await asyncio.wrap_future(work)):
+                await asyncio.to_thread(self._report, "\n".join(texts))
 
-    def _run(self, work: "_Work", changes: Sequence[ChangedText]) -> None:
-        found = NewDiagnostics(state="unchecked")
-        try:
-            with self._order:
-                found = self._compare(changes)
-        except ToolError:
-            pass
-        finally:
-            self._pending.release()
-            if work.finish(found):
-                self._report_late(found)
-
-    def _report_late(self, found: NewDiagnostics) -> None:
-        texts = render_new(found)
-        with self._closing:
-            if texts and not self._is_closed:
-                self._report("\n".join(texts))
-
-    def _compare(self, changes: Sequence[ChangedText]) -> NewDiagnostics:
-        by_server: dict[LanguageServer, list[ChangedText]] = {}
-        for change in changes:
-            if (server := self._find_server(change.path)) is not None:
-                by_server.setdefault(server, []).append(change)
-        added, fixed = list[Diagnostic](), 0
-        for server, some in by_server.items():
-            new, gone = self._compare_at(server, some)
-            added += new
-            fixed += gone
-        return NewDiagnostics(state="checked", added=tuple(added), fixed=fixed)
-
-    def _compare_at(self, server: LanguageServer, changes: Sequence[ChangedText]) -> tuple[list[Diagnostic], int]:
-        paths = {change.path for change in changes}
-        others = {path: text for path, text in server.list_open_texts().items() if path not in paths}
-        others = dict(list(others.items())[-_MAX_OTHERS:])
-        before = self.diagnose(server, others | {one.path: one.before for one in changes if one.before is not None})
-        created = [change.path for change in changes if change.before is None]
-        deleted = [change.path for change in changes if change.after is None]
-        for path in deleted:
-            server.forget(path)
-        server.note_changes(created, (), deleted)
-        after = self.diagnose(server, others | {one.path: one.after for one in changes if one.after is not None})
-        old, new = Counter(map(_to_key, before)), list[Diagnostic]()
-        for one in after:
+    async def _compare(self, server: LanguageServer, changes: Sequence[ChangedText]) -> tuple[list[Diagnostic], int]:
+        """The new problems, with the number of those that are gone."""
+        paths = {one.path for one in changes}
+        others = [(path, text) for path, text in server.list_open_texts().items() if path not in paths][-_MAX_OTHERS:]
+        before = [(one.path, one.before) for one in changes if one.before is not None]
+        after = [(one.path, one.after) for one in changes if one.after is not None]
+        old = Counter(map(_to_key, await self._diagnose(server, dict(others + before))))
+        created = dict.fromkeys(paths - dict(before).keys(), CREATED)
+        await server.note_changes(created | dict.fromkeys(paths - dict(after).keys(), DELETED))
+        new: list[Diagnostic] = []
+        for one in await self._diagnose(server, dict(others + after)):
             if old[_to_key(one)] > 0:
                 old[_to_key(one)] -= 1
             else:
                 new.append(one)
         return new, old.total()
 
-    def diagnose(self, server: LanguageServer, texts: Mapping[str, str]) -> list[Diagnostic]:
-        found = server.diagnose(texts, _SECONDS)
+    async def _diagnose(self, server: LanguageServer, texts: Mapping[str, str]) -> list[Diagnostic]:
+        found = await server.diagnose(texts, _SECONDS)
         return [
             one
             for path, some in found.items()
             for one in build_diagnostics(self._servers.show(path), SourceText(texts[path]), some, server.name)
             if one.severity in self._severities
         ]
-
-
-class _Work:
-    """A check that a call waits for."""
-
-    def __init__(self) -> None:
-        self.done = threading.Event()
-        self._lock = threading.Lock()
-        self._found: NewDiagnostics | None = None
-        self._is_left = False
-
-    def take(self) -> NewDiagnostics:
-        """The problems found so far. Later ones are reported by an event."""
-        with self._lock:
-            self._is_left = True
-            return self._found or NewDiagnostics(state="checking")
-
-    def finish(self, found: NewDiagnostics) -> bool:
-        """Whether the call has returned already."""
-        with self._lock:
-            self._found = found
-            self.done.set()
-            return self._is_left
 
 
 def build_diagnostics(

@@ -1,37 +1,33 @@
-"""The connection to a language server, served by one thread."""
+"""The connection to a language server, which belongs to an event loop."""
 
+import asyncio
+import itertools
 import os
-import select
-import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Protocol
 
+import msgspec
 from msgspec import Raw
 
-from handrail.lsp.frames import (
-    METHOD_NOT_FOUND,
-    FrameReader,
-    LspMessage,
-    NonsenseError,
-    ResponseError,
-    encode_frame,
-    parse_message,
-)
-from handrail.protocol.errors import ToolError
+from handrail.lsp.messages import LspMessage, ResponseError
+from handrail.protocol.jsonrpc import METHOD_NOT_FOUND
+from handrail.protocol.wire import decode_json
 
-_READ_BYTES = 1 << 16
-_POLL_SECONDS = 1.0
-_WAIT_SECONDS = 0.05
-"""Pause between two looks whether a call was cancelled."""
+MAX_HEADER_BYTES = 64 << 10
+_MAX_MESSAGE_BYTES = 32 << 20
 _STALL_SECONDS = 20.0
 """Seconds in which a server has to read some of what it is sent."""
-_MAX_UNSENT_BYTES = 64 << 20
+_MAX_UNREAD_BYTES = 64 << 20
 _RATE = 16 << 20
-"""Bytes a second that are read from a server. Each message counts as some bytes more."""
+"""Bytes a second that are read from a server, in bursts. Each message counts as some bytes more."""
+_BURST_BYTES = 1 << 20
 _MESSAGE_COST = 1024
-_MAX_WAITING = 1_000
+NOT_DECODED = (msgspec.MsgspecError, RecursionError, UnicodeDecodeError)
+"""What `decode_json` raises."""
+_ACCEPTED = frozenset({"client/registerCapability", "client/unregisterCapability", "window/workDoneProgress/create"})
+"""Requests of servers that get an empty answer. All others are refused."""
 
 
 class LanguageProgram(Protocol):
@@ -56,6 +52,10 @@ class ConnectionEndedError(Exception):
     """The connection is over. The text says why."""
 
 
+class NonsenseError(Exception):
+    """The server does not follow the protocol. The text says how."""
+
+
 class LspRequestError(Exception):
     """The server refused a request."""
 
@@ -64,193 +64,139 @@ class LspRequestError(Exception):
         self.code = error.code
 
 
-class _Reply:
-    def __init__(self) -> None:
-        self.ready = threading.Event()
-        self.message: LspMessage | None = None
-
-
 class LspConnection:
-    """Requests and notifications to one program. Any thread may use it, and none waits without a limit."""
+    """Requests and notifications to one program, sent in the order of the calls."""
 
-    def __init__(
-        self,
-        program: LanguageProgram,
-        on_notification: Callable[[str, Raw], None],
-        on_request: Callable[[str, Raw], Any],
-    ) -> None:
-        """Both functions run in the thread of the connection. LookupError from `on_request`: no such method."""
-        self._program = program
-        self._on_notification, self._on_request = on_notification, on_request
-        self._lock = threading.Lock()
-        self._unsent = bytearray()
-        self._replies: dict[int, _Reply] = {}
-        self._next_id = 0
+    def __init__(self, on_notification: Callable[[str, Raw], None]) -> None:
+        self._on_notification = on_notification
+        self._replies: dict[int, asyncio.Future[Raw]] = {}
+        self._numbers = itertools.count(1)
+        self._sent = 0
         self.ended: str | None = None
         """Why the connection is over. None: it is not."""
-        self._wake, self._waker = os.pipe()
-        os.set_blocking(self._waker, False)
-        self._is_open = True
-        self._thread = threading.Thread(target=self._run, name="language-server", daemon=True)
-        self._thread.start()
 
-    def request(self, method: str, params: Any, seconds: float, cancelled: Callable[[], bool] | None = None) -> Raw:
-        """The result. ToolError TIMEOUT or CANCELLED, LspRequestError, ConnectionEndedError."""
-        reply, deadline = _Reply(), time.monotonic() + seconds
-        with self._lock:
-            if len(self._replies) >= _MAX_WAITING:
-                raise ToolError("LIMIT_EXCEEDED", f"The language server has {_MAX_WAITING} open requests.")
-            self._next_id += 1
-            number = self._next_id
-            self._replies[number] = reply
-            self._put({"id": number, "method": method, "params": params})
+    async def open(self, program: LanguageProgram) -> None:
+        """Connects the pipes, of which the program keeps its own descriptors. OSError if that fails."""
+        loop = asyncio.get_running_loop()
+        reader = asyncio.StreamReader(MAX_HEADER_BYTES)
+        output, given = os.fdopen(os.dup(program.output), "rb", 0), os.fdopen(os.dup(program.input), "wb", 0)
+        self._output, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), output)
+        self._input, _ = await loop.connect_write_pipe(asyncio.Protocol, given)
+        self._reading = loop.create_task(self._read(reader))
+        self._look(0)
+
+    async def request(self, method: str, params: Any) -> Raw:
+        """The result. LspRequestError, ConnectionEndedError. The server learns if nobody waits any longer."""
+        number = next(self._numbers)
+        reply = self._replies[number] = asyncio.get_running_loop().create_future()
         try:
-            self._wait(reply, deadline, seconds, cancelled)
-        except ToolError:
+            self._send({"id": number, "method": method, "params": params})
+            return await reply
+        except asyncio.CancelledError:
             with suppress(ConnectionEndedError):
                 self.notify("$/cancelRequest", {"id": number})
             raise
         finally:
-            with self._lock:
-                self._replies.pop(number, None)
-        message = reply.message
-        if message is None:
-            raise ConnectionEndedError(self.ended or "it ended")
-        if message.error is not None:
-            raise LspRequestError(message.error)
-        return message.result
+            del self._replies[number]
 
     def notify(self, method: str, params: Any) -> None:
-        with self._lock:
-            self._put({"method": method, "params": params})
+        self._send({"method": method, "params": params})
 
-    def close(self, reason: str) -> None:
-        """Ends the connection and the program. Waiting requests fail. Can be repeated."""
-        self._end(reason)
-        self._thread.join()
-        with self._lock:
-            for descriptor in (self._wake, self._waker) if self._is_open else ():
-                os.close(descriptor)
-            self._is_open = False
-        self._program.end()
+    def end(self, reason: str) -> None:
+        """Closes the pipes. Waiting requests fail. The first reason counts."""
+        if self.ended is not None:
+            return
+        self.ended = reason
+        for reply in self._replies.values():
+            if not reply.done():
+                reply.set_exception(ConnectionEndedError(reason))
+        self._looking.cancel()
+        self._output.close()
+        if not self._input.is_closing():
+            self._input.abort()
 
-    def _wait(self, reply: _Reply, deadline: float, seconds: float, cancelled: Callable[[], bool] | None) -> None:
-        while not reply.ready.wait(_WAIT_SECONDS if cancelled else max(0.0, deadline - time.monotonic())):
-            if cancelled is not None and cancelled():
-                raise ToolError("CANCELLED", "The call was cancelled. Nothing was changed.")
-            if time.monotonic() >= deadline:
-                raise ToolError("TIMEOUT", f"The language server did not answer within {seconds:.3g} seconds.")
-
-    def _put(self, message: dict[str, Any]) -> None:
-        """Queues a message. The caller holds the lock."""
+    def _send(self, message: dict[str, Any]) -> None:
+        if self.ended is None and self._input.is_closing():
+            self.end("it closed its input")
         if self.ended is not None:
             raise ConnectionEndedError(self.ended)
-        self._unsent += encode_frame(message)
-        if len(self._unsent) > _MAX_UNSENT_BYTES:
-            self.ended = "it does not read its input"
-        self._wake_up()
+        data = encode_frame(message)
+        self._sent += len(data)
+        self._input.write(data)
+        if self._input.get_write_buffer_size() > _MAX_UNREAD_BYTES:
+            self.end("it does not read its input")
 
-    def _wake_up(self) -> None:
-        """The caller holds the lock."""
-        with suppress(BlockingIOError):  # then the thread is about to wake up
-            if self._is_open:
-                os.write(self._waker, b".")
+    def _look(self, read_before: int) -> None:
+        """Ends a server that read nothing since the last look, although it had something to read."""
+        unread = self._input.get_write_buffer_size()
+        if unread and read_before == self._sent - unread:
+            self.end(f"it has not read its input for {_STALL_SECONDS:.0f} seconds")
+            return
+        read = self._sent - unread if unread else -1
+        self._looking = asyncio.get_running_loop().call_later(_STALL_SECONDS, self._look, read)
 
-    def _end(self, reason: str) -> None:
-        with self._lock:
-            self.ended = self.ended or reason
-            self._wake_up()
-            for reply in self._replies.values():
-                reply.ready.set()
-
-    # The thread
-
-    def _run(self) -> None:
+    async def _read(self, reader: asyncio.StreamReader) -> None:
         try:
-            self._exchange()
+            await self._read_messages(reader)
+            self.end("it closed its output")
         except NonsenseError as error:
-            self._end(str(error))
+            self.end(str(error))
         except OSError as error:
-            self._end(f"its pipe is broken ({error.strerror})")
-        except Exception as error:  # a defect of ours must not leave callers waiting
-            self._end(f"its connection failed ({type(error).__name__})")
-        finally:
-            self._end("it closed its output")
+            self.end(f"its pipe is broken ({error.strerror})")
+        finally:  # a defect of ours must not leave callers waiting
+            self.end("its connection failed")
 
-    def _exchange(self) -> None:
-        frames, poller = FrameReader(), select.poll()
-        poller.register(self._program.output, select.POLLIN)
-        poller.register(self._wake, select.POLLIN)
-        written, window, spent = time.monotonic(), time.monotonic(), 0
-        while self.ended is None:
-            with self._lock:
-                is_writing = bool(self._unsent)
-            if is_writing:
-                poller.register(self._program.input, select.POLLOUT)
-            else:
-                with suppress(KeyError):
-                    poller.unregister(self._program.input)
-                written = time.monotonic()
-            ready = dict(poller.poll(_POLL_SECONDS * 1000))
-            if self._wake in ready:
-                os.read(self._wake, _READ_BYTES)
-            if self._program.input in ready and self._write():
-                written = time.monotonic()
-            if is_writing and time.monotonic() - written > _STALL_SECONDS:
-                raise NonsenseError(f"it has not read its input for {_STALL_SECONDS:.0f} seconds")
-            if self._program.output in ready:
-                data = _read(self._program.output)
-                if data == b"":
-                    return
-                spent += len(data or b"") + self._take(frames, data or b"") * _MESSAGE_COST
-                if spent > _RATE:
-                    time.sleep(max(0.0, window + 1.0 - time.monotonic()))
-                if time.monotonic() - window >= 1.0:
-                    window, spent = time.monotonic(), 0
-
-    def _write(self) -> bool:
-        """Writes what the pipe takes. Whether it took any."""
-        with self._lock:
+    async def _read_messages(self, reader: asyncio.StreamReader) -> None:
+        began, taken = time.monotonic(), 0
+        while (body := await read_frame(reader)) is not None:
             try:
-                count = os.write(self._program.input, self._unsent[:_READ_BYTES])
-            except BlockingIOError:
-                return False
-            del self._unsent[:count]
-        return True
+                self._handle(decode_json(body, LspMessage))
+            except NOT_DECODED:
+                raise NonsenseError("it sent a message that is not JSON-RPC") from None
+            taken += len(body) + _MESSAGE_COST
+            if taken > _BURST_BYTES:
+                await asyncio.sleep(max(0.0, began + taken / _RATE - time.monotonic()))
+                began, taken = time.monotonic(), 0
 
-    def _take(self, frames: FrameReader, data: bytes) -> int:
-        """Handles complete messages. Returns how many they were."""
-        count = 0
-        for body in frames.feed(data):
-            count += 1
-            message = parse_message(body)
-            if message.method is None:
-                self._answer(message)
-            elif message.id is None:
-                self._on_notification(message.method, message.params)
+    def _handle(self, message: LspMessage) -> None:
+        if message.method is not None and message.id is None:
+            self._on_notification(message.method, message.params)
+        elif message.method is not None:
+            refused = {"error": {"code": METHOD_NOT_FOUND, "message": f"handrail does not have {message.method}"}}
+            with suppress(ConnectionEndedError):
+                self._send({"id": message.id, **({"result": None} if message.method in _ACCEPTED else refused)})
+        elif isinstance(message.id, int) and (reply := self._replies.get(message.id)) and not reply.done():
+            if message.error is not None:
+                reply.set_exception(LspRequestError(message.error))
             else:
-                self._serve(message.id, message.method, message.params)
-        return count
-
-    def _answer(self, message: LspMessage) -> None:
-        with self._lock:
-            reply = self._replies.get(message.id) if isinstance(message.id, int) else None
-        if reply is not None:
-            reply.message = message
-            reply.ready.set()
-
-    def _serve(self, number: int | str, method: str, params: Raw) -> None:
-        try:
-            answer = {"result": self._on_request(method, params)}
-        except LookupError:
-            answer = {"error": {"code": METHOD_NOT_FOUND, "message": f"handrail does not have {method}"}}
-        with self._lock, suppress(ConnectionEndedError):
-            self._put({"id": number, **answer})
+                reply.set_result(message.result)
 
 
-def _read(descriptor: int) -> bytes | None:
-    """The next bytes. None: there are none yet."""
+def encode_frame(message: dict[str, Any]) -> bytes:
+    body = msgspec.json.encode({"jsonrpc": "2.0", **message})
+    return b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
+
+
+async def read_frame(reader: asyncio.StreamReader) -> bytes | None:
+    """The body of the next message. None at the end. NonsenseError if it is too long, or not the protocol.
+
+    The limit of the reader is the limit of a header.
+    """
     try:
-        return os.read(descriptor, _READ_BYTES)
-    except BlockingIOError:
+        header = await reader.readuntil(b"\r\n\r\n")
+        return await reader.readexactly(_parse_length(header))
+    except asyncio.IncompleteReadError:
         return None
+    except asyncio.LimitOverrunError:
+        raise NonsenseError("its output does not follow the protocol") from None
+
+
+def _parse_length(header: bytes) -> int:
+    for line in header.split(b"\r\n"):
+        name, _, value = line.partition(b":")
+        if name.strip().lower() == b"content-length" and value.strip().isdigit() and len(value) < 20:
+            length = int(value)
+            if length > _MAX_MESSAGE_BYTES:
+                raise NonsenseError(f"it sent a message of more than {_MAX_MESSAGE_BYTES:,} bytes")
+            return length
+    raise NonsenseError("its output does not follow the protocol")

@@ -3,9 +3,25 @@
 from collections.abc import Iterator
 from typing import Annotated, Any
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Raw, Struct
 
 _Number = Annotated[int, Meta(ge=0, le=(1 << 32) - 1)]
+_NULL = Raw(b"null")
+
+
+class ResponseError(Struct, frozen=True):
+    code: int = 0
+    message: str = ""
+
+
+class LspMessage(Struct, frozen=True):
+    """A request, a notification or a response."""
+
+    id: int | str | None = None
+    method: str | None = None
+    params: Raw = _NULL
+    result: Raw = _NULL
+    error: ResponseError | None = None
 
 
 class LspPosition(Struct, frozen=True, order=True):
@@ -60,18 +76,6 @@ class WorkProgress(Struct, frozen=True):
 
     token: Any = None
     value: ProgressValue = ProgressValue()
-
-
-class ConfigurationItem(Struct, frozen=True):
-    section: str | None = None
-
-
-class ConfigurationRequest(Struct, frozen=True):
-    items: tuple[ConfigurationItem, ...] = ()
-
-
-class LspHover(Struct, frozen=True):
-    contents: Any = None
 
 
 class LspSymbol(Struct, frozen=True, rename="camel"):

@@ -1,26 +1,25 @@
 """One language server of one project: started when it is needed, restarted when it ended."""
 
-import threading
+import asyncio
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
-import msgspec
 from msgspec import Raw
 
 from handrail.lsp.catalog import LanguageServerSpec, get_ending
-from handrail.lsp.connection import ConnectionEndedError, LanguageProgram, LspConnection, LspRequestError
-from handrail.lsp.frames import CONTENT_MODIFIED, SERVER_CANCELLED
-from handrail.lsp.messages import (
-    ConfigurationRequest,
-    DiagnosticReport,
-    LspDiagnostic,
-    PublishedDiagnostics,
-    WorkProgress,
+from handrail.lsp.connection import (
+    NOT_DECODED,
+    ConnectionEndedError,
+    LanguageProgram,
+    LspConnection,
+    LspRequestError,
 )
-from handrail.lsp.source_text import to_uri
+from handrail.lsp.messages import DiagnosticReport, LspDiagnostic, PublishedDiagnostics, WorkProgress
+from handrail.lsp.source_text import parse_uri, to_uri
+from handrail.process.event_loop import EventLoop
 from handrail.protocol.errors import ToolError
 from handrail.protocol.text import clip_text, to_one_line
 from handrail.protocol.version import VERSION
@@ -35,30 +34,26 @@ _INDEX_SECONDS = 20.0
 """How long a question waits until the server has read the project."""
 _YOUNG_SECONDS, _YOUNG_PAUSE_SECONDS = 3.0, 0.25
 _PAUSES = (0.0, 2.0, 8.0)
-"""Seconds before each restart of a server that ended soon after its start."""
-_STABLE_SECONDS = 300.0
+"""Seconds before each restart of a server that ended before it gave an answer."""
 _MAX_TIMEOUTS = 3
 """After so many requests in a row without an answer the server is ended."""
 _REPEAT_SECONDS = 0.1
 _SETTLE_SECONDS = 0.2
 """The silence after which the diagnostics of a server that sends them on its own are complete."""
-_SILENCE_SECONDS = 1.0
-"""The same for a server that says nothing at all about a change."""
 _WAIT_SECONDS = 0.02
 _MAX_OPEN = 100
 """Documents that are open at the server. The one that was used least recently is closed."""
-_MAX_PUBLISHED = 5_000
 _MAX_DIAGNOSTICS = 1_000
 _MAX_TOKENS = 1_000
 _LAST_STDERR_CHARS = 300
-_NOT_DECODED = (msgspec.MsgspecError, RecursionError, UnicodeDecodeError)
-_CREATED, _CHANGED, _DELETED = 1, 2, 3
+_CONTENT_MODIFIED, _SERVER_CANCELLED = -32801, -32802
+"""Error codes of a request that can be repeated."""
+CREATED, CHANGED, DELETED = 1, 2, 3
+"""Changes of a file on disk."""
 
 _CAPABILITIES: dict[str, Any] = {
     "general": {"positionEncodings": ["utf-16"]},
     "workspace": {
-        "configuration": True,
-        "workspaceFolders": True,
         "didChangeWatchedFiles": {"dynamicRegistration": True},
         "workspaceEdit": {"documentChanges": True},
         "symbol": {},
@@ -82,28 +77,26 @@ class _Document:
     def __init__(self, text: str) -> None:
         self.text = text
         self.version = 1
-        self.sent = time.monotonic()
+        self.published: tuple[LspDiagnostic, ...] | None = None
+        """What the server sent on its own about this text. None: nothing yet."""
 
 
 class _RunningServer:
     """A connection that was initialized, with what the server knows."""
 
     def __init__(self, program: LanguageProgram, spec: LanguageServerSpec, root: str) -> None:
-        self._spec, self._root = spec, root
         self.program = program
-        self.began = self.ready = time.monotonic()
+        self._spec, self._root = spec, root
+        self.ready = time.monotonic()
         self.documents: OrderedDict[str, _Document] = OrderedDict()
-        self.lock = threading.Lock()
-        """Keeps messages about documents in their order."""
-        self.published: OrderedDict[str, tuple[PublishedDiagnostics, float]] = OrderedDict()
-        self.last_published = 0.0
         self.capabilities: dict[str, Any] = {}
         self.timeouts = 0
-        self.indexing_since = 0.0
         self.progress_steps = 0
         """How often work of the server began or ended."""
         self._progress: set[str] = set()
-        self.connection = LspConnection(program, self._note, self._serve)
+        self._indexing_since = 0.0
+        self._last_published = 0.0
+        self.connection = LspConnection(self._note)
 
     @property
     def is_indexing(self) -> bool:
@@ -113,7 +106,7 @@ class _RunningServer:
     def is_young(self) -> bool:
         return time.monotonic() - self.ready < _YOUNG_SECONDS
 
-    def initialize(self, seconds: float, cancelled: Cancelled | None) -> None:
+    async def initialize(self) -> None:
         folder = {"uri": to_uri(self._root), "name": self._root.rpartition("/")[2]}
         params = {
             "processId": None,  # the program is in a process namespace of its own
@@ -124,17 +117,16 @@ class _RunningServer:
             "capabilities": _CAPABILITIES,
             "initializationOptions": self._spec.options,
         }
-        answer = decode_answer(self.connection.request("initialize", params, seconds, cancelled), dict[str, Any])
+        answer = decode_answer(await self.connection.request("initialize", params), dict[str, Any])
         capabilities = answer.get("capabilities") if answer else None
         self.capabilities = capabilities if isinstance(capabilities, dict) else {}
         self.ready = time.monotonic()
         self.connection.notify("initialized", {})
-        self.connection.notify("workspace/didChangeConfiguration", {"settings": self._spec.configuration})
 
-    def synchronize(self, path: str, text: str) -> None:
-        """Tells the server the text of a document, if it has another."""
-        uri, notify = to_uri(path), self.connection.notify
-        with self.lock:
+    def synchronize(self, texts: Mapping[str, str]) -> None:
+        """Tells the server the texts of documents, if it has others."""
+        for path, text in texts.items():
+            uri, notify = to_uri(path), self.connection.notify
             document = self.documents.get(path)
             if document is None:
                 self.documents[path] = _Document(text)
@@ -142,89 +134,64 @@ class _RunningServer:
                 item = {"uri": uri, "languageId": language, "version": 1, "text": text}
                 notify("textDocument/didOpen", {"textDocument": item})
             elif document.text != text:
-                document.text, document.sent = text, time.monotonic()
-                document.version += 1
+                document.text, document.version, document.published = text, document.version + 1, None
                 named = {"uri": uri, "version": document.version}
                 notify("textDocument/didChange", {"textDocument": named, "contentChanges": [{"text": text}]})
                 notify("textDocument/didSave", {"textDocument": {"uri": uri}})
             self.documents.move_to_end(path)
-            while len(self.documents) > _MAX_OPEN:
-                self._close(next(iter(self.documents)))
+        while len(self.documents) > _MAX_OPEN:
+            self.close_document(next(iter(self.documents)))
 
     def close_document(self, path: str) -> None:
-        with self.lock:
-            self._close(path)
-
-    def _close(self, path: str) -> None:
         if self.documents.pop(path, None) is not None:
-            uri = to_uri(path)
-            self.published.pop(uri, None)
-            self.connection.notify("textDocument/didClose", {"textDocument": {"uri": uri}})
+            self.connection.notify("textDocument/didClose", {"textDocument": {"uri": to_uri(path)}})
 
-    def find_published(self, path: str) -> tuple[LspDiagnostic, ...] | None:
-        """What the server said about the present text of a document. None: nothing yet.
+    async def await_index(self) -> None:
+        """Waits for a server that reads the project, but not for ever."""
+        deadline = self._indexing_since + _INDEX_SECONDS
+        while self.is_indexing and time.monotonic() < deadline and self.connection.ended is None:
+            await asyncio.sleep(_WAIT_SECONDS)
 
-        A server that does not name versions may also leave out a document whose diagnostics stay the same.
-        """
-        document = self.documents.get(path)
-        published, came = self.published.get(to_uri(path), (None, 0.0))
-        if document is None or published is None:
-            return None
-        if published.version is not None:
-            is_new = published.version >= document.version
-        else:
-            is_silent = time.monotonic() - document.sent >= _SILENCE_SECONDS
-            is_new = is_silent or max(came, self.last_published) >= document.sent
-        return published.diagnostics if is_new else None
-
-    # In the thread of the connection
+    async def await_published(self, texts: Mapping[str, str]) -> dict[str, tuple[LspDiagnostic, ...]]:
+        """Waits until the server has spoken about every document, and then says nothing for a moment."""
+        while self.connection.ended is None:
+            documents = {path: one for path, one in self.documents.items() if path in texts}
+            found = {path: one.published for path, one in documents.items() if one.published is not None}
+            if found.keys() == texts.keys() and time.monotonic() - self._last_published >= _SETTLE_SECONDS:
+                return found
+            await asyncio.sleep(_WAIT_SECONDS)
+        raise ConnectionEndedError(self.connection.ended)
 
     def _note(self, method: str, params: Raw) -> None:
-        with suppress(*_NOT_DECODED):
+        with suppress(*NOT_DECODED):
             if method == "textDocument/publishDiagnostics":
                 published = decode_json(params, PublishedDiagnostics)
-                some = msgspec.structs.replace(published, diagnostics=published.diagnostics[:_MAX_DIAGNOSTICS])
-                self.last_published = time.monotonic()
-                self.published[published.uri] = some, self.last_published
-                if len(self.published) > _MAX_PUBLISHED:
-                    self.published.popitem(last=False)
+                self._last_published = time.monotonic()
+                document = self.documents.get(parse_uri(published.uri) or "")
+                if document is not None and (published.version or document.version) >= document.version:
+                    document.published = published.diagnostics[:_MAX_DIAGNOSTICS]
             elif method == "$/progress":
                 progress = decode_json(params, WorkProgress)
                 token, kind = str(progress.token)[:200], progress.value.kind
                 self.progress_steps += kind in {"begin", "end"}
                 if kind == "begin" and len(self._progress) < _MAX_TOKENS:
-                    self.indexing_since = self.indexing_since if self._progress else time.monotonic()
+                    self._indexing_since = self._indexing_since if self._progress else time.monotonic()
                     self._progress.add(token)
                 elif kind == "end":
                     self._progress.discard(token)
 
-    def _serve(self, method: str, params: Raw) -> Any:
-        match method:
-            case "workspace/configuration":
-                request = ConfigurationRequest()
-                with suppress(*_NOT_DECODED):
-                    request = decode_json(params, ConfigurationRequest)
-                return [self._spec.configuration.get(one.section or "") for one in request.items[:100]]
-            case "workspace/workspaceFolders":
-                return [{"uri": to_uri(self._root), "name": self._root.rpartition("/")[2]}]
-            case "workspace/applyEdit":
-                return {"applied": False, "failureReason": "handrail applies the edits of a rename only"}
-            case "client/registerCapability" | "client/unregisterCapability" | "window/workDoneProgress/create":
-                return None
-            case "window/showMessageRequest" | "workspace/diagnostic/refresh" | "workspace/codeLens/refresh":
-                return None
-            case _:
-                raise LookupError(method)
-
 
 class LanguageServer:
-    """A server of a project. Any thread may use it. Every wait has an end."""
+    """A server of a project. Every wait has an end.
 
-    def __init__(self, spec: LanguageServerSpec, root: str, start: StartProgram) -> None:
+    Any thread may use the plain functions. The coroutines belong to the event loop.
+    """
+
+    def __init__(self, spec: LanguageServerSpec, root: str, start: StartProgram, loop: EventLoop) -> None:
         """`root`: the real path of the project. ToolError from `start`: the program cannot be started."""
         self.spec, self.root = spec, root
-        self._start = start
-        self._lock = threading.Lock()
+        self._start, self._loop = start, loop
+        self._changing = asyncio.Lock()
         self._running: _RunningServer | None = None
         self._failures = 0
         self._not_before = 0.0
@@ -237,7 +204,7 @@ class LanguageServer:
 
     @property
     def is_running(self) -> bool:
-        return self._running is not None
+        return self._running is not None and self._running.connection.ended is None
 
     @property
     def is_indexing(self) -> bool:
@@ -248,212 +215,170 @@ class LanguageServer:
         method: str,
         params: Mapping[str, Any],
         kind: type[Answer],
+        texts: Mapping[str, str],
+        cancelled: Cancelled | None,
         *,
-        texts: Mapping[str, str] | None = None,
-        whole: bool = False,
-        cancelled: Cancelled | None = None,
+        whole: bool,
     ) -> Answer | None:
         """Asks the server, which knows these texts by then. None if it knows nothing. ToolError if it failed.
 
-        A server that was still reading the project is asked again when it has read it. `whole`: the answer is about
-        all files. Not every server says that it still reads them, so one that has just started is asked until it
-        repeats its answer.
+        `whole`: the answer is about all files.
         """
-        running = self._obtain(cancelled)
-        with self._watch(running):
-            for path, text in (texts or {}).items():
-                running.synchronize(path, text)
-            progress = running.progress_steps
-            answer = self._ask(running, method, params, _REQUEST_SECONDS, cancelled)
-            self._await_index(running, cancelled)
-            if running.progress_steps != progress:
-                answer = self._ask(running, method, params, _REQUEST_SECONDS, cancelled)
-            before = b""
-            while whole and running.is_young and (bytes(answer) != before or before == b"null"):
-                time.sleep(_YOUNG_PAUSE_SECONDS)
-                before = bytes(answer)
-                answer = self._ask(running, method, params, _REQUEST_SECONDS, cancelled)
-        return decode_answer(answer, kind)
+        return decode_answer(self._loop.run(self._request(method, params, texts, whole), cancelled), kind)
 
-    def diagnose(
-        self, texts: Mapping[str, str], seconds: float, cancelled: Cancelled | None = None
-    ) -> dict[str, tuple[LspDiagnostic, ...]]:
-        """The diagnostics of each document with this text. TIMEOUT if they do not come in time."""
-        running, deadline = self._obtain(cancelled), time.monotonic() + seconds
-        with self._watch(running):
-            for path, text in texts.items():
-                running.synchronize(path, text)
-            self._await_index(running, cancelled)
-            if running.capabilities.get("diagnosticProvider"):
-                return {path: self._pull(running, path, deadline, cancelled) for path in texts}
-            return self._await_published(running, texts, deadline, cancelled)
-
-    def note_changes(self, created: Iterable[str], changed: Iterable[str], deleted: Iterable[str]) -> None:
-        """Tells a running server about files that changed on disk."""
-        kinds = ((_CREATED, created), (_CHANGED, changed), (_DELETED, deleted))
-        events = [{"uri": to_uri(path), "type": kind} for kind, paths in kinds for path in paths]
-        if (running := self._running) is not None and events:
-            with suppress(ConnectionEndedError):
-                running.connection.notify("workspace/didChangeWatchedFiles", {"changes": events})
+    async def note_changes(self, changes: Mapping[str, int]) -> None:
+        """Tells a running server which files were created, changed or deleted on disk."""
+        running = self._running
+        if running is None or not changes:
+            return
+        with suppress(ConnectionEndedError):
+            for path, kind in changes.items():
+                if kind == DELETED:
+                    running.close_document(path)
+            events = [{"uri": to_uri(path), "type": kind} for path, kind in changes.items()]
+            running.connection.notify("workspace/didChangeWatchedFiles", {"changes": events})
 
     def list_open_texts(self) -> dict[str, str]:
         """The documents that the server has open, by path, the one used last at the end."""
-        running = self._running
-        if running is None:
-            return {}
-        with running.lock:
-            return {path: document.text for path, document in running.documents.items()}
+        return {path: one.text for path, one in self._running.documents.items()} if self._running is not None else {}
 
-    def forget(self, path: str) -> None:
-        """Closes the document of a file that is gone."""
-        if (running := self._running) is not None:
-            with suppress(ConnectionEndedError):
-                running.close_document(path)
+    async def diagnose(self, texts: Mapping[str, str], seconds: float) -> dict[str, tuple[LspDiagnostic, ...]]:
+        """The diagnostics of each document with this text. TIMEOUT if they do not come in time."""
+        running = await self._obtain()
+        with self._watch(running):
+            async with asyncio.timeout(seconds):
+                running.synchronize(texts)
+                await running.await_index()
+                if not running.capabilities.get("diagnosticProvider"):
+                    return await running.await_published(texts)
+                return {path: await self._pull(running, path) for path in texts}
 
-    def close(self) -> None:
+    async def close(self) -> None:
         self._is_closed = True  # ends a start
-        with self._lock:
-            running, self._running = self._running, None
-        if running is not None:
+        if self._running is not None:
             with suppress(ConnectionEndedError):
-                running.connection.notify("exit", None)
-            running.connection.close("it was stopped")
+                self._running.connection.notify("exit", None)
+            self._running.connection.end("it was stopped")
+        async with self._changing:
+            await self._bury()
 
     # Start and end
 
-    def _obtain(self, cancelled: Cancelled | None) -> _RunningServer:
-        """The running server. It is started if necessary, by one thread."""
-        deadline = time.monotonic() + _START_SECONDS
-        while not self._lock.acquire(timeout=0.1):
-            if cancelled is not None and cancelled():
-                raise ToolError("CANCELLED", "The call was cancelled. Nothing was changed.")
-            if time.monotonic() > deadline:
-                raise ToolError("TIMEOUT", f"{self.name} did not start within {_START_SECONDS:.0f} seconds.")
-        try:
-            if self._running is not None and self._running.connection.ended is not None:
-                self._bury(self._running, self._running.connection.ended)
-            return self._running or self._launch(cancelled)
-        finally:
-            self._lock.release()
+    async def _obtain(self) -> _RunningServer:
+        """The running server. It is started if necessary, which a cancelled call does not interrupt."""
+        starting = asyncio.create_task(self._start_once())
+        starting.add_done_callback(lambda task: task.cancelled() or task.exception())
+        return await asyncio.shield(starting)
 
-    def _launch(self, cancelled: Cancelled | None) -> _RunningServer:
-        if self._is_closed:
-            raise ToolError("UNAVAILABLE", "The session is closed.")
-        if self._failures > len(_PAUSES):
-            advice = "It stays off in this session."
-            raise ToolError("UNAVAILABLE", f"{self.name} ended {self._failures} times: {self._reason}. {advice}")
-        if (left := self._not_before - time.monotonic()) > 0:
-            raise ToolError("UNAVAILABLE", f"{self.name} ended: {self._reason}. Try again in {left:.0f} seconds.")
-        program = self._start(self.spec.words)
+    async def _start_once(self) -> _RunningServer:
+        async with self._changing:
+            if self._running is not None and self._running.connection.ended is None:
+                return self._running
+            await self._bury()
+            if self._is_closed:
+                raise ToolError("UNAVAILABLE", "The session is closed.")
+            if self._failures > len(_PAUSES):
+                advice = "It stays off in this session."
+                raise ToolError("UNAVAILABLE", f"{self.name} ended {self._failures} times: {self._reason}. {advice}")
+            if (left := self._not_before - time.monotonic()) > 0:
+                raise ToolError("UNAVAILABLE", f"{self.name} ended: {self._reason}. Try again in {left:.0f} seconds.")
+            return await self._launch()
+
+    async def _launch(self) -> _RunningServer:
+        program = await asyncio.to_thread(self._start, self.spec.words)
+        running = _RunningServer(program, self.spec, self.root)
         try:
-            running = _RunningServer(program, self.spec, self.root)
+            await running.connection.open(program)
         except OSError as error:  # this process has too many open files
-            program.end()
+            await asyncio.to_thread(program.end)
             raise ToolError("UNAVAILABLE", f"{self.name} cannot be connected ({error.strerror}).") from None
-        try:
-            running.initialize(_START_SECONDS, lambda: self._is_closed or (cancelled is not None and cancelled()))
-        except (ConnectionEndedError, LspRequestError) as error:
-            self._bury(running, str(error) or "it refused to start")
-            raise ToolError("UNAVAILABLE", f"{self.name} does not start: {self._reason}.") from None
-        except ToolError as error:
-            self._bury(running, "it did not answer" if error.code == "TIMEOUT" else error.message, error.code)
-            raise
         self._running = running
+        try:
+            if self._is_closed:
+                raise ConnectionEndedError("it was stopped")
+            async with asyncio.timeout(_START_SECONDS):
+                await running.initialize()
+        except (ConnectionEndedError, LspRequestError, TimeoutError, ToolError) as error:
+            running.connection.end(str(error) or f"it did not answer within {_START_SECONDS:.0f} seconds")
+            await self._bury()
+            code = "TIMEOUT" if isinstance(error, TimeoutError) else "UNAVAILABLE"
+            raise ToolError(code, f"{self.name} does not start: {self._reason}.") from None
         return running
 
-    def _bury(self, running: _RunningServer, reason: str, code: str = "") -> None:
-        """Ends a server that failed. The caller holds the lock."""
-        program = running.program
-        ended = program.how_it_ended
-        running.connection.close(reason)
+    async def _bury(self) -> None:
+        """Ends the program of a connection that ended, if there is one, and counts the failure."""
+        running, self._running = self._running, None
+        if running is None:
+            return
+        program, ended = running.program, running.program.how_it_ended
+        await asyncio.to_thread(program.end)
         tail = to_one_line(clip_text(program.stderr_tail[-_LAST_STDERR_CHARS:], _LAST_STDERR_CHARS))
-        self._reason = f"{ended or program.how_it_ended or reason}{f' ({tail})' if tail else ''}"
-        self._running = None
-        if code != "CANCELLED":
-            is_stable = time.monotonic() - running.began >= _STABLE_SECONDS
-            self._failures = 1 if is_stable else self._failures + 1
-            if program.never_ran:
-                self._failures = len(_PAUSES) + 1
-            self._not_before = time.monotonic() + _PAUSES[min(self._failures, len(_PAUSES)) - 1]
+        reason = ended or program.how_it_ended or running.connection.ended
+        self._reason = f"{reason}{f' ({tail})' if tail else ''}"
+        self._failures = len(_PAUSES) + 1 if program.never_ran else self._failures + 1
+        self._not_before = time.monotonic() + _PAUSES[min(self._failures, len(_PAUSES)) - 1]
 
     @contextmanager
     def _watch(self, running: _RunningServer) -> Generator[None]:
         """Turns the end of the server into a ToolError, and ends a server that answers no more."""
         try:
             yield
-            running.timeouts = 0
+            running.timeouts = self._failures = 0
         except ConnectionEndedError as error:
             raise ToolError("UNAVAILABLE", f"{self.name} ended during the call: {error}. Try again.") from None
         except LspRequestError as error:
             raise ToolError("UNAVAILABLE", f"{self.name} refused: {clip_text(to_one_line(str(error)), 300)}") from None
-        except ToolError as error:
-            if error.code == "TIMEOUT":
-                running.timeouts += 1
-                if running.timeouts >= _MAX_TIMEOUTS:
-                    with self._lock:
-                        if self._running is running:
-                            self._bury(running, "it does not answer")
-            raise
+        except TimeoutError:
+            running.timeouts += 1
+            if running.timeouts >= _MAX_TIMEOUTS:
+                running.connection.end("it does not answer")
+            raise ToolError("TIMEOUT", f"{self.name} did not answer in time.") from None
 
     # Requests
 
-    def _ask(
-        self,
-        running: _RunningServer,
-        method: str,
-        params: Mapping[str, Any],
-        seconds: float,
-        cancelled: Cancelled | None,
-    ) -> Raw:
+    async def _request(self, method: str, params: Mapping[str, Any], texts: Mapping[str, str], whole: bool) -> Raw:
+        """Asks until the answer is certain.
+
+        The server may still read the project, so it is asked again when it has read some. Not every server says that it
+        reads. So a server that has just started has to repeat its answer about the whole project.
+        """
+        running = await self._obtain()
+        with self._watch(running):
+            running.synchronize(texts)
+            before = b""
+            while True:
+                steps, answer = running.progress_steps, bytes(await self._ask(running, method, params))
+                await running.await_index()
+                has_read = running.progress_steps != steps
+                is_repeated = answer == before and (answer != b"null" or not running.is_young)
+                if is_repeated or not (has_read or (whole and running.is_young)):
+                    return Raw(answer)
+                before = answer
+                if not has_read:
+                    await asyncio.sleep(_YOUNG_PAUSE_SECONDS)
+
+    async def _ask(self, running: _RunningServer, method: str, params: Mapping[str, Any]) -> Raw:
         """Repeats a request that the server dropped because a document changed."""
-        deadline = time.monotonic() + seconds
-        while True:
-            try:
-                return running.connection.request(method, params, max(0.01, deadline - time.monotonic()), cancelled)
-            except LspRequestError as error:
-                if error.code not in {CONTENT_MODIFIED, SERVER_CANCELLED} or time.monotonic() >= deadline:
-                    raise
-                time.sleep(_REPEAT_SECONDS)
+        async with asyncio.timeout(_REQUEST_SECONDS):
+            while True:
+                try:
+                    return await running.connection.request(method, params)
+                except LspRequestError as error:
+                    if error.code not in {_CONTENT_MODIFIED, _SERVER_CANCELLED}:
+                        raise
+                await asyncio.sleep(_REPEAT_SECONDS)
 
-    def _await_index(self, running: _RunningServer, cancelled: Cancelled | None) -> None:
-        """Waits for a server that reads the project, but not for ever."""
-        deadline = running.indexing_since + _INDEX_SECONDS
-        while running.is_indexing and time.monotonic() < deadline and running.connection.ended is None:
-            if cancelled is not None and cancelled():
-                raise ToolError("CANCELLED", "The call was cancelled. Nothing was changed.")
-            time.sleep(_WAIT_SECONDS)
-
-    def _pull(
-        self, running: _RunningServer, path: str, deadline: float, cancelled: Cancelled | None
-    ) -> tuple[LspDiagnostic, ...]:
-        params = {"textDocument": {"uri": to_uri(path)}}
-        answer = self._ask(running, "textDocument/diagnostic", params, deadline - time.monotonic(), cancelled)
+    async def _pull(self, running: _RunningServer, path: str) -> tuple[LspDiagnostic, ...]:
+        answer = await self._ask(running, "textDocument/diagnostic", {"textDocument": {"uri": to_uri(path)}})
         report = decode_answer(answer, DiagnosticReport)
         return report.items[:_MAX_DIAGNOSTICS] if report is not None else ()
-
-    def _await_published(
-        self, running: _RunningServer, paths: Iterable[str], deadline: float, cancelled: Cancelled | None
-    ) -> dict[str, tuple[LspDiagnostic, ...]]:
-        """Waits until the server has spoken about every document, and then says nothing for a moment."""
-        while running.connection.ended is None:
-            now = time.monotonic()
-            found = {path: running.find_published(path) for path in paths}
-            is_complete = None not in found.values()
-            if is_complete and (now - running.last_published >= _SETTLE_SECONDS or now >= deadline):
-                return {path: some for path, some in found.items() if some is not None}
-            if cancelled is not None and cancelled():
-                raise ToolError("CANCELLED", "The call was cancelled. Nothing was changed.")
-            if now >= deadline:
-                raise ToolError("TIMEOUT", f"{self.name} sent no diagnostics in time.")
-            time.sleep(_WAIT_SECONDS)
-        raise ConnectionEndedError(running.connection.ended)
 
 
 def decode_answer(answer: Raw, kind: type[Answer]) -> Answer | None:
     """UNAVAILABLE if the answer has another shape."""
     try:
         return decode_json(answer, kind | None)
-    except _NOT_DECODED:
+    except NOT_DECODED:
         raise ToolError(
             "UNAVAILABLE", "The language server sent an answer that does not follow its protocol."
         ) from None

@@ -2,7 +2,6 @@
 
 import os
 import re
-from bisect import bisect_right
 from collections.abc import Iterable
 from urllib.parse import quote, unquote, urlsplit
 
@@ -12,8 +11,7 @@ from handrail.protocol.text import escape_control, truncate
 from handrail.workspace.text import decode_page, detect_encoding, encode_text, find_byte_order_mark
 
 _LINE_END = re.compile(r"\r\n|\n|\r")
-_BEYOND_BASIC = re.compile("[\U00010000-\U0010ffff]")
-"""Characters of two UTF-16 code units."""
+_UNITS = "utf-16-le"
 _WORD = re.compile(r"\w+")
 
 
@@ -38,23 +36,17 @@ class SourceText:
     def to_lsp(self, line: int, character: int) -> LspPosition:
         """The position of a character. INVALID_ARGUMENT if the text has none there."""
         text = self.get_line(line)
-        if line >= len(self._starts) or character > len(text):
-            has = (
-                f"line {line} has {len(text)} characters"
-                if line < len(self._starts)
-                else f"it has {len(self._starts)} lines"
-            )
-            raise ToolError(
-                "INVALID_ARGUMENT", f"The file has no position {line}:{character}: {has}. Both count from 0."
-            )
-        return LspPosition(line, _count_units(text[:character]))
+        if line >= self.line_count or character > len(text):
+            in_line = f"line {line} has {len(text)} characters"
+            has = in_line if line < self.line_count else f"it has {self.line_count} lines"
+            message = f"The file has no position {line}:{character}: {has}. Both count from 0."
+            raise ToolError("INVALID_ARGUMENT", message)
+        return LspPosition(line, len(text[:character].encode(_UNITS, "surrogatepass")) // 2)
 
     def to_character(self, position: LspPosition) -> int:
         """The character of a position. One past the end of the line is the end."""
-        text = self.get_line(position.line)
-        if len(text) <= position.character and text.isascii():
-            return len(text)
-        return _count_characters(text, position.character)
+        units = self.get_line(position.line).encode(_UNITS, "surrogatepass")[: 2 * position.character]
+        return len(units.decode(_UNITS, "ignore"))
 
     def find_offset(self, position: LspPosition) -> int:
         if position.line >= len(self._starts):
@@ -64,12 +56,10 @@ class SourceText:
     def slice(self, place: LspRange) -> str:
         return self.text[self.find_offset(place.start) : self.find_offset(place.end)]
 
-    def find_word(self, position: LspPosition) -> str:
-        """The word at a position, or before it."""
-        offset = self.find_offset(position)
-        line = self._starts[bisect_right(self._starts, offset) - 1]
-        words = _WORD.finditer(self.text, line, line + len(self.get_line(position.line)))
-        return next((word[0] for word in words if word.start() <= offset <= word.end()), "")
+    def find_word(self, line: int, character: int) -> str:
+        """The word at a position, or before it. Empty if there is none."""
+        words = _WORD.finditer(self.get_line(line))
+        return next((word[0] for word in words if word.start() <= character <= word.end()), "")
 
     def apply(self, edits: Iterable[LspTextEdit]) -> str:
         """The text after edits. CONFLICT if two overlap."""
@@ -124,15 +114,3 @@ def parse_uri(uri: str) -> str | None:
     except ValueError:
         return None
     return os.path.normpath(path) if path.startswith("/") and "\0" not in path else None
-
-
-def _count_units(text: str) -> int:
-    return len(text) if text.isascii() else len(text) + len(_BEYOND_BASIC.findall(text))
-
-
-def _count_characters(text: str, units: int) -> int:
-    for match in _BEYOND_BASIC.finditer(text):
-        if match.start() >= units:
-            break
-        units -= 1
-    return max(0, min(units, len(text)))

@@ -53,10 +53,10 @@ def run_custom_tool(
         message = f"took longer than {tool.timeout:g} s" if late else "was cancelled and did not stop"
         unknown = "It may still run. Its effects are unknown. Check before you repeat it."
         raise ToolError(abandoned.code, f"{name} {message}. {unknown}") from None
-    if outcome.error is None:
-        return outcome.result
-    # An error that cannot be described is described by its place.
-    raise outcome.error if isinstance(outcome.error, ToolError | StoreError) else explain(RuntimeError())
+    error = outcome.exception()
+    if error is None or isinstance(error, ToolError | StoreError):
+        return outcome.result()
+    raise explain(RuntimeError())  # an error that cannot be described is described by its place
 
 
 def guard_hooks(tool: Tool) -> Tool:
@@ -76,12 +76,10 @@ def _guard(hook: Callable[..., Any], name: str) -> Callable[..., Any]:
         except AbandonedError:
             text = f"{name} did not describe the call within {_HOOK_SECONDS:g} s. Nothing was run."
             raise ToolError("TIMEOUT", text) from None
-        if outcome.error is None:
-            return outcome.result
-        if isinstance(outcome.error, Exception):
-            raise outcome.error
-        kind = type(outcome.error).__name__
-        raise ToolError("INTERNAL", f"{name} could not describe the call ({kind}). Nothing was run.")
+        error = outcome.exception()
+        if error is None or isinstance(error, Exception):
+            return outcome.result()
+        raise ToolError("INTERNAL", f"{name} could not describe the call ({type(error).__name__}). Nothing was run.")
 
     return run
 

@@ -35,6 +35,7 @@ def open_language_servers(
         settings.lsp.servers,
         environ,
         None if is_closed else lambda words: programs.start(ServerProgramSpec(words=words)),
+        programs.loop,
     )
     closing.callback(programs.close)
     closing.callback(servers.close)
@@ -45,9 +46,9 @@ def open_language_servers(
         with suppress(StoreError):
             journal.append((WarningEvent, {"code": "lsp.diagnostics", "text": text}))
 
-    check = ChangeCheck(servers, _SEVERITIES[settings.lsp.diagnostics], parse_seconds(settings.lsp.wait), report)
-    closing.callback(check.close)
-    return servers, check
+    return servers, ChangeCheck(
+        servers, _SEVERITIES[settings.lsp.diagnostics], parse_seconds(settings.lsp.wait), report
+    )
 
 
 def _build_environment() -> dict[str, str]:

@@ -3,10 +3,10 @@
 import os
 import sys
 from collections.abc import Callable, Collection, Iterable
-from functools import cached_property, partial
+from functools import cached_property
 from importlib import import_module
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import msgspec
 
@@ -294,17 +294,9 @@ def _build_file_tool(build: _Build, services: ToolServices) -> Tool:
     tool = build(services.seen, services.recorder)
     if services.check is None:
         return tool
-    from handrail.tools.lsp.new_problems import add_new_problems
+    from handrail.tools.lsp.diagnostics import add_new_problems
 
     return add_new_problems(cast("FileTool", tool), services.check, services.recorder)
-
-
-def _build_language_tool(build: _Build, services: ToolServices) -> Tool:
-    return build(services.lsp)
-
-
-def _build_language_file_tool(build: _Build, services: ToolServices) -> Tool:
-    return build(services.seen, services.recorder, services.lsp)
 
 
 def _build_lsp_lint_tool(build: _Build, services: ToolServices) -> Tool:
@@ -343,13 +335,13 @@ _BUILTIN: dict[str, tuple[str, Callable[[_Build, ToolServices], Tool]]] = {
     "memory": ("companions.memory", lambda build, of: build(of.memories)),
     "skill_list": ("companions.skills", lambda build, of: build(of.skills.entries)),
     "skill_control": ("companions.skills", lambda build, of: build(of.skills)),
-    "lsp_definition": ("lsp.lookup", _build_language_tool),
-    "lsp_references": ("lsp.lookup", _build_language_tool),
-    "lsp_hover": ("lsp.lookup", _build_language_tool),
-    "lsp_diagnostics": ("lsp.diagnostics", _build_language_tool),
-    "lsp_symbols": ("lsp.symbols", _build_language_tool),
-    "lsp_rename": ("lsp.rename", _build_language_file_tool),
-    "lsp_format": ("lsp.format", _build_language_file_tool),
+    "lsp_definition": ("lsp.lookup", lambda build, of: build(of.lsp)),
+    "lsp_references": ("lsp.lookup", lambda build, of: build(of.lsp)),
+    "lsp_hover": ("lsp.lookup", lambda build, of: build(of.lsp)),
+    "lsp_diagnostics": ("lsp.diagnostics", lambda build, of: build(of.lsp)),
+    "lsp_symbols": ("lsp.symbols", lambda build, of: build(of.lsp)),
+    "lsp_rename": ("lsp.edits", lambda build, of: build(of.seen, of.recorder, of.lsp)),
+    "lsp_format": ("lsp.edits", lambda build, of: build(of.seen, of.recorder, of.lsp)),
 }
 """The built-in tools in their order: the module of each, and what its factory gets. Base tools are on by default."""
 HELPED = {"append": "write", "search_text": "grep", "lsp_lint": "code_lint"}
@@ -404,26 +396,17 @@ def load_tool_files(files: Iterable[ToolFile]) -> list[Tool]:
 
 
 def _load_file(file: ToolFile) -> ModuleType:
-    from importlib.machinery import SourceFileLoader
-    from importlib.util import module_from_spec, spec_from_file_location
-
-    class Loader(SourceFileLoader):
-        def get_data(self, path: str) -> bytes:  # noqa: ARG002
-            return file.source
-
-        def path_stats(self, path: str) -> NoReturn:  # noqa: ARG002
-            raise OSError("no compiled copy is read")
-
-    path = file.path
     # Two folders may have a file of the same name.
-    digest = sha256(os.path.abspath(path).encode("utf-8", "surrogateescape")).hexdigest()[:12]
-    name = f"handrail_tools_{digest}_{os.path.basename(path).removesuffix('.py')}"
-    spec = spec_from_file_location(name, path, loader=Loader(name, path))
-    if spec is None:
-        raise UsageError(f"the tool file {path!r} cannot be loaded")
-    sys.modules[name] = module = module_from_spec(spec)  # dataclasses and pickle look it up there
+    digest = sha256(os.path.abspath(file.path).encode("utf-8", "surrogateescape")).hexdigest()[:12]
+    name = f"handrail_tools_{digest}_{os.path.basename(file.path).removesuffix('.py')}"
+    sys.modules[name] = module = ModuleType(name)  # dataclasses and pickle look it up there
+    module.__file__ = file.path
+
+    def run() -> None:
+        exec(compile(file.source, file.path, "exec", dont_inherit=True), vars(module))  # noqa: S102
+
     try:
-        _load(partial(Loader(name, path).exec_module, module), f"the tool file {path!r}")
+        _load(run, f"the tool file {file.path!r}")
     except BaseException:
         sys.modules.pop(name, None)
         raise
@@ -438,9 +421,9 @@ def _load(load: Callable[[], Loaded], title: str) -> Loaded:
         loaded = run_in_thread(lambda _: load(), lambda: False, grace=0, seconds=_LOAD_SECONDS)
     except AbandonedError:
         raise UsageError(f"{title} does not load within {_LOAD_SECONDS:g} s") from None
-    if (error := loaded.error) is not None:
+    if (error := loaded.exception()) is not None:
         raise UsageError(f"{title} does not load: {type(error).__name__}: {error}") from error
-    return loaded.result
+    return loaded.result()
 
 
 def _collect_tools(source: object, title: str) -> list[Tool]:

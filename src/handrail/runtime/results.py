@@ -243,13 +243,7 @@ def _build_success(session: Session, pending: PendingCall, output: Output) -> To
         content=content,
         data=output.data,
         error=pending.error,
-        meta=Meta(
-            truncated=truncated,
-            undo=undo,
-            answered_by=by,
-            **output.meta,
-            **stored,
-        ),
+        meta=Meta(truncated=truncated, undo=undo, answered_by=by, **output.meta, **stored),
         artifacts=Artifacts(files_changed=output.files_changed, commands_run=output.commands_run)
         if output.files_changed or output.commands_run
         else _NO_ARTIFACTS,

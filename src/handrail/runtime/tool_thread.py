@@ -3,8 +3,9 @@
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import Future
 from contextvars import copy_context
-from typing import Generic, Literal, TypeVar
+from typing import Literal, TypeVar
 
 from handrail.protocol.errors import ToolError
 from handrail.runtime.locks import get_call_thread, work_for
@@ -21,13 +22,6 @@ class AbandonedError(Exception):
     def __init__(self, code: Literal["CANCELLED", "TIMEOUT"]) -> None:
         super().__init__(code)
         self.code: Literal["CANCELLED", "TIMEOUT"] = code
-
-
-class Outcome(Generic[Work]):
-    """What the work came to: a result, or whatever it raised."""
-
-    result: Work
-    error: BaseException | None = None
 
 
 class _ToolThread(threading.Thread):
@@ -50,18 +44,18 @@ def run_in_thread(
     *,
     grace: float,
     seconds: float = float("inf"),
-) -> Outcome[Work]:
+) -> Future[Work]:
     """What the work came to, whatever it raised. AbandonedError if it goes on for `grace` seconds after its time.
 
     The work gets a check of whether it should stop.
     """
-    stop, outcome = threading.Event(), Outcome[Work]()
+    stop, outcome = threading.Event(), Future[Work]()
 
     def run() -> None:
         try:
-            outcome.result = work(lambda: stop.is_set() or cancelled())
+            outcome.set_result(work(lambda: stop.is_set() or cancelled()))
         except BaseException as error:  # a third party can raise anything
-            outcome.error = error
+            outcome.set_exception(error)
 
     _abandoned[:] = [thread for thread in _abandoned if thread.is_alive()]
     if len(_abandoned) >= _MAX_ABANDONED:

@@ -5,12 +5,7 @@ from contextlib import ExitStack
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
-from handrail.cli.context import (
-    add_dialect_option,
-    find_project_folder,
-    load_settings,
-    resolve_workspace,
-)
+from handrail.cli.context import add_dialect_option, find_project_folder, load_settings, resolve_workspace
 from handrail.cli.exits import FAILED, INTERRUPTED, OK, CommandFailed
 from handrail.cli.files import open_null
 from handrail.cli.output import print_note, warn

@@ -1,10 +1,9 @@
 """The MCP servers of a session as sources of tools."""
 
-import asyncio
 import threading
 import time
-from collections.abc import Callable, Coroutine, Mapping
-from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from collections.abc import Callable, Mapping
+from concurrent.futures import CancelledError, Future
 from concurrent.futures import TimeoutError as NotYetError
 from contextlib import suppress
 from importlib.util import find_spec
@@ -19,7 +18,7 @@ from handrail.protocol.permissions import Permission
 from handrail.runtime.foreign.source import split_tool_name
 from handrail.settings import LoadedSettings, resolve_state_folder
 from handrail.settings.mcp_json import ConfiguredServer, resolve_servers
-from handrail.settings.mcp_servers import MAX_SERVERS, is_server_name
+from handrail.settings.mcp_servers import is_server_name
 from handrail.settings.units import parse_seconds
 
 if TYPE_CHECKING:
@@ -32,7 +31,6 @@ _RESTART_WAIT_SECONDS = 20.0
 _END_REASON_WAIT_SECONDS = 3.0
 """Seconds that a call waits for the reason why its server ended."""
 _CLOSE_SECONDS = 5.0
-_JOIN_SECONDS = 10.0
 _POLL_SECONDS = 0.05
 _PROGRESS_PAUSE_SECONDS = 0.25
 _ENDED = "it was stopped"
@@ -81,7 +79,7 @@ def find_sources(
 
 
 class _ServerGroup:
-    """Servers that start in parallel, in one thread with an event loop. Any thread may use it."""
+    """Servers that start in parallel. Any thread may use it."""
 
     def __init__(self, servers: list[ConfiguredServer], programs: ServerPrograms, wait: float) -> None:
         self.programs = programs
@@ -90,8 +88,6 @@ class _ServerGroup:
         self._deadline: float | None = None
         self._open = len(servers)
         self._lock = threading.Lock()
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._thread: threading.Thread | None = None
 
     def start(self) -> float:
         """Starts all servers. Returns how many seconds are left to wait for their listings."""
@@ -102,45 +98,13 @@ class _ServerGroup:
             source.start()
         return max(0.0, self._deadline - time.monotonic())
 
-    def run(self, work: Coroutine[Any, Any, Result]) -> "Future[Result]":
-        """Runs a coroutine in the event loop. RuntimeError if all servers are closed."""
-        with self._lock:
-            if not self._open:
-                work.close()
-                raise RuntimeError("the servers are closed")
-            if self._loop is None:
-                self._loop = asyncio.new_event_loop()
-                self._thread = threading.Thread(target=_run_loop, args=(self._loop,), name="mcp-client", daemon=True)
-                self._thread.start()
-            return asyncio.run_coroutine_threadsafe(work, self._loop)
-
     def leave(self) -> None:
-        """Called once by each closed source. The last one ends the thread, for a limited time."""
+        """Called once by each closed source. The last one ends the thread that serves all."""
         with self._lock:
             self._open -= 1
-            if self._open:
-                return
-            loop, thread, self._loop, self._thread = self._loop, self._thread, None, None
-        if loop is not None and thread is not None:
-            loop.call_soon_threadsafe(loop.stop)
-            thread.join(_JOIN_SECONDS)
-        self.programs.close()
-
-
-def _run_loop(loop: asyncio.AbstractEventLoop) -> None:
-    asyncio.set_event_loop(loop)
-    # So many threads that no server waits for the start or the end of another.
-    loop.set_default_executor(ThreadPoolExecutor(MAX_SERVERS, "mcp-waiting"))
-    try:
-        loop.run_forever()
-        tasks = asyncio.all_tasks(loop)
-        for task in tasks:
-            task.cancel()
-        loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
-        loop.run_until_complete(loop.shutdown_asyncgens())
-        loop.run_until_complete(loop.shutdown_default_executor())
-    finally:
-        loop.close()
+            is_last = not self._open
+        if is_last:
+            self.programs.close()
 
 
 class _ServerSource:
@@ -179,7 +143,7 @@ class _ServerSource:
         if supervisor is None:
             raise self._build_unavailable("is not there", _ENDED)
         try:
-            future = self._group.run(supervisor.call(name, arguments, progress.note))
+            future = self._group.programs.loop.submit(supervisor.call(name, arguments, progress.note))
             answer = _wait_for_answer(future, context, progress, supervisor)
         except ToolError:
             raise
@@ -204,7 +168,7 @@ class _ServerSource:
         with self._lock:
             if self._running is None and not self._closed:
                 self._state.set_phase("starting")
-                self._running = self._group.run(self._supervise())
+                self._running = self._group.programs.loop.submit(self._supervise())
 
     def close(self) -> None:
         """Can be repeated."""

@@ -108,9 +108,9 @@ def _call_in_thread(source: ToolSource, name: str, context: CommandContext, argu
     except AbandonedError:
         message = f"The call was cancelled, but {server} did not stop it. It may still run."
         raise ToolError("CANCELLED", f"{message} Its effects are unknown. Check before you repeat it.") from None
-    error = outcome.error
+    error = outcome.exception()
     if error is None:
-        return outcome.result
+        return outcome.result()
     if isinstance(error, ToolError):
         raise _sanitize_error(error)
     cause = clip_text(f"{type(error).__name__}: {error}", 300)

@@ -10,6 +10,7 @@ from contextlib import ExitStack
 import msgspec
 
 from handrail.policy.network.allowlist import Allowlist
+from handrail.process.event_loop import EventLoop
 from handrail.process.output import clean_output
 from handrail.process.stdio_process import StdioProcess
 from handrail.protocol.errors import ToolError
@@ -132,6 +133,8 @@ class ServerPrograms:
     """Starts server programs in one workspace. Any thread may use it."""
 
     def __init__(self, settings: Settings, workspace: str, state: str, environ: Mapping[str, str]) -> None:
+        self.loop = EventLoop()
+        """Serves the programs."""
         self._workspace = workspace
         self._commands = CommandEnvironment(settings, state, environ)
         self._lock = threading.Lock()
@@ -157,6 +160,7 @@ class ServerPrograms:
 
     def close(self) -> None:
         """Closes what all programs share, once they have ended. Can be repeated."""
+        self.loop.close()
         self._commands.close()
 
     def _build_profile(self, spec: ServerProgramSpec) -> SandboxProfile:

@@ -1,19 +1,30 @@
-"""The tool lsp_diagnostics."""
+"""The problems that language servers see in files: the tool lsp_diagnostics, the results of changes."""
 
-from typing import Annotated
+import os
+from typing import Annotated, Any
 
 from msgspec import Meta
+from msgspec.structs import replace
 
-from handrail.lsp.check import build_diagnostics, render_diagnostic
-from handrail.lsp.servers import LanguageServers
+from handrail.changes.recorder import Recorder
+from handrail.lsp.check import ChangeCheck, ChangedText, build_diagnostics, render_diagnostic, render_new
+from handrail.lsp.servers import MAX_FILE_BYTES, LanguageServers
+from handrail.lsp.source_text import decode_source
+from handrail.protocol.changes import Change
+from handrail.protocol.errors import ToolError
 from handrail.protocol.results import Diagnostic
 from handrail.protocol.tool_spec import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
+from handrail.tools.file_tool import FileTool
+from handrail.tools.lsp.lookup import build_list_output
 from handrail.tools.text import format_count
 from handrail.tools.tool import Context, Output, Tool, Touches
+from handrail.workspace.workspace import Workspace
 
 _MAX_LISTED = 500
 _SECONDS = 20.0
+_MAX_CHANGED_FILES = 20
+"""More changed files than this are not checked."""
 
 
 class LspDiagnosticsArguments(Arguments, frozen=True):
@@ -52,7 +63,11 @@ def build_lsp_diagnostics_tool(servers: LanguageServers) -> Tool:
         found: list[Diagnostic] = []
         for path in dict.fromkeys(arguments.paths):
             found += find_diagnostics(servers, path, _SECONDS, context)
-        return _build_output(found)
+        shown, errors = found[:_MAX_LISTED], sum(one.severity == "error" for one in found)
+        counts = [(errors, "error"), (len(found) - errors, "other problem")]
+        summary = ", ".join(format_count(number, noun) for number, noun in counts if number) or "no problems"
+        data = LspDiagnosticsData(diagnostics=tuple(shown))
+        return build_list_output(summary, list(map(render_diagnostic, shown)), data, len(found))
 
     return Tool(LSP_DIAGNOSTICS, run, lambda arguments: Touches(reads=tuple(dict.fromkeys(arguments.paths))))
 
@@ -60,20 +75,43 @@ def build_lsp_diagnostics_tool(servers: LanguageServers) -> Tool:
 def find_diagnostics(servers: LanguageServers, path: str, seconds: float, context: Context) -> list[Diagnostic]:
     """The diagnostics of a file, severest first. ToolError if there are none in time."""
     file = servers.open_file(path)
-    answer = file.server.diagnose({file.path: file.text.text}, seconds, context.cancelled)
-    return build_diagnostics(file.shown, file.text, answer[file.path], file.server.name)
-
-
-def _build_output(found: list[Diagnostic]) -> Output:
-    shown, errors = found[:_MAX_LISTED], sum(one.severity == "error" for one in found)
-    others = len(found) - errors
-    counts = [(errors, "error"), (others, "other problem")]
-    summary = ", ".join(format_count(number, noun) for number, noun in counts if number)
-    rows = "".join(f"{render_diagnostic(one)}\n" for one in shown)
-    return Output(
-        summary=summary or "no problems",
-        content=f"{summary or 'No problems'}.\n{rows}",
-        data=LspDiagnosticsData(diagnostics=tuple(shown)),
-        truncated=len(shown) < len(found),
-        meta={"returned": len(shown), "total": len(found)},
+    work = file.server.diagnose({file.path: file.text.text}, seconds)
+    return build_diagnostics(
+        file.shown, file.text, servers.loop.run(work, context.cancelled)[file.path], file.server.name
     )
+
+
+def add_new_problems(tool: FileTool, check: ChangeCheck, recorder: Recorder) -> FileTool:
+    """The tool with a check after each change. A check never fails a call."""
+
+    def run(context: Context, arguments: Any) -> Output:
+        output = tool.run(context, arguments)
+        changes = [] if output.changes is None else [one for one in output.changes.changes if one.kind == "file"]
+        served = [one for one in changes if check.serves(os.path.join(context.workspace.main.path, one.path))]
+        if not served or len(served) > _MAX_CHANGED_FILES:
+            return output
+        texts = [text for one in served if (text := _read_texts(context.workspace, recorder, one)) is not None]
+        found = check.check(texts)
+        return replace(
+            output,
+            meta=output.meta | {"diagnostics": found},
+            warnings=(*output.warnings, *render_new(found)),
+        )
+
+    return replace(tool, run=run)
+
+
+def _read_texts(workspace: Workspace, recorder: Recorder, change: Change) -> ChangedText | None:
+    """None if the bytes before the change were not stored, or if either is not text."""
+    old = recorder.content(change.before) if change.before is not None else None
+    try:
+        new = workspace.read_small_file(change.path, MAX_FILE_BYTES) if change.after is not None else None
+    except ToolError:
+        return None
+    if change.before is not None and old is None:
+        return None
+    before, after = (None if data is None else decode_source(data) for data in (old, new))
+    if (before is None) != (old is None) or (after is None) != (new is None):
+        return None
+    path = os.path.join(workspace.main.path, change.path)
+    return ChangedText(path, before and before.text, after and after.text)

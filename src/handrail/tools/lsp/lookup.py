@@ -1,14 +1,14 @@
 """The tools lsp_definition, lsp_references, lsp_hover: questions about a position in a file."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Annotated, Any
 
 from msgspec import Meta
+from msgspec.structs import astuple, replace
 
-from handrail.lsp.messages import LspHover, LspLocation
-from handrail.lsp.server import LanguageServer
-from handrail.lsp.servers import CodeLocation, LanguageServers
+from handrail.lsp.messages import LspLocation
+from handrail.lsp.servers import LanguageServers, SourceLocation
 from handrail.lsp.source_text import clean_text
 from handrail.protocol.text import clip_text, escape_control
 from handrail.protocol.tool_spec import Arguments, ToolSpec
@@ -34,17 +34,6 @@ class PositionArguments(Arguments, frozen=True):
     character: _Character
 
 
-class SourceLocation(Wire, frozen=True, omit_defaults=False):
-    """A place in a file."""
-
-    file: str
-    """Relative in the workspace, otherwise absolute."""
-    line: int
-    """From 0."""
-    character: int
-    """From 0, in characters."""
-
-
 class LocationsData(Wire, frozen=True, omit_defaults=False):
     """The places."""
 
@@ -57,6 +46,7 @@ class LspHoverData(Wire, frozen=True, omit_defaults=False):
     text: str
 
 
+POSITIONS = " (line:character, both from 0):"
 _COUNTING = "line and character count from 0; read and grep count lines from 1."
 
 
@@ -120,46 +110,41 @@ def _find_locations(
 ) -> Output:
     file = servers.open_file(arguments.path)
     params = file.locate(arguments.line, arguments.character) | {"context": {"includeDeclaration": True}}
-    answer: _Locations | None = file.server.request(
-        method,
-        params,
-        _LOCATIONS,
-        texts={file.path: file.text.text},
-        whole=noun == "reference",
-        cancelled=context.cancelled,
-    )
-    places = (answer,) if isinstance(answer, LspLocation) else answer or ()
-    found = sorted(set(servers.locate(places, file))) if noun == "reference" else servers.locate(places, file)
-    return _build_locations_output(noun, list(dict.fromkeys(found)), file.server)
-
-
-def _build_locations_output(noun: str, found: list[CodeLocation], server: LanguageServer) -> Output:
+    is_whole = noun == "reference"
+    answer: _Locations | None = file.ask(method, _LOCATIONS, params, context.cancelled, whole=is_whole)
+    lines = servers.locate((answer,) if isinstance(answer, LspLocation) else answer or (), file)
+    found = sorted(lines) if is_whole else list(lines)
     shown = found[:_MAX_LOCATIONS]
-    summary = f"{format_count(len(found), noun)} ({server.name})" if found else f"no {noun} found"
-    rows = [f"{render_position(one)}  {clip_text(one.text, _MAX_LINE_CHARS)}".rstrip() for one in shown]
-    head = f"{summary} (line:character, both from 0):" if found else f"{summary.capitalize()}."
-    places = tuple(SourceLocation(file=one.file, line=one.line, character=one.character) for one in shown)
-    incomplete = f"{server.name} still reads the project; the answer may be incomplete."
+    rows = [f"{render_position(*astuple(one))}  {clip_text(lines[one], _MAX_LINE_CHARS)}".rstrip() for one in shown]
+    summary = f"{format_count(len(found), noun)} ({file.server.name})" if found else f"no {noun} found"
+    output = build_list_output(summary, rows, LocationsData(locations=tuple(shown)), len(found), POSITIONS)
+    if not file.server.is_indexing:
+        return output
+    warning = f"{file.server.name} still reads the project; the answer may be incomplete."
+    return replace(output, warnings=(warning,))
+
+
+def build_list_output(summary: str, rows: Sequence[str], data: Any, total: int, end: str = ".") -> Output:
+    """The output of a tool that lists these rows, which may be the first of more."""
+    head = f"{summary}{end}" if rows else f"{summary.capitalize()}."
     return Output(
         summary=summary,
         content="\n".join((head, *rows)) + "\n",
-        data=LocationsData(locations=places),
-        truncated=len(shown) < len(found),
-        meta={"returned": len(shown), "total": len(found)},
-        warnings=(incomplete,) if server.is_indexing else (),
+        data=data,
+        truncated=len(rows) < total,
+        meta={"returned": len(rows), "total": total},
     )
 
 
-def render_position(place: CodeLocation) -> str:
-    return f"{escape_control(place.file)}:{place.line}:{place.character}"
+def render_position(file: str, line: int, character: int) -> str:
+    return f"{escape_control(file)}:{line}:{character}"
 
 
 def _hover(servers: LanguageServers, context: Context, arguments: PositionArguments) -> Output:
     file = servers.open_file(arguments.path)
     params = file.locate(arguments.line, arguments.character)
-    texts = {file.path: file.text.text}
-    hover = file.server.request("textDocument/hover", params, LspHover, texts=texts, cancelled=context.cancelled)
-    text = clean_text(_render_contents(hover.contents if hover else None), _MAX_HOVER_CHARS)
+    hover = file.ask("textDocument/hover", dict[str, Any], params, context.cancelled) or {}
+    text = clean_text(_render_contents(hover.get("contents")), _MAX_HOVER_CHARS)
     summary = (text.strip().partition("\n")[0] or "no description")[:_MAX_LINE_CHARS]
     return Output(summary=summary, content=f"{text or 'No description.'}\n", data=LspHoverData(text=text))
 

@@ -6,13 +6,12 @@ from typing import Annotated
 from msgspec import Meta
 
 from handrail.lsp.messages import LspSymbol
-from handrail.lsp.servers import CodeLocation, LanguageServers, ServedFile
-from handrail.lsp.source_text import to_uri
+from handrail.lsp.servers import LanguageServers, ServedFile, SourceLocation
 from handrail.protocol.errors import ToolError
 from handrail.protocol.text import clip_text, escape_control
 from handrail.protocol.tool_spec import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
-from handrail.tools.lsp.lookup import render_position
+from handrail.tools.lsp.lookup import POSITIONS, build_list_output, render_position
 from handrail.tools.text import format_count
 from handrail.tools.tool import Context, Output, Tool, Touches
 
@@ -84,78 +83,53 @@ LSP_SYMBOLS = ToolSpec(
 
 def build_lsp_symbols_tool(servers: LanguageServers) -> Tool:
     def run(context: Context, arguments: LspSymbolsArguments) -> Output:
-        if arguments.query is not None:
-            found = _search(servers, context, arguments.query, arguments.path)
+        file = servers.open_file(arguments.path) if arguments.path is not None else None
+        if file is not None and arguments.query is None:
+            answer = file.ask("textDocument/documentSymbol", tuple[LspSymbol, ...], {}, context.cancelled)
+            found = list(_walk(file, answer or (), ""))
         else:
-            found = _list_file(servers.open_file(arguments.path or ""), context)
-        return _build_output(found)
+            found = _search(servers, context, arguments.query or "", file)
+        shown = found[:_MAX_SYMBOLS]
+        rows = [
+            f"{render_position(one.file, one.line, one.character)}  {one.kind} "
+            f"{f'{one.container}.' if one.container else ''}{one.name}"
+            for one in shown
+        ]
+        summary = format_count(len(found), "symbol") if found else "no symbols"
+        return build_list_output(summary, rows, LspSymbolsData(symbols=tuple(shown)), len(found), POSITIONS)
 
     return Tool(LSP_SYMBOLS, run, lambda arguments: Touches(reads=(arguments.path,) if arguments.path else ()))
-
-
-def _list_file(file: ServedFile, context: Context) -> list[CodeSymbol]:
-    params = {"textDocument": {"uri": to_uri(file.path)}}
-    texts = {file.path: file.text.text}
-    answer = file.server.request(
-        "textDocument/documentSymbol", params, tuple[LspSymbol, ...], texts=texts, cancelled=context.cancelled
-    )
-    return list(_walk(file, answer or (), ""))
 
 
 def _walk(file: ServedFile, symbols: tuple[LspSymbol, ...], container: str, depth: int = 0) -> Iterator[CodeSymbol]:
     for one in symbols:
         place = one.selection_range or (one.location.range if one.location else None)
         if place is not None:
-            character = file.text.to_character(place.start)
-            location = CodeLocation(file.shown, place.start.line, character)
-            yield _build_symbol(one, location, one.container_name or container)
+            location = SourceLocation(file.shown, place.start.line, file.text.to_character(place.start))
+            yield _build_symbol(one, location, container)
         if depth < _MAX_DEPTH:
             yield from _walk(file, one.children or (), one.name, depth + 1)
 
 
-def _search(servers: LanguageServers, context: Context, query: str, path: str | None) -> list[CodeSymbol]:
-    file = servers.open_file(path) if path is not None else None
+def _search(servers: LanguageServers, context: Context, query: str, file: ServedFile | None) -> list[CodeSymbol]:
     running = [file.server] if file is not None else servers.list_project_servers()
     if not running:
         raise ToolError("UNAVAILABLE", "No language server runs yet. Give the path of a file of the language too.")
     texts = {file.path: file.text.text} if file is not None else {}
     found: list[CodeSymbol] = []
     for server in running:
-        answer = server.request(
-            "workspace/symbol",
-            {"query": query},
-            tuple[LspSymbol, ...],
-            texts=texts,
-            whole=True,
-            cancelled=context.cancelled,
-        )
+        kind = tuple[LspSymbol, ...]
+        answer = server.request("workspace/symbol", {"query": query}, kind, texts, context.cancelled, whole=True)
         for one in (answer or ())[:_MAX_SYMBOLS]:
-            for location in servers.locate((one.location,)) if one.location else ():
-                found.append(_build_symbol(one, location, one.container_name or ""))
+            places = servers.locate((one.location,) if one.location else ())
+            found += [_build_symbol(one, place, "") for place in places]
     return found
 
 
-def _build_symbol(symbol: LspSymbol, place: CodeLocation, container: str) -> CodeSymbol:
+def _build_symbol(symbol: LspSymbol, place: SourceLocation, container: str) -> CodeSymbol:
     kind = _KINDS[symbol.kind] if 0 <= symbol.kind < len(_KINDS) else _KINDS[0]
-    name, container = (clip_text(escape_control(text), _MAX_NAME_CHARS) for text in (symbol.name, container))
+    names = (symbol.name, symbol.container_name or container)
+    name, container = (clip_text(escape_control(text), _MAX_NAME_CHARS) for text in names)
     return CodeSymbol(
         name=name, kind=kind, container=container, file=place.file, line=place.line, character=place.character
-    )
-
-
-def _build_output(found: list[CodeSymbol]) -> Output:
-    shown = found[:_MAX_SYMBOLS]
-    summary = format_count(len(found), "symbol") if found else "no symbols"
-    rows = [
-        f"{render_position(CodeLocation(one.file, one.line, one.character))}  {one.kind} "
-        f"{f'{one.container}.' if one.container else ''}{one.name}"
-        for one in shown
-    ]
-    head = f"{summary} (line:character, both from 0):" if found else f"{summary.capitalize()}."
-    return Output(
-        summary=summary,
-        content="\n".join((head, *rows)) + "\n",
-        data=LspSymbolsData(symbols=tuple(shown)),
-        truncated=len(shown) < len(found),
-        meta={"returned": len(shown), "total": len(found)},
     )

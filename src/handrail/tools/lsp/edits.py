@@ -1,0 +1,212 @@
+"""The tools lsp_rename, lsp_format: one change of files by the edits of a language server."""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Annotated
+
+from msgspec import Meta
+
+from handrail.changes.recorder import Recorder
+from handrail.edit.diff import build_unified_diff
+from handrail.lsp.messages import LspTextEdit, LspWorkspaceEdit
+from handrail.lsp.servers import LanguageServers
+from handrail.lsp.source_text import decode_source, encode_source, parse_uri
+from handrail.protocol.errors import ToolError
+from handrail.protocol.tool_spec import Arguments, ToolSpec
+from handrail.protocol.wire import Wire
+from handrail.tools.file_commit import CommitResult, FileChange, FilePlan, check_hard_links
+from handrail.tools.file_tool import FileTarget, FileView, build_file_tool
+from handrail.tools.lsp.lookup import PositionArguments, SourcePath
+from handrail.tools.text import format_count
+from handrail.tools.text_edit import render_diff_body
+from handrail.tools.tool import Output, ReadMarks, Tool, Touches
+from handrail.workspace.roots import clip_path
+from handrail.workspace.text import decode_text
+
+_MAX_FILES = 500
+_MAX_EDITS = 20_000
+_MAX_DIFF_CHARS = 200_000
+_MAX_LISTED_FILES = 100
+_Edits = Mapping[str, tuple[LspTextEdit, ...]]
+"""The edits of each file, by its path as results show it."""
+
+
+class LspRenameArguments(PositionArguments, frozen=True):
+    """The arguments of lsp_rename."""
+
+    new_name: Annotated[str, Meta(min_length=1, max_length=200, description="The new name.")]
+
+
+class LspRenameData(Wire, frozen=True, omit_defaults=False):
+    """What was renamed."""
+
+    old_name: str
+    new_name: str
+    files: tuple[str, ...]
+    edits: int
+    """How many places were changed."""
+    diff: str
+
+
+class LspFormatArguments(Arguments, frozen=True):
+    """The arguments of lsp_format."""
+
+    path: SourcePath
+
+
+class LspFormatData(Wire, frozen=True, omit_defaults=False):
+    """What was changed."""
+
+    path: str
+    diff: str
+
+
+LSP_RENAME = ToolSpec(
+    name="lsp_rename",
+    title="Rename",
+    description=(
+        "Rename the symbol at a position of a file in all files of the project, by a language server. All files are "
+        "changed, or none. line and character count from 0; read and grep count lines from 1."
+    ),
+    arguments=LspRenameArguments,
+    data=LspRenameData,
+    permissions=("fs.read", "fs.write"),
+    side_effects=("files",),
+    enabled=False,
+    plain_arguments=("path",),
+    stage="change",
+    intent="rename a symbol in all files",
+    not_for=(("any other text", "edit"),),
+)
+LSP_FORMAT = ToolSpec(
+    name="lsp_format",
+    title="Format",
+    description="Format a whole file as its language server does. Refused if the server does not format.",
+    arguments=LspFormatArguments,
+    data=LspFormatData,
+    permissions=("fs.read", "fs.write"),
+    side_effects=("files",),
+    enabled=False,
+    plain_arguments=("path",),
+    stage="change",
+    intent="format a file by its language server",
+)
+
+
+def build_lsp_rename_tool(seen: ReadMarks, records: Recorder, servers: LanguageServers) -> Tool:
+    def declare_touches(arguments: LspRenameArguments) -> Touches:
+        return Touches(reads=(arguments.path,), writes=tuple(_find_renames(servers, arguments)[1]))
+
+    plan = partial(_plan_rename, servers)
+    return build_file_tool(LSP_RENAME, plan, seen, records, doing="renaming", touches=declare_touches)
+
+
+def build_lsp_format_tool(seen: ReadMarks, records: Recorder, servers: LanguageServers) -> Tool:
+    return build_file_tool(LSP_FORMAT, partial(_plan_format, servers), seen, records, doing="formatting")
+
+
+def _plan_rename(servers: LanguageServers, view: FileView, arguments: LspRenameArguments) -> FilePlan:
+    """The server is asked again, since files may have changed since the call was decided."""
+    old_name, edits = _find_renames(servers, arguments)
+    changes = [_edit_file(view, path, some, old_name) for path, some in edits.items()]
+    diff = "".join(change.diff.text for change in changes)
+    data = LspRenameData(
+        old_name=old_name,
+        new_name=arguments.new_name,
+        files=tuple(change.target.real for change in changes),
+        edits=sum(map(len, edits.values())),
+        diff=diff[:_MAX_DIFF_CHARS],
+    )
+    return FilePlan(
+        subject=f"{old_name} to {arguments.new_name} in {format_count(len(changes), 'file')}",
+        changes=tuple(changes),
+        preview=data.diff,
+        is_truncated=len(data.diff) < len(diff),
+        done="renamed",
+        describe=partial(_describe_rename, data),
+    )
+
+
+def _find_renames(servers: LanguageServers, arguments: LspRenameArguments) -> tuple[str, _Edits]:
+    """Asks the server. Returns the old name, with the edits. NO_MATCH if there is nothing to rename."""
+    file, line, character = servers.open_file(arguments.path), arguments.line, arguments.character
+    params = {**file.locate(line, character), "newName": arguments.new_name}
+    edit = file.ask("textDocument/rename", LspWorkspaceEdit, params, whole=True) or LspWorkspaceEdit()
+    if file.server.is_indexing:
+        raise ToolError("UNAVAILABLE", f"{file.server.name} still reads the project. Nothing was changed. Try again.")
+    if edit.has_file_operations:
+        raise ToolError("UNAVAILABLE", "The rename would also move or delete files. Nothing was changed.")
+    edits: dict[str, tuple[LspTextEdit, ...]] = {}
+    for uri, some in edit.list_edits():
+        path = parse_uri(uri)
+        if path is None:
+            raise ToolError("UNAVAILABLE", "The rename would change what is not a file. Nothing was changed.")
+        shown = servers.show(path)
+        # Some servers repeat an edit, one for each project that has the file.
+        edits[shown] = tuple(dict.fromkeys((*edits.get(shown, ()), *some)))
+    if len(edits) > _MAX_FILES or sum(map(len, edits.values())) > _MAX_EDITS:
+        raise ToolError("LIMIT_EXCEEDED", f"The rename would change {len(edits)} files. Nothing was changed.")
+    old_name = file.text.find_word(line, character)
+    if not any(edits.values()) or not old_name:
+        raise ToolError("NO_MATCH", f"There is nothing to rename at {line}:{character}. Both count from 0.")
+    return old_name, {path: some for path, some in sorted(edits.items()) if some}
+
+
+def _edit_file(view: FileView, path: str, edits: Sequence[LspTextEdit], old_name: str) -> FileChange:
+    """CONFLICT if the server knew another text of the file."""
+    target = view.look_to_write(path)
+    if target.data is None:
+        raise view.context.workspace.build_not_found_error(path, "file")
+    source = decode_source(target.data)
+    if source is None:
+        raise ToolError("BINARY_FILE", f"{clip_path(path)} is not text. Nothing was changed.")
+    for edit in edits:
+        if old_name not in source.slice(edit.range):
+            message = f"The language server knows another text of {clip_path(path)}: line {edit.range.start.line + 1}"
+            raise ToolError("CONFLICT", f"{message} has no {old_name} there. Nothing was changed. Call again.")
+    return _build_change(target, target.data, source.apply(edits))
+
+
+def _plan_format(servers: LanguageServers, view: FileView, arguments: LspFormatArguments) -> FilePlan:
+    target = view.look_to_write(arguments.path)
+    file = servers.open_file(arguments.path)
+    options = {"tabSize": 4, "insertSpaces": "\n\t" not in file.text.text}
+    edits = file.ask("textDocument/formatting", tuple[LspTextEdit, ...], {"options": options}) or ()
+    text = file.text.apply(edits)
+    if text == file.text.text:
+        raise ToolError("NO_CHANGE", f"{clip_path(arguments.path)} is formatted already. Nothing was changed.")
+    change = _build_change(target, target.data or b"", text)
+    return FilePlan(
+        subject=target.real,
+        changes=(change,),
+        preview=change.diff.text,
+        is_truncated=change.diff.truncated,
+        describe=partial(_describe_format, change),
+    )
+
+
+def _build_change(target: FileTarget, old: bytes, text: str) -> FileChange:
+    """The change of a file to another text, in its encoding."""
+    data = encode_source(text, old)
+    if data is None:
+        message = f"{clip_path(target.path)} has characters that do not fit its encoding. Nothing was changed."
+        raise ToolError("UNAVAILABLE", message)
+    check_hard_links(target, data)
+    before, after = decode_text(old), decode_text(data)
+    diff = build_unified_diff(before.text if before else "", after.text if after else "", target.real)
+    return FileChange(target, data, diff, target.mode)
+
+
+def _describe_rename(data: LspRenameData, _: CommitResult) -> Output:
+    places = f"{format_count(data.edits, 'place')} of {format_count(len(data.files), 'file')}"
+    summary = f"Renamed {data.old_name} to {data.new_name} in {places}"
+    rows = [f"{clip_path(path)}\n" for path in data.files[:_MAX_LISTED_FILES]]
+    more = f"… and {len(data.files) - len(rows)} more\n" if len(rows) < len(data.files) else ""
+    return Output(summary=summary, content=f"{summary}:\n{''.join(rows)}{more}", data=data)
+
+
+def _describe_format(change: FileChange, _: CommitResult) -> Output:
+    diff = change.diff
+    summary = f"Formatted {clip_path(change.target.path)} +{diff.added} −{diff.removed}"
+    data = LspFormatData(path=change.target.real, diff=diff.text)
+    return Output(summary=summary, content=f"{summary}.\n{render_diff_body(diff)}", data=data)
