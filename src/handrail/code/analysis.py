@@ -7,7 +7,7 @@ handler and nested function in it. Boolean operators do not count. A file has th
 import re
 from typing import TYPE_CHECKING
 
-from handrail.code.symbols import Definition, SourceFile, Symbol, build_symbols
+from handrail.code.symbols import Definition, SourceFile, Symbol, build_symbols, find_function
 from handrail.protocol.wire import Wire
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def analyze_source(text: bytes, language: str) -> Analysis:
         for one, symbol in symbols.items()
         if one.kind in _VARIABLES and symbol.parent is None
     )
-    outer = [one for one in complexity if _find_function(one.parent) is None]
+    outer = [one for one in complexity if find_function(one.parent) is None]
     return Analysis(
         imports=tuple(_list_imports(source)),
         functions=functions,
@@ -153,18 +153,11 @@ def _count_complexity(source: SourceFile) -> dict[Definition, int]:
     owners = [source.find_definition(place) for place in places]
     owners += [one.parent for one in counts]  # a nested function counts for those around it
     for owner in owners:
-        function = _find_function(owner)
+        function = find_function(owner)
         while function is not None:
             counts[function] += 1
-            function = _find_function(function.parent)
+            function = find_function(function.parent)
     return counts
-
-
-def _find_function(one: Definition | None) -> Definition | None:
-    """The innermost function that a definition is or lies in."""
-    while one is not None and one.kind not in _FUNCTIONS:
-        one = one.parent
-    return one
 
 
 def _list_methods(one: Definition, symbol: Symbol, symbols: dict[Definition, Symbol]) -> tuple[str, ...]:
@@ -173,7 +166,7 @@ def _list_methods(one: Definition, symbol: Symbol, symbols: dict[Definition, Sym
     return tuple(
         other.name
         for inner, other in symbols.items()
-        if inner.kind in _FUNCTIONS and (inner.parent is one or (inner.scope is not None and other.parent == full))
+        if inner.kind in _FUNCTIONS and (inner.parent is one or (inner.scopes and other.parent == full))
     )
 
 

@@ -9,9 +9,9 @@ import msgspec
 
 from handrail.code.chunks import Chunk, split_file, split_words
 from handrail.protocol.digest import short_sha256
-from handrail.store.code_index import ChunkWords, CodeIndex, IndexedFile
+from handrail.store.code_index import ChunkWords, CodeIndex, FileState
 from handrail.workspace.file_state import read_start
-from handrail.workspace.resolve import ENTER_FOLDER, READ_FILE, closing_descriptor, open_beneath
+from handrail.workspace.resolve import READ_FILE, closing_descriptor, open_beneath
 from handrail.workspace.search.engine import Engine, SearchScope
 from handrail.workspace.text import decode_text
 
@@ -53,57 +53,41 @@ def refresh_index(
         is_late = is_late or time.monotonic() > end or cancelled()
         return is_late
 
-    known = index.list_files()
-    current = dict(_list_files(engine, scope, stop))
+    known, current = index.list_states(), set(_list_states(engine, scope, stop))
     walked = not is_late
-    if walked and (gone := known.keys() - current.keys()):
+    outdated = [path for path, _, _ in current - known]
+    before = {path for path, _, _ in known - current}
+    if walked and (gone := before.difference(outdated)):
         index.drop_files(gone)
-    outdated = [path for path, status in current.items() if not _is_same(known.get(path), status)]
-    outdated.sort(key=_build_order(known, query))
+    outdated.sort(key=_build_order(before, query))
     done = 0
-    for batch in _read_batches(index, scope, known, outdated, stop):
+    for batch in _read_batches(index, scope, before, outdated, stop):
         index.put_files(rows for rows in batch if rows is not None)
         done += len(batch)
     return Coverage(len(current) - len(outdated) + done, len(current), walked)
 
 
-def _list_files(engine: Engine, scope: SearchScope, stop: Callable[[], bool]) -> Iterator[tuple[bytes, os.stat_result]]:
-    """The regular files that are neither ignored nor credentials, while the engine still walks."""
+def _list_states(engine: Engine, scope: SearchScope, stop: Callable[[], bool]) -> Iterator[FileState]:
+    """The regular files that are neither ignored nor credentials, while the engine still walks.
+
+    A folder that became a link meanwhile is followed here. Content is read without following links.
+    """
     for paths in engine.files(scope, stop):
-        folders: dict[bytes, list[bytes]] = {}
-        for path in paths:
-            folders.setdefault(path[: path.rfind(b"/") + 1], []).append(path)
-        for folder, inside in folders.items():
-            yield from _stat_files(scope, folder, inside)
-
-
-def _stat_files(scope: SearchScope, folder: bytes, paths: list[bytes]) -> Iterator[tuple[bytes, os.stat_result]]:
-    """The regular files in a folder, which ends in a slash and is opened once."""
-    start = len(folder)
-    try:
-        opened = open_beneath(scope.folder, os.fsdecode(folder[:-1]) or ".", ENTER_FOLDER, kernel=scope.kernel)
-    except OSError:
-        return
-    with closing_descriptor(opened):
         for path in paths:
             try:
-                status = os.stat(path[start:], dir_fd=opened, follow_symlinks=False)
+                status = os.stat(path, dir_fd=scope.folder, follow_symlinks=False)
             except OSError:
                 continue
             if stat.S_ISREG(status.st_mode):
-                yield path, status
+                yield path, status.st_size, status.st_ctime_ns
 
 
-def _is_same(known: IndexedFile | None, status: os.stat_result) -> bool:
-    return known is not None and (known.size, known.changed) == (status.st_size, status.st_ctime_ns)
-
-
-def _build_order(known: dict[bytes, IndexedFile], query: str) -> Callable[[bytes], tuple[bool, int, int, bytes]]:
+def _build_order(changed: set[bytes], query: str) -> Callable[[bytes], tuple[bool, int, int, bytes]]:
     wanted = set(split_words(query).lower().split())
 
     def order(path: bytes) -> tuple[bool, int, int, bytes]:
         shared = len(wanted.intersection(split_words(os.fsdecode(path)).lower().split())) if wanted else 0
-        return path not in known, -shared, path.count(b"/"), path
+        return path not in changed, -shared, path.count(b"/"), path
 
     return order
 
@@ -111,7 +95,7 @@ def _build_order(known: dict[bytes, IndexedFile], query: str) -> Callable[[bytes
 def _read_batches(
     index: CodeIndex,
     scope: SearchScope,
-    known: dict[bytes, IndexedFile],
+    changed: set[bytes],
     paths: list[bytes],
     stop: Callable[[], bool],
 ) -> Iterator[list[_Row | None]]:
@@ -120,9 +104,9 @@ def _read_batches(
     for path in paths:
         if stop():
             break
-        row, before = _read_file(scope, path), known.get(path)
-        if row is not None and before is not None and row[3] == before.hash:
-            index.set_time(before.id, row[2])
+        row = _read_file(scope, path)
+        if row is not None and path in changed and row[3] == index.get_hash(path):
+            index.set_time(path, row[2])
             row = None
         batch.append(row)
         if len(batch) >= _BATCH_FILES:

@@ -111,4 +111,4 @@ def _read_patterns(name: str, *, analysis: bool) -> str:
         inherited = _read_patterns(first.removeprefix(_INHERITS), analysis=analysis)
         text = rest
     definitions, _, more = text.partition(_ANALYSIS)
-    return f"{inherited}\n{definitions}\n{more if analysis else ''}"
+    return f"{definitions}\n{inherited}\n{more if analysis else ''}"

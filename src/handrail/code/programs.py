@@ -15,20 +15,22 @@ class CodeProgram(msgspec.Struct, frozen=True, kw_only=True):
     languages: tuple[str, ...]
     install: str
     command: str
-    """A linter checks {paths}. A formatter reads the file {path} from stdin and prints it formatted."""
+    """A linter checks {paths}. A formatter prints the file {path} formatted."""
     in_place: str = ""
     """The command of a formatter that rewrites the file {path}."""
     signs: tuple[str, ...] = ()
     """Files that show that a project uses it. Behind `#` a text that must be in the file."""
     executable: str = ""
     """The file to look for, if it has another name than the first word of the command."""
+    option: str = ""
+    """A file of the project, a pattern that is in it, and the option that gets its value."""
 
     @property
     def file(self) -> str:
         return self.executable or self.command.split()[0]
 
 
-_FORMATTERS = """
+_FORMATTERS = r"""
 ruff: python: pip install ruff
   < ruff format --no-cache --stdin-filename {path} - < {path}
   w ruff format --no-cache --quiet {path}
@@ -38,11 +40,11 @@ black: python: pip install black
   w black --quiet {path}
   # pyproject.toml#[tool.black]
 yapf: python: pip install yapf
-  < yapf < {path}
+  < yapf {path}
   w yapf --in-place {path}
   # pyproject.toml#[tool.yapf] setup.cfg#[yapf] .style.yapf
 autopep8: python: pip install autopep8
-  < autopep8 - < {path}
+  < autopep8 {path}
   w autopep8 --in-place {path}
   # pyproject.toml#[tool.autopep8] setup.cfg#[pycodestyle] tox.ini#[pycodestyle]
 prettier: javascript typescript tsx json yaml html css markdown: npm install --save-dev prettier
@@ -57,6 +59,7 @@ gofmt: go: install Go
 rustfmt: rust: rustup component add rustfmt
   < rustfmt --quiet < {path}
   w rustfmt --quiet {path}
+  o Cargo.toml edition\s*=\s*"(\d+)" --edition
 clang-format: c cpp java csharp: pip install clang-format
   < clang-format --assume-filename={path} < {path}
   w clang-format -i {path}
@@ -89,7 +92,7 @@ clippy: rust: rustup component add clippy
 shellcheck: bash: install shellcheck with your package manager
   < shellcheck --format json {paths}
 """
-_FIELDS = {"<": "command", "w": "in_place", "x": "executable"}
+_FIELDS = {"<": "command", "w": "in_place", "x": "executable", "o": "option"}
 
 
 def _parse_programs(table: str) -> Iterator[CodeProgram]:
@@ -136,6 +139,13 @@ class ProjectFiles(msgspec.Struct, frozen=True):
                     return own
         return program.file if self.find_on_path(program.file) else None
 
+    def find_option(self, program: CodeProgram, path: str) -> str:
+        """The option of the program with the value that the nearest file of the project has. Empty if none has one."""
+        name, pattern, option = program.option.split() if program.option else ("", "", "")
+        files = (self.read(posixpath.join(folder, name)) or b"" for folder in _list_folders(path) if name)
+        found = (re.search(pattern.encode(), data) for data in files)
+        return next((f"{option}={match[1].decode()} " for match in found if match), "")
+
 
 def _list_folders(path: str) -> list[str]:
     """The folder of a file in the workspace and those above it, up to the root."""
@@ -154,7 +164,7 @@ def choose_program(programs: Iterable[CodeProgram], path: str, project: ProjectF
     return next(used, None) or next(installed, None) or candidates[0]
 
 
-def build_command(template: str, executable: str, paths: Iterable[str]) -> str:
+def build_command(template: str, executable: str, paths: Iterable[str], option: str = "") -> str:
     """The command with its paths quoted. A path never begins with a dash, and the program is never an assignment."""
     quoted = [shlex.quote(f"./{path}" if path.startswith("-") else path) for path in paths]
     program, _, rest = template.partition(" ")
@@ -162,4 +172,4 @@ def build_command(template: str, executable: str, paths: Iterable[str]) -> str:
     if "/" in executable and not executable.startswith("/"):
         executable = f"./{executable}"
     words = rest.replace("{paths}", " ".join(quoted)).replace("{path}", quoted[0])
-    return f"{program if is_other else shlex.quote(executable)} {words}"
+    return f"{program if is_other else shlex.quote(executable)} {option}{words}"

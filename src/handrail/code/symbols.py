@@ -2,11 +2,13 @@
 
 The patterns of a language are in `queries`. A capture named by a kind is a definition, with its @name inside
 and perhaps its @scope, the type that it belongs to. @doc is documentation inside of it. A @comment that ends above it
-is its documentation too. Broken code gives the definitions that the parser still sees.
+is its documentation too. An @attribute above it or at its start is no part of it. Broken code gives the definitions
+that the parser still sees.
 """
 
 import re
 from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
 from itertools import accumulate
 from textwrap import dedent
 from typing import TYPE_CHECKING
@@ -28,10 +30,14 @@ _GROUPS = {
 _GROUP_OF = {kind: group for group, kinds in _GROUPS.items() for kind in kinds.split()}
 _TYPES = frozenset(("class", "enum", "impl", "interface", "record", "struct", "trait", "union"))
 """A function directly in one of these is a method."""
+_DECLARED_FUNCTIONS = {"field": "method", "variable": "function"}
+"""What a declarator of C with parameters defines, instead of a value."""
 _VALUES = frozenset(("constant", "field", "key", "property", "variable"))
 """Their signature has a part of their value."""
-_MARKUP = frozenset(("media", "rule", "table"))
-"""Their signature may begin like an annotation."""
+_FUNCTIONS = frozenset(_GROUPS["function"].split())
+"""Variables in one of these are not listed."""
+_MARKUP = frozenset(("media", "rule"))
+"""Their signature may have several lines."""
 MAX_BYTES = 8 << 20
 """A larger text is not parsed."""
 _MAX_PARSE_SECONDS = 1.0
@@ -39,8 +45,16 @@ _MAX_ERROR_STEPS = 30_000**2
 _MAX_SIGNATURE_CHARS = 200
 _MAX_VALUE_CHARS = 80
 _MAX_DOC_CHARS = 2_000
-_BEFORE_SIGNATURE = re.compile(r"(?:@[\w.]+(?:\([^()]*\))?\s+|\[[^\]]*\]\s*)+")
-"""Annotations and attributes."""
+_MARKS = ("=>", "=", "{", ":", ";", ",", "\\", "; end")
+_AFTER_SIGNATURE = re.compile(r"(?:\s*(?:=>|[={:;,\\]|;\s*end))+$")
+_BLANK = ord("_")
+_QUOTES = frozenset("\"'`")
+_AROUND_NAME = {
+    "operator_cast": re.compile(r"\(.*", re.DOTALL),
+    "simple_symbol": re.compile(r"^:"),
+    "inline": re.compile(r"\s+#+$"),
+}
+"""What is no part of a name in nodes of these types."""
 _PADDING = re.compile(r"(?<=[(\[]) |,? (?=[)\]])")
 _BEFORE_COMMENT = re.compile(r"^[ \t]*(?:/\*[*!]?|///?!?|#+|\*(?!/)|<!--)?[ \t]?", re.MULTILINE)
 _AFTER_COMMENT = re.compile(r"\s*(?:\*/|-->)\s*$")
@@ -53,7 +67,7 @@ class Symbol(Wire, frozen=True, omit_defaults=False):
     kind: str
     """A kind of `_GROUPS`."""
     line: int
-    """The line of its name, from 1."""
+    """Its first line without attributes, from 1."""
     end_line: int
     parent: str | None
     """The definitions around it, as in `Outer.Inner`."""
@@ -65,11 +79,17 @@ class Symbol(Wire, frozen=True, omit_defaults=False):
 class Definition:
     """A definition in a parsed text."""
 
-    __slots__ = ("end", "kind", "name", "node", "parent", "scope", "start")
+    __slots__ = ("end", "head", "kind", "name", "node", "parent", "scopes", "start")
 
-    def __init__(self, kind: str, node: "Node", name: "Node", scope: "Node | None") -> None:
-        self.kind, self.node, self.name, self.scope = kind, node, name, scope
+    def __init__(self, kind: str, node: "Node", name: "Node", scopes: Sequence["Node"]) -> None:
+        self.kind, self.node, self.name, self.scopes = kind, node, name, scopes
+        if name.child_count:
+            self.name, is_function, outer = _enter_declarators(name)
+            self.kind = _DECLARED_FUNCTIONS.get(kind, kind) if is_function else kind
+            self.scopes = (*scopes, *outer)
         self.start, self.end = node.start_byte, node.end_byte
+        self.head = self.start
+        """Its first byte without attributes."""
         self.parent: Definition | None = None
 
     @property
@@ -99,22 +119,33 @@ class SourceFile:
         for pattern, captures in QueryCursor(load_query(language, analysis=analysis)).matches(tree.root_node):
             if len(captures) > 1 and not self._passes(captures):
                 continue
-            names, scopes = captures.pop("name", None), captures.pop("scope", [None])
+            names, scopes = captures.pop("name", None), captures.pop("scope", ())
             for kind, nodes in captures.items():
                 if kind not in _GROUP_OF or not names:
                     self.captures.setdefault(kind, []).extend(nodes)
                     continue
                 key = names[0].start_byte  # the earliest pattern decides about a name
                 if key not in found or pattern < found[key][0]:
-                    found[key] = (pattern, Definition(kind, nodes[0], names[0], scopes[0]))
-        ordered = sorted((one for _, one in found.values()), key=lambda one: (one.start, -one.end))
-        self.definitions = _nest(ordered)
-        self._starts = [one.start for one in ordered]
+                    found[key] = (pattern, Definition(kind, nodes[0], names[0], scopes))
+        self.definitions = _nest([one for _, one in found.values() if not self._is_blank(one.name)])
+        self._starts = [one.start for one in self.definitions]
+        self._skip_attributes()
 
     def _passes(self, captures: dict[str, list["Node"]]) -> bool:
         """Whether each node of a capture such as @only.h1.h2 has one of these texts. The binding leaks predicates."""
         wanted = ((name.split(".")[1:], nodes) for name, nodes in captures.items() if name.startswith("only."))
         return all(self.get_text(node).lower() in texts for texts, nodes in wanted for node in nodes)
+
+    def _is_blank(self, name: "Node") -> bool:
+        return name.end_byte == name.start_byte + 1 and self.text[name.start_byte] == _BLANK
+
+    def _skip_attributes(self) -> None:
+        ends = {node.start_byte: node.end_byte for node in self.captures.get("attribute", ())}
+        if not ends:
+            return
+        for one in self.definitions:
+            while (end := ends.get(one.head, one.end)) < one.end:
+                one.head = end + len(self.text[end : one.end]) - len(self.text[end : one.end].lstrip())
 
     def find_definition(self, place: int) -> Definition | None:
         """The innermost definition around a byte."""
@@ -143,19 +174,46 @@ def _is_too_broken(root: "Node") -> bool:
     return budget <= 0
 
 
+def _enter_declarators(node: "Node") -> tuple["Node", bool, list["Node"]]:
+    """The name in a declarator of C, whether it is that of a function, and the types and namespaces before it."""
+    is_function, scopes = False, list["Node"]()
+    while node.type.endswith("_declarator") and node.named_child_count:
+        is_function = node.type == "function_declarator"
+        node = node.child_by_field_name("declarator") or node.named_children[-1]
+    while node.type == "qualified_identifier":
+        scope, name = node.child_by_field_name("scope"), node.child_by_field_name("name")
+        if scope is not None:
+            scopes.append(scope.child_by_field_name("name") or scope)
+        if name is None:
+            break
+        node = name
+    return node, is_function, scopes
+
+
 def _nest(definitions: list[Definition]) -> list[Definition]:
-    open_ones: list[Definition] = []
-    for one in definitions:
+    """The definitions in their order. Variables of functions are left out."""
+    kept, open_ones = list[Definition](), list[Definition]()
+    for one in sorted(definitions, key=lambda one: (one.start, -one.end)):
         while open_ones and (open_ones[-1].end < one.end or _have_same_span(open_ones[-1], one)):
             open_ones.pop()
         one.parent = open_ones[-1] if open_ones else None
+        if one.kind == "variable" and find_function(one.parent):
+            continue
         open_ones.append(one)
-    return definitions
+        kept.append(one)
+    return kept
 
 
 def _have_same_span(one: Definition, other: Definition) -> bool:
     """Whether one declaration has several names, which are no parents of each other."""
     return one.start == other.start and one.end == other.end
+
+
+def find_function(one: Definition | None) -> Definition | None:
+    """The innermost function that a definition is or lies in."""
+    while one is not None and one.kind not in _FUNCTIONS:
+        one = one.parent
+    return one
 
 
 def group_kind(kind: str) -> str:
@@ -176,15 +234,15 @@ def build_symbols(source: SourceFile) -> list[Symbol]:
     symbols: list[Symbol] = []
     for one in source.definitions:
         scope = names[one.parent] if one.parent is not None else ""
-        if one.scope is not None:
-            scope = f"{scope}.{source.get_text(one.scope)}".lstrip(".")
-        name = source.get_text(one.name).strip().strip("\"'")
+        if one.scopes:
+            scope = f"{scope}.{'::'.join(map(source.get_text, one.scopes))}".lstrip(".")
+        name = _read_name(source, one.name)
         names[one] = f"{scope}.{name}" if scope else name
         symbols.append(
             Symbol(
                 name=name,
                 kind=_name_kind(one),
-                line=source.find_line(one.name.start_byte),
+                line=source.find_line(one.head),
                 end_line=source.find_line(_find_last_byte(source, one, comment_starts)),
                 parent=scope or None,
                 signature=_build_signature(source, one, inner),
@@ -194,8 +252,19 @@ def build_symbols(source: SourceFile) -> list[Symbol]:
     return symbols
 
 
+def _read_name(source: SourceFile, node: "Node") -> str:
+    text = source.get_text(node)
+    if text.isidentifier():
+        return text
+    text = " ".join(text.split())
+    if text[:1] in _QUOTES and text[1:].endswith(text[0]):
+        return text[1:-1]
+    found = _AROUND_NAME.get(node.type)
+    return found.sub("", text) if found is not None else text
+
+
 def _name_kind(one: Definition) -> str:
-    is_member = one.scope is not None or (one.parent is not None and one.parent.kind in _TYPES)
+    is_member = bool(one.scopes) or (one.parent is not None and one.parent.kind in _TYPES)
     return "method" if one.kind == "function" and is_member else one.kind
 
 
@@ -212,8 +281,8 @@ def _find_last_byte(source: SourceFile, one: Definition, comment_starts: dict[in
 
 
 def _build_signature(source: SourceFile, one: Definition, comments: list[tuple[int, int]]) -> str:
-    node, start, end = one.node, one.start, one.end
-    value = node.child_by_field_name("value") if one.kind not in _VALUES else None
+    node, start, end = one.node, one.head, one.end
+    value = None if one.kind in _VALUES else node.child_by_field_name("value") or node.child_by_field_name("right")
     body = node.child_by_field_name("body") or (value and value.child_by_field_name("body"))
     if body is not None:
         end = body.start_byte
@@ -225,16 +294,17 @@ def _build_signature(source: SourceFile, one: Definition, comments: list[tuple[i
         parts.append(source.text[start : comments[number][0]])
         start = comments[number][1]
     text = b" ".join((*parts, source.text[start:end])).decode(errors="replace")
-    if one.kind not in _MARKUP and (found := _BEFORE_SIGNATURE.match(text)):
-        text = text[found.end() :]
     most = _MAX_SIGNATURE_CHARS
     if one.kind in _VALUES:
         text, most = text.partition("\n")[0], _MAX_VALUE_CHARS
+    elif one.kind == "element":
+        text = f"{text.partition('>')[0]}>"
     elif body is None:
-        text = text.partition("{")[0].lstrip("\n").partition("\n")[0]
+        text = text.partition("{")[0].lstrip("\n")
+        text = text if one.kind in _MARKUP else text.partition("\n")[0]
     text = _PADDING.sub("", " ".join(text.split()))
-    for mark in ("=>", "=", "{", ":", ";", ","):
-        text = text.removesuffix(mark).rstrip()
+    if text.endswith(_MARKS):
+        text = _AFTER_SIGNATURE.sub("", text)
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
@@ -256,9 +326,9 @@ def _find_comments(source: SourceFile) -> dict[int, str]:
         first, last = source.find_line(node.start_byte), source.find_line(max(node.end_byte - 1, node.start_byte))
         if kind == "comment" and source.text[source.line_starts[first - 1] : node.start_byte].strip():
             continue  # behind code
-        text = comments.pop(first - 1, "")
-        if kind == "comment":
-            own = _BEFORE_COMMENT.sub("", _AFTER_COMMENT.sub("", source.get_text(node)))
-            text = f"{text}\n{own}"
-        comments[last] = text.strip()[:_MAX_DOC_CHARS]
+        if kind == "attribute":
+            comments.setdefault(last, comments.get(first - 1, ""))
+            continue
+        own = _BEFORE_COMMENT.sub("", _AFTER_COMMENT.sub("", source.get_text(node)))
+        comments[last] = f"{comments.pop(first - 1, '')}\n{own}".strip()[:_MAX_DOC_CHARS]
     return comments

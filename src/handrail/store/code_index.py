@@ -42,14 +42,8 @@ _MAX_VALUES = 500
 """Values of one statement. SQLite has a limit."""
 
 
-class IndexedFile(NamedTuple):
-    """A file as it was indexed."""
-
-    id: int
-    size: int
-    changed: int
-    """Its change time. 0 if a later change may have the same one."""
-    hash: bytes
+FileState = tuple[bytes, int, int]
+"""The path of a file, its size, its change time. The index has 0 for a time that a later change may share."""
 
 
 class IndexedChunk(NamedTuple):
@@ -97,9 +91,12 @@ class CodeIndex:
     def close(self) -> None:
         self._database.close()
 
-    def list_files(self) -> dict[bytes, IndexedFile]:
-        rows = self._database.rows("SELECT path, id, size, changed, hash FROM source_file")
-        return {row[0]: IndexedFile(*row[1:]) for row in rows}
+    def list_states(self) -> set[FileState]:
+        return set(self._database.rows("SELECT path, size, changed FROM source_file"))
+
+    def get_hash(self, path: bytes) -> bytes:
+        row = self._database.row("SELECT hash FROM source_file WHERE path = ?", (path,))
+        return row[0] if row else b""
 
     def put_files(self, files: Iterable[tuple[bytes, int, int, bytes, Sequence[ChunkWords]]]) -> None:
         """Stores files with their size, change time, hash and chunks, in place of what was known of them."""
@@ -118,9 +115,9 @@ class CodeIndex:
                 number += len(chunks)
             self._add_chunks(rows)
 
-    def set_time(self, file: int, changed: int) -> None:
+    def set_time(self, path: bytes, changed: int) -> None:
         """Notes a new change time of a file whose content is the same."""
-        self._database.run("UPDATE source_file SET changed = ? WHERE id = ?", (changed, file))
+        self._database.run("UPDATE source_file SET changed = ? WHERE path = ?", (changed, path))
 
     def drop_files(self, paths: Iterable[bytes]) -> None:
         with self._database.lock, self._database.transaction:

@@ -1,23 +1,17 @@
-(function_definition declarator: (function_declarator declarator: (identifier) @name)) @function
-(function_definition declarator: (pointer_declarator declarator: (function_declarator declarator: (identifier) @name))) @function
-(translation_unit (declaration declarator: (function_declarator declarator: (identifier) @name)) @function)
-(translation_unit (declaration declarator: (pointer_declarator declarator: (function_declarator declarator: (identifier) @name))) @function)
+(function_definition declarator: (_) @name) @function
+(translation_unit (declaration declarator: (_) @name) @variable)
+(preproc_ifdef (declaration declarator: (_) @name) @variable)
+(preproc_if (declaration declarator: (_) @name) @variable)
+(preproc_else (declaration declarator: (_) @name) @variable)
+(preproc_elif (declaration declarator: (_) @name) @variable)
 (struct_specifier name: (_) @name body: (_)) @struct
 (union_specifier name: (_) @name body: (_)) @union
 (enum_specifier name: (_) @name body: (_)) @enum
-(type_definition declarator: (type_identifier) @name) @type
-(type_definition declarator: (pointer_declarator declarator: (type_identifier) @name)) @type
-(type_definition declarator: (function_declarator declarator: (parenthesized_declarator (pointer_declarator declarator: (type_identifier) @name)))) @type
+(type_definition declarator: (_) @name) @type
 (preproc_def name: (_) @name) @macro
 (preproc_function_def name: (_) @name) @macro
-(field_declaration declarator: (field_identifier) @name) @field
-(field_declaration declarator: (pointer_declarator declarator: (field_identifier) @name)) @field
-(field_declaration declarator: (array_declarator declarator: (field_identifier) @name)) @field
+(field_declaration declarator: (_) @name) @field
 (enumerator name: (_) @name) @constant
-(translation_unit (declaration declarator: (identifier) @name) @variable)
-(translation_unit (declaration declarator: (init_declarator declarator: (identifier) @name)) @variable)
-(translation_unit (declaration declarator: (init_declarator declarator: (pointer_declarator declarator: (identifier) @name))) @variable)
-(translation_unit (declaration declarator: (init_declarator declarator: (array_declarator declarator: (identifier) @name))) @variable)
 (comment) @comment
 
 ;;; analysis

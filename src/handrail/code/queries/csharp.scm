@@ -12,9 +12,14 @@
 (method_declaration name: (_) @name) @method
 (local_function_statement name: (_) @name) @function
 (property_declaration name: (_) @name) @property
+(indexer_declaration "this" @name) @property
+(operator_declaration operator: _ @name) @method
+(conversion_operator_declaration type: (_) @name) @method
+(event_declaration name: (_) @name) @field
 (field_declaration (variable_declaration (variable_declarator name: (_) @name))) @field
 (event_field_declaration (variable_declaration (variable_declarator name: (_) @name))) @field
 (comment) @comment
+(attribute_list) @attribute
 
 ;;; analysis
 (parameter_list (parameter) @parameter)

@@ -9,7 +9,7 @@
 (type_alias name: (_) @name) @type
 (field_declaration name: (_) @name) @field
 (method_elem name: (_) @name) @method
-(source_file (const_declaration (const_spec name: (identifier) @name) @constant))
+(source_file (const_declaration (const_spec (identifier) @name) @constant))
 (source_file (var_declaration (var_spec name: (identifier) @name) @variable))
 (source_file (var_declaration (var_spec_list (var_spec name: (identifier) @name) @variable)))
 (comment) @comment

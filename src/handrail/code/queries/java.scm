@@ -4,6 +4,7 @@
 (record_declaration name: (_) @name) @record
 (annotation_type_declaration name: (_) @name) @interface
 (method_declaration name: (_) @name) @method
+(annotation_type_element_declaration name: (_) @name) @method
 (constructor_declaration name: (_) @name) @constructor
 (compact_constructor_declaration name: (_) @name) @constructor
 (field_declaration declarator: (variable_declarator name: (_) @name)) @field
@@ -11,6 +12,8 @@
 (enum_constant name: (_) @name) @constant
 (line_comment) @comment
 (block_comment) @comment
+(annotation) @attribute
+(marker_annotation) @attribute
 
 ;;; analysis
 (formal_parameters (_) @parameter)

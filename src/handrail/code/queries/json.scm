@@ -1,1 +1,1 @@
-(pair key: (string (string_content) @name)) @key
+(pair key: (string) @name) @key

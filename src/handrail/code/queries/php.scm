@@ -8,6 +8,9 @@
 (method_declaration name: (_) @name) @method
 (property_declaration (property_element name: (variable_name) @name)) @property
 (const_declaration (const_element . (name) @name)) @constant
+(function_call_expression
+  function: (name) @only.define
+  arguments: (arguments . (argument (string (string_content) @name)))) @constant
 (program (expression_statement (assignment_expression left: (variable_name) @name) @variable))
 (comment) @comment
 (attribute_list) @attribute

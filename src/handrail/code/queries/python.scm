@@ -1,15 +1,28 @@
 (function_definition name: (identifier) @name) @function
 (class_definition name: (identifier) @name) @class
 (type_alias_statement left: (type (identifier) @name)) @type
-(module (expression_statement (assignment left: (identifier) @name) @variable))
-(module (expression_statement (assignment left: (pattern_list (identifier) @name)) @variable))
-(module (expression_statement (assignment right: (assignment left: (identifier) @name) @variable)))
+(type_alias_statement left: (type (generic_type (identifier) @name))) @type
 (class_definition body: (block (expression_statement (assignment left: (identifier) @name) @field)))
+(class_definition body: (block (expression_statement (assignment right: (assignment left: (identifier) @name)) @field)))
+(module (expression_statement (assignment left: (identifier) @name) @variable))
+(module (expression_statement (assignment left: (pattern_list [
+  (identifier) @name
+  (list_splat_pattern (identifier) @name)
+  (tuple_pattern [(identifier) @name (list_splat_pattern (identifier) @name)])])) @variable))
+(module (expression_statement (assignment left: (tuple_pattern (identifier) @name)) @variable))
+(module (if_statement (block (expression_statement (assignment left: (identifier) @name) @variable))))
+(module (try_statement (block (expression_statement (assignment left: (identifier) @name) @variable))))
+(module (if_statement (else_clause (block (expression_statement (assignment left: (identifier) @name) @variable)))))
+(module (try_statement (except_clause (block (expression_statement (assignment left: (identifier) @name) @variable)))))
+(module (expression_statement (assignment right: (assignment left: (identifier) @name)) @variable))
+(ERROR "def" . (identifier) @name @function)
+(ERROR "class" . (identifier) @name @class)
 
 (function_definition body: (block . (expression_statement (string (string_content) @doc))))
 (class_definition body: (block . (expression_statement (string (string_content) @doc))))
 
 (comment) @comment
+(decorator) @attribute
 
 ;;; analysis
 (parameters (_) @parameter)

@@ -8,6 +8,7 @@
 (impl_item type: (type_identifier) @name) @impl
 (impl_item type: (generic_type type: (_) @name)) @impl
 (impl_item type: (scoped_type_identifier) @name) @impl
+(impl_item type: (_) @name) @impl
 (mod_item name: (_) @name) @module
 (type_item name: (_) @name) @type
 (associated_type name: (_) @name) @type
@@ -15,6 +16,7 @@
 (static_item name: (_) @name) @variable
 (macro_definition name: (_) @name) @macro
 (field_declaration name: (_) @name) @field
+(ERROR "fn" . (identifier) @name @function)
 (line_comment) @comment
 (block_comment) @comment
 (attribute_item) @attribute

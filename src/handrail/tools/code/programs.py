@@ -200,7 +200,8 @@ def _build_format_command(
     project = _build_project(environment, workspace)
     program = choose_program(candidates, path, project)
     template = program.in_place if arguments.write else program.command
-    return CommandUse(build_command(template, _find_executable(project, program, path), (path,)), ".")
+    executable, option = _find_executable(project, program, path), project.find_option(program, path)
+    return CommandUse(build_command(template, executable, (path,), option), ".")
 
 
 def _build_lint_command(
