@@ -609,13 +609,13 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "code_format returns the diff by default; writing can be undone",
             "tools/test_code_programs.py::test_formatting_returns_the_diff_and_writes_nothing",
             "tools/test_code_programs.py::test_formatting_with_write_is_a_change_that_can_be_undone",
-            "code/test_real_programs.py::test_a_formatter_shows_its_diff_then_writes_what_undo_takes_back",
+            "code/test_real_linters.py::test_a_formatter_shows_its_diff_then_writes_what_undo_takes_back",
         ),
         clause(
             "code_lint lists structured findings of each linter",
             "tools/test_code_programs.py::test_linting_lists_findings_with_rule_line_and_fix",
             "tools/test_code_programs.py::test_the_report_of_each_linter_is_read",
-            "code/test_real_programs.py::test_the_report_of_a_linter_is_a_list_of_findings",
+            "code/test_real_linters.py::test_the_report_of_a_linter_is_a_list_of_findings",
             "tools/test_code_programs.py::test_files_of_several_languages_are_checked_by_several_linters",
         ),
         clause(
