@@ -1,0 +1,1 @@
+"""`handrail serve`: tasks, events and approvals over HTTP and WebSocket."""
