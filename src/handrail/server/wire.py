@@ -1,8 +1,9 @@
 """The messages of the HTTP API. `routes` says which route takes and returns which."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from msgspec import Meta
+from msgspec import Meta, field
 
 from handrail.protocol.changes import ChangeRecord
 from handrail.protocol.decisions import Decision, Facts, Mode
@@ -283,7 +284,7 @@ class AuditCheck(Wire, frozen=True, omit_defaults=False):
 
 class PolicyQuestion(Wire, frozen=True):
     tool: Name = "exec"
-    args: dict[str, Any] = {}
+    args: Mapping[str, Any] = field(default_factory=dict[str, Any])
     command: str | None = None
     """Short for `exec` with this command."""
     mode: Mode | None = None
