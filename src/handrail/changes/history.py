@@ -18,6 +18,7 @@ from handrail.workspace.resolve import closing_descriptor
 if TYPE_CHECKING:
     from handrail.changes.stored_previews import PreviewStore
     from handrail.store.change_log import ChangeLog
+    from handrail.store.shared_store import SharedStore
 
 
 _DATABASE, _BLOBS = "changes.db", "blobs"
@@ -41,8 +42,10 @@ class History:
         *,
         days: int = 30,
         previews: tuple[int, int] = _PREVIEWS,
+        store: "SharedStore | None" = None,
     ) -> None:
-        """`days`: how long changes can be undone. `previews`: limits of one preview, and of all that wait, in bytes."""
+        """`days`: how long changes can be undone. `previews`: limits of one preview, and of all that wait, in bytes.
+        `store`: the database of a fleet, if the files here are only a cache of it."""
         self.folder = folder
         self._previews = previews
         self._durability: Durability = durability
@@ -53,14 +56,16 @@ class History:
         self._lock = threading.Lock()
         self.durable = durability == "power"
         """Whether finished changes must survive a power loss."""
-        self.blobs = Blobs(os.path.join(folder, _BLOBS), durability)
+        self._store = store
+        blobs = os.path.join(folder, _BLOBS)
+        self.blobs = Blobs(blobs, durability) if store is None else store.open_blobs(blobs)
 
     @cached_property
     def previews(self) -> "PreviewStore":
         """Previews that wait for an answer."""
         from handrail.changes.stored_previews import PreviewStore  # noqa: PLC0415  few calls have a preview
 
-        return PreviewStore(os.path.join(self.folder, _TRIALS), durable=self.durable)
+        return PreviewStore(os.path.join(self.folder, _TRIALS), durable=self.durable, store=self._store)
 
     def preview_allowance(self) -> tuple[int, str]:
         """The size that the next preview may have, and the setting that limits it."""
@@ -74,12 +79,16 @@ class History:
             if self._log is None:
                 from handrail.store.change_log import ChangeLog  # noqa: PLC0415  slow to load, and reads do not need it
 
-                self._log = ChangeLog(Database(os.path.join(self.folder, _DATABASE), self._durability, CHANGES))
+                path, store = os.path.join(self.folder, _DATABASE), self._store
+                database = Database(path, self._durability, CHANGES) if store is None else store.open_changes(path)
+                self._log = ChangeLog(database)
             return self._log
 
     @property
     def is_empty(self) -> bool:
         """Whether there was never a change."""
+        if self._store is not None:
+            return self.log.count_last(1) == 0
         return self._log is None and not os.path.lexists(os.path.join(self.folder, _DATABASE))
 
     @contextlib.contextmanager

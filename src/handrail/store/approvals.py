@@ -183,8 +183,7 @@ class DeferredCalls:
 
     def version(self) -> int:
         """A number that changes when another process writes to the journal."""
-        row = self._database.row("PRAGMA data_version")
-        return row[0] if row else 0
+        return self._database.read_version()
 
     @contextmanager
     def expect(self, call_id: str, digest: Callable[[], str]) -> Generator[None]:
@@ -267,7 +266,4 @@ class DeferredCalls:
         call_id, holder = row
         if holder is not None and not is_dead(self.folder, holder):
             return False
-        with self._database.lock:
-            self._database.run(_HOLD, (self._runner, call_id, holder))
-            changed = self._database.row("SELECT changes()")
-        return changed is not None and changed[0] == 1
+        return self._database.run(_HOLD, (self._runner, call_id, holder)) == 1
