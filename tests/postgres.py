@@ -17,7 +17,7 @@ from typing import Any
 
 import psycopg
 
-from handrail.store.postgres import Scope
+from handrail.store.postgres import SessionScope
 from handrail.store.postgres_schema import migrate
 
 _PROGRAMS = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
@@ -117,9 +117,9 @@ def make_database() -> str:
     return server().make_database(_template())
 
 
-def make_scope(epoch: int | None = None) -> Scope:
+def make_scope(epoch: int | None = None) -> SessionScope:
     """A new session in a database that tests share."""
-    return Scope(url=_shared(), session=f"session_{next(_numbers)}", epoch=epoch)
+    return SessionScope(url=_shared(), session=f"session_{next(_numbers)}", epoch=epoch)
 
 
 @cache

@@ -19,7 +19,7 @@ from handrail.settings import Settings
 from handrail.store.change_log import ChangeLog, ChangeSetRecord, Step
 from handrail.store.database import CHANGES, JOURNAL, Database
 from handrail.store.journal import CallContext, SessionJournal
-from handrail.store.postgres import PostgresDatabase, Scope, StaleWorkerError
+from handrail.store.postgres import PostgresDatabase, SessionScope, StaleWorkerError
 from handrail.store.postgres_schema import AUDIT, list_tables, migrate
 from handrail.store.shared_store import SharedStore
 from handrail.store.transcript import Messages
@@ -31,7 +31,7 @@ DECIDED = CallContext("batch", Facts(), Decision(decision="allow", rule="test", 
 def opened() -> Iterator[Callable[..., SessionJournal]]:
     databases: list[Database] = []
 
-    def make(scope: Scope, runner: str = "run") -> SessionJournal:
+    def make(scope: SessionScope, runner: str = "run") -> SessionJournal:
         databases.append(PostgresDatabase(scope, ""))
         return SessionJournal(databases[-1], scope.session, runner)
 
@@ -46,9 +46,9 @@ def execute(url: str, statement: str, *values: object) -> list[tuple[Any, ...]]:
         return cursor.fetchall() if cursor.description else []
 
 
-def add_session(scope: Scope, epoch: int) -> None:
+def add_session(scope: SessionScope, epoch: int) -> None:
     insert = (
-        "INSERT INTO handrail.session (id, tenant, state, epoch, lock, options) VALUES (%s, '', 'idle', %s, '', '')"
+        "INSERT INTO handrail.session (id, state, epoch, lock, options) VALUES (%s, 'idle', %s, '', '')"
     )
     execute(scope.url, insert, scope.session, epoch)
 
@@ -57,8 +57,8 @@ def notice(text: str) -> Any:
     return Notice, {"text": text}
 
 
-def at(scope: Scope, epoch: int | None) -> Scope:
-    return Scope(url=scope.url, session=scope.session, epoch=epoch)
+def at(scope: SessionScope, epoch: int | None) -> SessionScope:
+    return SessionScope(url=scope.url, session=scope.session, epoch=epoch)
 
 
 # Rows
@@ -193,7 +193,7 @@ def test_writes_and_reads_go_on_after_the_connection_was_lost(opened: Callable[.
 def test_nothing_is_lost_or_doubled_while_connections_end_at_any_moment(
     opened: Callable[..., SessionJournal], count: Callable[[int], int]
 ) -> None:
-    scope = Scope(url=postgres.make_database(), session="session")
+    scope = SessionScope(url=postgres.make_database(), session="session")
     journal, times = opened(scope), count(600)
     done = threading.Event()
 
@@ -215,14 +215,14 @@ def test_nothing_is_lost_or_doubled_while_connections_end_at_any_moment(
 
 def test_a_database_that_is_not_there_is_one_clear_error() -> None:
     with pytest.raises(StoreError, match="cannot be opened") as failed:
-        PostgresDatabase(Scope(url="postgresql://nobody@localhost:1/none", session="s"), "")
+        PostgresDatabase(SessionScope(url="postgresql://nobody@localhost:1/none", session="s"), "")
     assert failed.value.advice is not None
     assert "URL" in failed.value.advice
 
 
 def test_a_database_without_tables_names_the_command() -> None:
     with pytest.raises(StoreError, match="step 0 of the audit") as failed:
-        PostgresDatabase(Scope(url=postgres.server().make_database(), session="s"), "", AUDIT)
+        PostgresDatabase(SessionScope(url=postgres.server().make_database(), session="s"), "", AUDIT)
     assert "fleet migrate" in str(failed.value.advice)
 
 
@@ -231,13 +231,13 @@ def test_a_database_gets_the_steps_that_it_lacks_and_refuses_an_older_handrail()
     execute(url, "UPDATE handrail.migration SET step = 3 WHERE name = 'journal'")
     execute(url, "DROP VIEW handrail_session.left_call; DROP TABLE handrail.left_call")
     with pytest.raises(StoreError, match="step 3 of the journal"):
-        PostgresDatabase(Scope(url=url, session="s"), "")
+        PostgresDatabase(SessionScope(url=url, session="s"), "")
     migrate(url)
     migrate(url)
-    with closing(PostgresDatabase(Scope(url=url, session="s"), "")) as database:
+    with closing(PostgresDatabase(SessionScope(url=url, session="s"), "")) as database:
         assert database.rows("SELECT call_id FROM left_call") == []
     execute(url, "UPDATE handrail.migration SET step = 99 WHERE name = 'journal'")
-    for use in (lambda: PostgresDatabase(Scope(url=url, session="s"), ""), lambda: migrate(url)):
+    for use in (lambda: PostgresDatabase(SessionScope(url=url, session="s"), ""), lambda: migrate(url)):
         with pytest.raises(StoreError, match="newer handrail"):
             use()
 
@@ -246,7 +246,7 @@ def test_a_database_gets_the_steps_that_it_lacks_and_refuses_an_older_handrail()
 
 
 def test_another_machine_commits_a_preview_and_a_third_takes_it_back(tmp_path: Path, workspace: Path) -> None:
-    scope = Scope(url=postgres.make_database(), session="s")
+    scope = SessionScope(url=postgres.make_database(), session="s")
 
     def machine(number: int) -> Handrail:
         options: dict[str, Any] = {"settings": Settings(), "mode": "ask", "on_permission": "park"}
@@ -275,7 +275,7 @@ def test_another_machine_commits_a_preview_and_a_third_takes_it_back(tmp_path: P
 
 
 def test_a_changed_audit_line_or_a_missing_one_is_found(tmp_path: Path, workspace: Path) -> None:
-    scope = Scope(url=postgres.make_database(), session="s")
+    scope = SessionScope(url=postgres.make_database(), session="s")
     options: dict[str, Any] = {"settings": Settings(), "mode": "auto", "store": SharedStore(scope)}
     with Handrail(workspace, session="s", state_dir=tmp_path / "state", **options) as rail:
         for number in range(3):

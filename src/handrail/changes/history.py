@@ -13,6 +13,7 @@ from handrail.kernel.files import wait_for_lock
 from handrail.protocol.errors import StoreError, ToolError
 from handrail.store.blobs import Blobs, copy_blobs
 from handrail.store.database import CHANGES, Database, Durability, copy_database
+from handrail.store.state_dir import AT_WORK
 from handrail.workspace.resolve import closing_descriptor
 
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 _DATABASE, _BLOBS = "changes.db", "blobs"
 _SWEPT = "swept"
 _TRIALS = "trials"
-_AT_WORK = ".at-work"
 _SETTLING_SECONDS = 10.0
 _DAY = 86_400
 _PREVIEWS = (1 << 30, 4 << 30)
@@ -104,7 +104,7 @@ class History:
     def mark_work(self, session: str, runner: str) -> None:
         """Marks that a runner makes changes, until the history is closed."""
         if not self._marker:
-            marker = os.path.join(self.folder, f"{runner}{_AT_WORK}")
+            marker = os.path.join(self.folder, f"{runner}{AT_WORK}")
             with closing_descriptor(os.open(marker, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)) as descriptor:
                 os.write(descriptor, session.encode())
             self._marker = marker
@@ -114,22 +114,22 @@ class History:
         sessions: dict[str, str] = {}
         for name in os.listdir(self.folder):
             path = os.path.join(self.folder, name)
-            if name.endswith(_AT_WORK) and path != self._marker:
+            if name.endswith(AT_WORK) and path != self._marker:
                 with contextlib.suppress(OSError), open(path, encoding="utf-8") as marker:
-                    sessions[name.removesuffix(_AT_WORK)] = marker.read()
+                    sessions[name.removesuffix(AT_WORK)] = marker.read()
         return sessions
 
     def forget_work(self, runner: str) -> None:
         """Removes the mark of a runner, if none of its changes is left to settle."""
         if not any(entry.runner == runner for entry in self.log.list_begun()):
             with contextlib.suppress(FileNotFoundError):
-                os.unlink(os.path.join(self.folder, f"{runner}{_AT_WORK}"))
+                os.unlink(os.path.join(self.folder, f"{runner}{AT_WORK}"))
 
     def close(self) -> None:
         """Packs the contents, sweeps old ones once a day, and closes all files."""
         if self._marker:
             with contextlib.suppress(StoreError):
-                self.forget_work(os.path.basename(self._marker).removesuffix(_AT_WORK))
+                self.forget_work(os.path.basename(self._marker).removesuffix(AT_WORK))
         if self._log is None and self.is_empty and not self._has_leftovers():
             return
         self.blobs.pack()

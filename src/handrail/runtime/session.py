@@ -297,7 +297,7 @@ def _open_resources(root: str, options: SessionOptions, exit_stack: ExitStack) -
     store = options.store
     if store is not None:
         exit_stack.callback(store.close)
-    return SessionResources(
+    resources = SessionResources(
         root=root,
         folder=folder,
         workspace=exit_stack.enter_context(Workspace(options.workspace, *extra, Root(files), kernel=kernel)),
@@ -310,6 +310,9 @@ def _open_resources(root: str, options: SessionOptions, exit_stack: ExitStack) -
         runner=exit_stack.enter_context(closing(Runner(folder))),
         exit_stack=exit_stack,
     )
+    if store is not None:
+        store.begin_runner(resources.runner.id, folder, options.state.changes(root))
+    return resources
 
 
 def _register_closing(session: Session) -> None:

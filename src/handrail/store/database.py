@@ -155,7 +155,7 @@ class Database:
         return self.connection.in_transaction
 
     def reconnect(self, error: Exception) -> bool:  # noqa: ARG002  a file loses no connection
-        """Connects again if the error is that of a lost connection. Returns whether it was."""
+        """Connects again after a lost connection. Returns whether the statements may be tried again."""
         return False
 
     def read_version(self) -> int:

@@ -14,6 +14,7 @@ from handrail.protocol.errors import StoreError
 from handrail.store.database import JOURNAL, Database, Schema, Transaction
 from handrail.store.postgres_schema import (
     EPOCH,
+    JOBS,
     SCOPE,
     SESSION,
     STALE,
@@ -36,7 +37,7 @@ class StaleWorkerError(StoreError):
     """Another worker has taken over the session. Nothing was written."""
 
 
-class Scope(msgspec.Struct, frozen=True, kw_only=True):
+class SessionScope(msgspec.Struct, frozen=True, kw_only=True):
     """The part of a database that a connection sees, and who writes there."""
 
     url: str
@@ -50,7 +51,7 @@ class PostgresDatabase(Database):
 
     error: ClassVar[type[Exception]] = psycopg.Error
 
-    def __init__(self, scope: Scope, path: str, schema: Schema = JOURNAL, *, owner: str | None = None) -> None:
+    def __init__(self, scope: SessionScope, path: str, schema: Schema = JOURNAL, *, owner: str | None = None) -> None:
         """`path` is that of the SQLite file that it replaces. `owner`: whose rows, if not the session's."""
         self.lock = threading.RLock()
         self.path = path
@@ -92,7 +93,10 @@ class PostgresDatabase(Database):
         self.rows("SELECT 1")
 
     def reconnect(self, error: Exception) -> bool:
-        if not self._postgres.closed or not isinstance(error.__cause__ or error, psycopg.Error):
+        cause = error.__cause__ or error
+        if isinstance(cause, psycopg.errors.DeadlockDetected):
+            return True  # the database dropped the transaction
+        if not self._postgres.closed or not isinstance(cause, psycopg.Error):
             return False
         until, pause = time.monotonic() + _PATIENCE_SECONDS, 0.05
         while True:
@@ -127,7 +131,7 @@ class PostgresDatabase(Database):
 
     def _open(self) -> psycopg.Connection:
         settings = {
-            "search_path": f"{VIEWS}, public",
+            "search_path": f"{VIEWS}, {JOBS}",
             "idle_in_transaction_session_timeout": f"{_IDLE_SECONDS}s",
             SCOPE: self._owner,
             SESSION: self._scope.session,

@@ -18,7 +18,8 @@ SCOPE, SESSION, EPOCH = "handrail.scope", "handrail.session", "handrail.epoch"
 """Settings of a connection: whose rows it sees, the session that it writes for, and the epoch of its worker."""
 STALE = "HR001"
 """The state of the error of a write by a worker that lost its session."""
-VIEWS = "handrail_session"
+VIEWS, JOBS = "handrail_session", "handrail_jobs"
+"""The schemas of the views, and of the tables of procrastinate."""
 _TABLES = "handrail"
 _LOCK = 4_727_011
 _TYPES = {"INTEGER": "bigint", "TEXT": 'text COLLATE "C"', "BLOB": "bytea"}
@@ -36,13 +37,22 @@ FLEET = Schema(
     (
         """
         CREATE TABLE handrail.session (
-            id text COLLATE "C" PRIMARY KEY, tenant text NOT NULL, state text NOT NULL, epoch bigint NOT NULL DEFAULT 0,
-            runners text NOT NULL DEFAULT '', lock text NOT NULL, options bytea NOT NULL, outcome bytea,
-            tries integer NOT NULL DEFAULT 0, last_seq bigint NOT NULL DEFAULT 0, tokens bigint NOT NULL DEFAULT 0,
-            seconds double precision NOT NULL DEFAULT 0, worker text,
+            id text COLLATE "C" PRIMARY KEY, tenant text COLLATE "C" NOT NULL DEFAULT '', state text NOT NULL,
+            epoch bigint NOT NULL DEFAULT 0, runners text NOT NULL DEFAULT '', worker text, lock text NOT NULL,
+            options bytea NOT NULL, outcome bytea, tries integer NOT NULL DEFAULT 0, last_seq bigint NOT NULL DEFAULT 0,
+            tokens bigint NOT NULL DEFAULT 0, seconds double precision NOT NULL DEFAULT 0,
+            cancelled boolean NOT NULL DEFAULT false,
             created timestamptz NOT NULL DEFAULT now(), changed timestamptz NOT NULL DEFAULT now()
         );
-        CREATE INDEX session_tenant ON handrail.session (tenant, created);
+        CREATE INDEX session_tenant ON handrail.session (tenant, state);
+        CREATE INDEX session_state ON handrail.session (state);
+        CREATE TABLE handrail.tenant (
+            name text COLLATE "C" PRIMARY KEY, sessions integer, tokens bigint, seconds double precision
+        );
+        CREATE TABLE handrail.reply (
+            session text COLLATE "C", call_id text COLLATE "C", data bytea NOT NULL, PRIMARY KEY (session, call_id)
+        );
+        CREATE INDEX request_open ON handrail.request (id) WHERE answer IS NULL;
         CREATE TABLE handrail.blob (
             hash text COLLATE "C", part integer, data bytea NOT NULL, made timestamptz NOT NULL DEFAULT now(),
             PRIMARY KEY (hash, part)
@@ -94,7 +104,7 @@ def migrate(url: str) -> None:
         with psycopg.connect(url, connect_timeout=10) as connection:
             connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
             connection.execute(_PREPARE)
-            for schema in (FLEET, JOURNAL, CHANGES, AUDIT):
+            for schema in (JOURNAL, CHANGES, AUDIT, FLEET):
                 version = read_step(connection, schema)
                 for step in schema.steps[version:]:
                     connection.execute((step if schema is FLEET else derive_step(step)).encode())
@@ -189,6 +199,8 @@ def translate(statement: str) -> str:
     """A statement of the store for PostgreSQL."""
     if statement == "BEGIN IMMEDIATE":
         return "BEGIN"
+    if "handrail." in statement:  # a statement of the fleet
+        return statement.replace("?", "%s")
     text = statement.replace("IN ()", "IN (NULL)").replace(" IS ?", " IS NOT DISTINCT FROM ?").replace("?", "%s")
     text = re.sub(r"ON CONFLICT \((\w+)\)", r"ON CONFLICT (scope, \1)", text)
     if (insert := re.match(r"INSERT OR (REPLACE|IGNORE) INTO (\w+)", text)) is None:

@@ -16,6 +16,7 @@ import msgspec
 from handrail.protocol.digest import sha256
 from handrail.protocol.errors import StoreError
 from handrail.protocol.records import AuditRecord
+from handrail.protocol.wire import decode_msgpack
 from handrail.store.audit import (
     AuditChain,
     FinishedCalls,
@@ -27,10 +28,11 @@ from handrail.store.audit import (
 )
 from handrail.store.blobs import Blobs
 from handrail.store.database import CHANGES, Database
-from handrail.store.journal import SessionJournal
-from handrail.store.postgres import PostgresDatabase, Scope, StaleWorkerError
+from handrail.store.journal import PendingEvent, SessionJournal
+from handrail.store.postgres import PostgresDatabase, SessionScope, StaleWorkerError
 from handrail.store.postgres_schema import AUDIT
-from handrail.store.state_dir import make_private, open_private
+from handrail.store.runner import mark_dead
+from handrail.store.state_dir import AT_WORK, make_private, open_private
 
 _FIRST_HASH = "0" * 64
 _PART_BYTES = 1 << 20
@@ -38,6 +40,7 @@ _LAST_LINE = "SELECT seq, line FROM audit_line ORDER BY seq DESC LIMIT 1"
 _HAS_BLOB = "SELECT 1 FROM handrail.blob WHERE hash = ? AND part = 0"
 _INSERT_PART = "INSERT INTO handrail.blob VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
 _READ_PART = "SELECT data FROM handrail.blob WHERE hash = ? AND part = ?"
+_ADD_RUNNER = "UPDATE handrail.session SET runners = runners || ? WHERE id = ? AND epoch = ? RETURNING runners"
 _SAVE_FOLDER = (
     "INSERT INTO handrail.folder VALUES (?, ?, ?) ON CONFLICT (session, name) DO UPDATE SET files = excluded.files"
 )
@@ -54,7 +57,7 @@ class _SavedFile(msgspec.Struct, frozen=True, array_like=True):
 class SharedStore:
     """The store of one session. `workspace` names its change log: sessions of one shared folder have one together."""
 
-    def __init__(self, scope: Scope, workspace: str = "") -> None:
+    def __init__(self, scope: SessionScope, workspace: str = "") -> None:
         self.scope = scope
         self._workspace = workspace or scope.session
 
@@ -74,6 +77,27 @@ class SharedStore:
 
     def open_blobs(self, folder: str) -> "SharedBlobs":
         return SharedBlobs(folder, self)
+
+    def begin_runner(self, runner: str, folder: str, changes: str) -> None:
+        """Notes the runner of this worker. Runners of earlier workers get the marks of dead ones in the folders of the
+        session and of the change log, so that recovery settles what they left."""
+        if self.scope.epoch is None:
+            return
+        with self._database.lock, self._database.transaction:
+            values = (f"{runner} ", self.scope.session, self.scope.epoch)
+            row = self._database.execute(_ADD_RUNNER, values).fetchone()
+        if row is None:
+            raise StaleWorkerError("another worker has taken over this session")
+        for other in row[0].split():
+            if other != runner:
+                mark_dead(folder, other)
+                with open(os.path.join(changes, f"{other}{AT_WORK}"), "w", opener=open_private) as marker:
+                    marker.write(os.path.basename(folder))
+
+    def append_event(self, *pending: PendingEvent) -> None:
+        """Appends events without opening the session."""
+        with closing(self.open_journal("")) as database:
+            SessionJournal(database, self.scope.session, f"fleet-{os.urandom(6).hex()}").append(*pending)
 
     def verify(self) -> Verification:
         """Compares the chain of the session with its journal. A call that just ended may lack its record yet."""
@@ -129,7 +153,7 @@ class SharedStore:
     def restore_folder(self, name: str, folder: str) -> bool:
         """Writes the stored files of a name into a folder. Returns whether there are any."""
         row = self._database.row(_READ_FOLDER, (self.scope.session, name))
-        for file in msgspec.msgpack.decode(row[0], type=list[_SavedFile]) if row else []:
+        for file in decode_msgpack(row[0], list[_SavedFile]) if row else []:
             path = os.path.join(folder, file.path)
             make_private(os.path.dirname(path))
             with open(path, "wb", opener=open_private) as out:

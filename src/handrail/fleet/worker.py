@@ -1,0 +1,168 @@
+"""A worker: it takes jobs from the database and runs their sessions, each in a thread.
+
+Procrastinate delivers the jobs. Three additions make its delivery reliable: every worker hands back the jobs of dead
+workers, a worker that lost a job ends at once, and a worker that is asked to stop hands back what it cannot finish soon.
+"""
+
+import asyncio
+import logging
+import os
+import socket
+from collections.abc import Awaitable, Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import Any
+
+from procrastinate import App, JobContext, PsycopgConnector, RetryStrategy
+from procrastinate.worker import Worker as JobWorker
+
+from handrail.fleet.run import FindModel, Run
+from handrail.fleet.sessions import QUEUE, TASK, FleetSessions
+from handrail.protocol.errors import StoreError
+from handrail.settings import Settings
+from handrail.store.postgres import StaleWorkerError
+from handrail.store.postgres_schema import JOBS
+from handrail.store.state_dir import make_private, make_temporary_folder
+
+LOST = 75
+"""The exit code of a worker that lost a run or the database. Whatever started it starts it again."""
+HEARTBEAT_SECONDS = 5.0
+DEAD_SECONDS = 15.0
+"""After so long without a heartbeat the jobs of a worker go to others."""
+_DRAIN_SECONDS = 8.0
+"""Procrastinate sends no heartbeats while it stops, so this is less than the difference of the two."""
+_SWEEP_SECONDS = 2.0
+_POLL_SECONDS = 1.0
+_CHECK = "SELECT status::text AS status, worker_id, attempts FROM procrastinate_jobs WHERE id = %(job)s"
+_SWEEP = """
+    WITH dead AS (
+        SELECT id FROM procrastinate_workers WHERE last_heartbeat < now() - make_interval(secs => %(seconds)s)
+    ), back AS (
+        UPDATE procrastinate_jobs
+        SET status = 'todo', attempts = attempts + 1, worker_id = NULL, queueing_lock = NULL, scheduled_at = NULL
+        WHERE status = 'doing' AND queue_name = %(queue)s
+            AND (worker_id IS NULL OR worker_id IN (SELECT id FROM dead))
+        RETURNING id
+    )
+    SELECT id, pg_notify('procrastinate_any_queue_v1', json_build_object('type', 'job_inserted', 'job_id', id)::text)
+    FROM back
+"""
+_log = logging.getLogger(__name__)
+
+
+class Worker:
+    """Runs sessions until it is stopped. `find_model` gets the name that a session has for its model."""
+
+    def __init__(
+        self,
+        url: str,
+        folder: str,
+        *,
+        concurrency: int = 20,
+        find_model: FindModel = str,
+        settings: Settings | None = None,
+        variables: Mapping[str, str] | None = None,
+        dead_seconds: float = DEAD_SECONDS,
+    ) -> None:
+        self.name = f"{socket.gethostname()}:{os.getpid()}"
+        self._url = url
+        self._base = folder
+        self._concurrency = concurrency
+        self._find_model, self._settings, self._variables = find_model, settings, variables
+        self._dead_seconds = dead_seconds
+        self._runs: dict[str, Run] = {}
+        """The running sessions, by id."""
+        self._folder = ""
+
+    def run(self) -> int:
+        """Returns the exit code when all runs have ended or were handed back. Then the process has to end: threads of
+        runs that were handed back may still be there."""
+        make_private(self._base)
+        with make_temporary_folder("handrail-worker-", self._base) as self._folder:
+            self._sessions = FleetSessions(self._url)
+            try:
+                return asyncio.run(self._serve())
+            finally:
+                self._sessions.close()
+
+    async def _serve(self) -> int:
+        options = {"options": f"-c search_path={JOBS}"}
+        app = App(connector=PsycopgConnector(conninfo=self._url, kwargs=options, min_size=1, max_size=4))
+        pool = ThreadPoolExecutor(self._concurrency, thread_name_prefix="run")
+
+        @app.task(name=TASK, queue=QUEUE, retry=RetryStrategy(max_attempts=1_000_000, wait=1))
+        async def _go_on(session: str) -> None:
+            await asyncio.get_running_loop().run_in_executor(pool, self._perform, session)
+
+        async with app.open_async():
+            chores = [asyncio.create_task(self._sweep(app)), asyncio.create_task(self._watch_cancelled())]
+            try:
+                await app.run_worker_async(
+                    queues=[QUEUE],
+                    name=self.name,
+                    concurrency=self._concurrency,
+                    fetch_job_polling_interval=_POLL_SECONDS,
+                    shutdown_graceful_timeout=_DRAIN_SECONDS,
+                    delete_jobs="successful",
+                    update_heartbeat_interval=min(HEARTBEAT_SECONDS, self._dead_seconds / 3),
+                    stalled_worker_timeout=self._dead_seconds,
+                    worker_middleware=[self._guard],
+                )
+            finally:
+                for chore in chores:
+                    chore.cancel()
+                pool.shutdown(wait=False, cancel_futures=True)
+        return 0
+
+    def _perform(self, session: str) -> None:
+        run = Run(
+            self._sessions,
+            session,
+            worker=self.name,
+            folder=self._folder,
+            find_model=self._find_model,
+            settings=self._settings,
+            variables=self._variables,
+        )
+        self._runs[session] = run
+        try:
+            run.perform()
+        except StaleWorkerError:
+            _log.error("another worker has taken over session %s; this worker ends", session)
+            end_at_once()
+        finally:
+            if self._runs.get(session) is run:
+                del self._runs[session]
+
+    async def _guard(self, call_next: Callable[[], Awaitable[Any]], context: JobContext, worker: JobWorker) -> Any:
+        """Ends this process if its job belongs to another worker now: procrastinate would close the job of that one.
+        Heartbeats are per process, so all other jobs are lost too."""
+        try:
+            return await call_next()
+        finally:
+            rows = await context.app.connector.execute_query_all_async(_CHECK, job=context.job.id)
+            mine = {"status": "doing", "worker_id": worker.worker_id, "attempts": context.job.attempts}
+            if [dict(row) for row in rows] != [mine]:
+                _log.error("job %s belongs to another worker now; this worker ends", context.job.id)
+                end_at_once()
+
+    async def _sweep(self, app: App) -> None:
+        while True:
+            await asyncio.sleep(_SWEEP_SECONDS)
+            with suppress(Exception):  # a database that restarts: the next time
+                found = await app.connector.execute_query_all_async(_SWEEP, seconds=self._dead_seconds, queue=QUEUE)
+                for row in found:
+                    _log.warning("job %s was handed back: its worker is dead", row["id"])
+
+    async def _watch_cancelled(self) -> None:
+        while True:
+            await asyncio.sleep(_POLL_SECONDS)
+            if self._runs:
+                with suppress(StoreError):
+                    for session in await asyncio.to_thread(self._sessions.list_cancelled, self.name):
+                        if (run := self._runs.get(session)) is not None:
+                            run.cancel()
+
+
+def end_at_once() -> None:
+    os._exit(LOST)

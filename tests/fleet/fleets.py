@@ -1,0 +1,121 @@
+"""A fleet for tests: a database of its own, workers as processes, and a person who approves everything."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import closing, suppress
+from pathlib import Path
+
+import postgres
+
+from handrail.fleet.sessions import FleetSessions, RunOptions, SharedFolder, WaitingRequest, prepare_database
+from handrail.protocol.decisions import Mode
+from handrail.protocol.errors import StoreError, UsageError
+from handrail.protocol.events import AnyEvent, BrokenEvent
+from handrail.protocol.permissions import Answer
+from handrail.store.journal import SessionJournal
+from handrail.store.postgres import SessionScope
+from handrail.store.shared_store import SharedStore
+
+WORKER = Path(__file__).with_name("fleet_worker.py")
+PATIENCE = 120
+
+
+class Fleet:
+    def __init__(self, folder: Path, *, dead_seconds: float = 3.0, server: postgres.Server | None = None) -> None:
+        self.folder = folder
+        self.url = (server or postgres.server()).make_database()
+        prepare_database(self.url)
+        self.sessions = FleetSessions(self.url)
+        self.workers: list[subprocess.Popen[bytes]] = []
+        self._dead_seconds = dead_seconds
+        self._ended = threading.Event()
+        self._people: list[threading.Thread] = []
+
+    def __enter__(self) -> "Fleet":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        for person in self._people:
+            person.join()
+        for worker in self.workers:
+            with suppress(ProcessLookupError):
+                worker.send_signal(signal.SIGCONT)
+                worker.kill()
+            worker.wait()
+        self.sessions.close()
+
+    def start_worker(self) -> subprocess.Popen[bytes]:
+        command = [sys.executable, str(WORKER), self.url, str(self.folder / "workers"), str(self._dead_seconds)]
+        with (self.folder / "workers.log").open("ab") as log:
+            self.workers.append(subprocess.Popen(command, stdout=log, stderr=log, env=os.environ.copy()))
+        return self.workers[-1]
+
+    def submit(self, model: str, name: str, *, mode: Mode = "auto", tenant: str = "") -> str:
+        """A session in a shared folder of its own."""
+        workspace = self.folder / "workspaces" / name
+        workspace.mkdir(parents=True, exist_ok=True)
+        options = RunOptions(model=model, workspace=SharedFolder(str(workspace)), mode=mode)
+        return self.sessions.submit("Go on.", options, session=name, tenant=tenant)
+
+    def read(self, name: str, file: str) -> str:
+        path = self.folder / "workspaces" / name / file
+        return path.read_text() if path.exists() else ""
+
+    def approve_everything(self) -> None:
+        def work() -> None:
+            while not self._ended.wait(0.05):
+                with suppress(StoreError):
+                    for waiting in self.sessions.list_waiting():
+                        with suppress(UsageError):
+                            self.sessions.answer(waiting.request.id, Answer(kind="once"))
+
+        self._people.append(threading.Thread(target=work))
+        self._people[-1].start()
+
+    def wait_for(self, name: str, *states: str) -> str:
+        """Waits until a session is in one of these states, or has ended."""
+
+        def is_there() -> str | None:
+            found = self.sessions.find(name)
+            return found.state if found is not None and found.state in (states or ("idle", "failed")) else None
+
+        return self.wait(is_there)
+
+    def sessions_ended(self, names: list[str]) -> set[str]:
+        with suppress(StoreError):
+            return {one.id for one in self.sessions.list_sessions("idle", "failed") if one.id in names}
+        return set()
+
+    def wait_for_request(self, name: str) -> WaitingRequest:
+        found: list[WaitingRequest] = []
+
+        def is_there() -> str | None:
+            found[:] = [one for one in self.sessions.list_waiting() if one.session == name]
+            return "asked" if found else None
+
+        self.wait(is_there)
+        return found[0]
+
+    def wait(self, look: Callable[[], str | None]) -> str:
+        until = time.monotonic() + PATIENCE
+        while time.monotonic() < until:
+            with suppress(StoreError):
+                if (found := look()) is not None:
+                    return found
+            time.sleep(0.05)
+        log = self.folder / "workers.log"
+        raise AssertionError(f"it did not happen: {log.read_text()[-5000:] if log.exists() else ''}")
+
+    def events(self, name: str) -> list[AnyEvent | BrokenEvent]:
+        with closing(SharedStore(SessionScope(url=self.url, session=name)).open_journal("")) as database:
+            return list(SessionJournal(database, name, "").events())
+
+    def verify(self, name: str) -> tuple[str, ...]:
+        with closing(SharedStore(SessionScope(url=self.url, session=name))) as store:
+            return store.verify().problems
