@@ -7,6 +7,9 @@ import time
 from handrail.fleet.worker import Worker
 from handrail.models.scripted import ScriptedModel, ScriptedReply, call
 from handrail.settings import Settings
+from handrail.settings.model import Tools
+
+ON = Settings(tools=Tools(enable=("question",)))
 
 
 def find_model(name: str) -> ScriptedModel:
@@ -20,6 +23,11 @@ def find_model(name: str) -> ScriptedModel:
         steps = [call("exec", command=f"sleep {number}; echo slept >> log.txt")]
     elif kind == "ask":
         steps = [call("question", question="Which?", options=["a", "b"])]
+    elif kind == "filter":
+        steps = [
+            call("exec", command="git config filter.evil.clean 'echo smudged'"),
+            call("exec", command="echo '*.txt filter=evil' > .gitattributes; echo a > a.txt"),
+        ]
     elif kind == "die":
         steps = [_die]
     else:
@@ -36,4 +44,4 @@ def _die(_request: object) -> ScriptedReply:
 if __name__ == "__main__":
     logging.basicConfig(level=logging.WARNING, format=f"%(asctime)s {time.time():.0f} %(name)s %(message)s")
     url, folder, dead = sys.argv[1:4]
-    sys.exit(Worker(url, folder, find_model=find_model, settings=Settings(), concurrency=8, dead_seconds=float(dead)).run())
+    sys.exit(Worker(url, folder, find_model=find_model, settings=ON, concurrency=8, dead_seconds=float(dead)).run())

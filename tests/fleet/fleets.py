@@ -9,10 +9,18 @@ import time
 from collections.abc import Callable
 from contextlib import closing, suppress
 from pathlib import Path
+from typing import Self
 
 import postgres
-
-from handrail.fleet.sessions import FleetSessions, RunOptions, SharedFolder, WaitingRequest, prepare_database
+from handrail.fleet.sessions import (
+    FleetSessions,
+    GitWorkspace,
+    Outcome,
+    RunOptions,
+    SharedFolder,
+    WaitingRequest,
+    prepare_database,
+)
 from handrail.protocol.decisions import Mode
 from handrail.protocol.errors import StoreError, UsageError
 from handrail.protocol.events import AnyEvent, BrokenEvent
@@ -22,7 +30,11 @@ from handrail.store.postgres import SessionScope
 from handrail.store.shared_store import SharedStore
 
 WORKER = Path(__file__).with_name("fleet_worker.py")
-PATIENCE = 120
+PATIENCE = 60
+
+
+def run_git(*words: object, folder: Path) -> str:
+    return subprocess.run(["git", *map(str, words)], cwd=folder, check=True, capture_output=True, text=True).stdout
 
 
 class Fleet:
@@ -36,7 +48,7 @@ class Fleet:
         self._ended = threading.Event()
         self._people: list[threading.Thread] = []
 
-    def __enter__(self) -> "Fleet":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -63,6 +75,20 @@ class Fleet:
         options = RunOptions(model=model, workspace=SharedFolder(str(workspace)), mode=mode)
         return self.sessions.submit("Go on.", options, session=name, tenant=tenant)
 
+    def submit_with_repository(self, model: str, name: str, *, mode: Mode = "auto") -> Path:
+        """A session in a clone of a new repository, which has two files. Returns the repository."""
+        source, repository = self.folder / f"{name}-source", self.folder / f"{name}.git"
+        source.mkdir()
+        (source / "kept.txt").write_text("kept\n")
+        (source / "log.txt").write_text("")
+        run_git("init", "--quiet", folder=source)
+        run_git("add", ".", folder=source)
+        run_git("-c", "user.name=t", "-c", "user.email=t@t", "commit", "--quiet", "-m", "first", folder=source)
+        run_git("clone", "--quiet", "--bare", source, repository, folder=source)
+        options = RunOptions(model=model, workspace=GitWorkspace(str(repository)), mode=mode)
+        self.sessions.submit("Go on.", options, session=name)
+        return repository
+
     def read(self, name: str, file: str) -> str:
         path = self.folder / "workspaces" / name / file
         return path.read_text() if path.exists() else ""
@@ -86,6 +112,12 @@ class Fleet:
             return found.state if found is not None and found.state in (states or ("idle", "failed")) else None
 
         return self.wait(is_there)
+
+    def outcome(self, name: str) -> Outcome:
+        found = self.sessions.find(name)
+        assert found is not None
+        assert found.outcome is not None
+        return found.outcome
 
     def sessions_ended(self, names: list[str]) -> set[str]:
         with suppress(StoreError):

@@ -47,9 +47,7 @@ def execute(url: str, statement: str, *values: object) -> list[tuple[Any, ...]]:
 
 
 def add_session(scope: SessionScope, epoch: int) -> None:
-    insert = (
-        "INSERT INTO handrail.session (id, state, epoch, lock, options) VALUES (%s, 'idle', %s, '', '')"
-    )
+    insert = "INSERT INTO handrail.session (id, state, epoch, lock, options) VALUES (%s, 'idle', %s, '', '')"
     execute(scope.url, insert, scope.session, epoch)
 
 

@@ -80,8 +80,10 @@ class History:
                 from handrail.store.change_log import ChangeLog  # noqa: PLC0415  slow to load, and reads do not need it
 
                 path, store = os.path.join(self.folder, _DATABASE), self._store
-                database = Database(path, self._durability, CHANGES) if store is None else store.open_changes(path)
-                self._log = ChangeLog(database)
+                if store is None:
+                    self._log = ChangeLog(Database(path, self._durability, CHANGES))
+                else:
+                    self._log = store.open_log(path)
             return self._log
 
     @property

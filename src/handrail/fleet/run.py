@@ -13,10 +13,10 @@ from handrail.api import Handrail
 from handrail.fleet.sessions import Claim, FleetSessions, Outcome, State, build_outcome
 from handrail.fleet.workspaces import open_workspace
 from handrail.models.base import Model
-from handrail.protocol.errors import HandrailError, StoreError, UsageError
+from handrail.protocol.errors import HandrailError, UsageError
 from handrail.protocol.events import Error
 from handrail.settings import Settings
-from handrail.store.postgres import SessionScope, StaleWorkerError
+from handrail.store.postgres import SessionScope
 from handrail.store.runner import list_dead_runners
 from handrail.store.shared_store import SharedStore
 from handrail.store.state_dir import StateFolder, make_private, remove_folder
@@ -24,7 +24,19 @@ from handrail.store.state_dir import StateFolder, make_private, remove_folder
 FindModel = Callable[[str], Model | str]
 MAX_TRIES = 5
 """How many workers may begin a run without a new event. After that the run has failed."""
-_LEFT_OUT = (".runner", ".runner-new", "loop.lock", "processes", "blobs", "trials", ".at-work", "settling", "swept", ".place", ".code")
+_LEFT_OUT = (
+    ".runner",
+    ".runner-new",
+    "loop.lock",
+    "processes",
+    "blobs",
+    "trials",
+    ".at-work",
+    "settling",
+    "swept",
+    ".place",
+    ".code",
+)
 _WAITING = {"parked", "question"}
 _FAILED = {"error", "limit"}
 
@@ -65,10 +77,10 @@ class Run:
         folder = os.path.join(self._folder, f"{claim.session}-{claim.epoch}")
         try:
             make_private(folder)
-            turn, unsettled = self._work(claim, folder)
-        except StaleWorkerError:
+            turn, branch, unsettled = self._work(claim, folder)
+        except StoreError:
             raise
-        except UsageError as error:  # of the options: it would fail again
+        except HandrailError as error:  # of the options or settings: it would fail again
             outcome = Outcome(reason="error", code="INVALID_ARGUMENT", message=str(error))
             self._sessions.release(claim, "failed", outcome, seconds=time.monotonic() - began)
             return
@@ -76,7 +88,7 @@ class Run:
             remove_folder(folder)
         seconds = time.monotonic() - began
         self._sessions.release(
-            claim, get_state(turn), build_outcome(turn), runners=unsettled, tokens=turn.tokens, seconds=seconds
+            claim, get_state(turn), build_outcome(turn, branch), runners=unsettled, tokens=turn.tokens, seconds=seconds
         )
 
     def cancel(self) -> None:
@@ -86,32 +98,31 @@ class Run:
             if self._agent is not None:
                 self._agent.cancel()
 
-    def _work(self, claim: Claim, folder: str) -> tuple[Turn, list[str]]:
-        """Returns how the turn ended, and the runners whose work is not settled."""
+    def _work(self, claim: Claim, folder: str) -> tuple[Turn, str | None, list[str]]:
+        """Returns how the turn ended, the branch with the result, and the runners whose work is not settled."""
         scope = SessionScope(url=self._sessions.url, session=claim.session, epoch=claim.epoch)
-        with closing(SharedStore(scope)) as contents, open_workspace(claim, contents, folder) as workspace:
-            state = os.path.join(folder, "state")
-            session = StateFolder(state).session(os.path.realpath(workspace.path), claim.session)
+        with closing(SharedStore(scope)) as contents:
+            workspace = open_workspace(self._sessions, claim, folder)
+            state = StateFolder(os.path.join(folder, "state"))
+            session = state.session(os.path.realpath(workspace.path), claim.session)
             home = os.path.dirname(session)
             contents.restore_folder("home", home)
-            store = SharedStore(scope, workspace.log)
-            options = {"settings": self._settings} if self._settings is not None else {}
+            store = SharedStore(scope, workspace.log, workspace.private_root)
+            workspace.restore(store, state)
             with Handrail(
                 workspace.path,
                 mode=claim.options.mode,
                 session=claim.session,
-                state_dir=state,
+                state_dir=state.path,
                 on_permission="park",
+                settings=self._settings,
                 variables=self._variables,
                 store=store,
-                **options,
             ) as rail:
-                workspace.restore(rail)
                 self._settle_answers(rail)
                 turn = asyncio.run(self._run_turn(rail, claim))
-                workspace.save(rail)
             contents.save_folder("home", home, is_left_out=is_left_out)
-            return turn, list_dead_runners(session)
+            return turn, workspace.save(), list_dead_runners(session)
 
     def _settle_answers(self, rail: Handrail) -> None:
         for call_id, reply in self._sessions.take_replies(self.session):

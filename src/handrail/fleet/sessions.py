@@ -1,4 +1,4 @@
-"""The sessions of a fleet: who runs each, and what makes it run."""
+"""The sessions of a fleet, each with the worker that runs it."""
 
 import os
 from collections.abc import Iterable
@@ -43,11 +43,11 @@ _CLAIM = """
     UPDATE handrail.session SET epoch = epoch + 1, state = 'running', worker = ?, changed = now(),
         tries = CASE WHEN last_seq = last.seq THEN tries + 1 ELSE 1 END, last_seq = last.seq
     FROM (SELECT coalesce(max(seq), 0) AS seq FROM handrail.event WHERE scope = ?) AS last
-    WHERE id = ? RETURNING epoch, tenant, options, tries
+    WHERE id = ? RETURNING epoch, tenant, options, tries, base
 """
 _RELEASE = """
-    UPDATE handrail.session SET state = ?, outcome = ?, runners = ?, worker = NULL, tries = 0, cancelled = false, changed = now(),
-        tokens = tokens + ?, seconds = seconds + ?
+    UPDATE handrail.session SET state = ?, outcome = ?, runners = ?, worker = NULL, tries = 0, cancelled = false,
+        changed = now(), tokens = tokens + ?, seconds = seconds + ?
     WHERE id = ? AND epoch = ?
 """
 _INFO = "SELECT id, tenant, state, worker, options, outcome, tokens, seconds, created, changed FROM handrail.session"
@@ -88,6 +88,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
 
     reason: str
     text: str = ""
+    branch: str | None = None
+    """The branch in the repository of the session, if its files changed."""
     code: str | None = None
     message: str | None = None
 
@@ -101,6 +103,8 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     options: RunOptions
     tries: int
     """How many workers claimed the session since its last event."""
+    base: str | None = None
+    """The commit that the first worker cloned."""
 
 
 class TenantLimits(msgspec.Struct, frozen=True, kw_only=True):
@@ -159,7 +163,7 @@ class FleetSessions:
 
             def create(_first: int) -> None:
                 if database.execute(_CREATE, (session, tenant, lock, encode(options))).rowcount != 1:
-                    raise UsageError(f"session {session} is at work; answer its requests, or wait until its turn ends")
+                    raise UsageError(f"session {session} has an open turn; answer its requests, or wait for its end")
                 insert = "INSERT INTO message (kind, data) VALUES (?, ?)"
                 database.execute(insert, (str(message.__struct_config__.tag), encode(message)))
                 database.execute(*build_job(session, lock))
@@ -237,13 +241,29 @@ class FleetSessions:
             row = self._database.execute(_CLAIM, (worker, session, session)).fetchone()
         if row is None:
             return None
-        epoch, tenant, options, tries = row
-        return Claim(session=session, epoch=epoch, tenant=tenant, options=decode_json(options, RunOptions), tries=tries)
+        epoch, tenant, options, tries, base = row
+        wanted = decode_json(options, RunOptions)
+        return Claim(session=session, epoch=epoch, tenant=tenant, options=wanted, tries=tries, base=base)
+
+    def save_base(self, claim: Claim, commit: str) -> None:
+        update = "UPDATE handrail.session SET base = ? WHERE id = ? AND epoch = ?"
+        self._database.run(update, (commit, claim.session, claim.epoch))
+
+    def is_current(self, claim: Claim) -> bool:
+        query = "SELECT 1 FROM handrail.session WHERE id = ? AND epoch = ?"
+        return self._database.row(query, (claim.session, claim.epoch)) is not None
 
     def release(
-        self, claim: Claim, state: State, outcome: Outcome, *, runners: Iterable[str] = (), tokens: int = 0, seconds: float = 0.0
+        self,
+        claim: Claim,
+        state: State,
+        outcome: Outcome,
+        *,
+        runners: Iterable[str] = (),
+        tokens: int = 0,
+        seconds: float = 0.0,
     ) -> None:
-        """The last act of a worker. `runners` are those whose work is not settled. StaleWorkerError if the claim is void."""
+        """The last act of a worker. `runners`: those with unsettled work. StaleWorkerError if the claim is void."""
         unsettled = "".join(f"{runner} " for runner in runners)
         values = (state, encode(outcome), unsettled, tokens, seconds, claim.session, claim.epoch)
         if self._database.run(_RELEASE, values) != 1:
@@ -290,8 +310,8 @@ def build_job(session: str, lock: str) -> tuple[str, Row]:
     return _DEFER, (QUEUE, TASK, lock, encode({"session": session}).decode())
 
 
-def build_outcome(turn: Turn) -> Outcome:
-    return Outcome(reason=turn.reason, text=turn.text, code=turn.code, message=turn.message)
+def build_outcome(turn: Turn, branch: str | None) -> Outcome:
+    return Outcome(reason=turn.reason, text=turn.text, branch=branch, code=turn.code, message=turn.message)
 
 
 def prepare_database(url: str) -> None:

@@ -1,7 +1,7 @@
-"""A worker: it takes jobs from the database and runs their sessions, each in a thread.
+"""A worker process, which runs each session of its jobs in a thread.
 
 Procrastinate delivers the jobs. Three additions make its delivery reliable: every worker hands back the jobs of dead
-workers, a worker that lost a job ends at once, and a worker that is asked to stop hands back what it cannot finish soon.
+workers, a worker that lost a job ends at once, and a worker that is asked to stop soon hands back what is left.
 """
 
 import asyncio
@@ -26,11 +26,12 @@ from handrail.store.state_dir import make_private, make_temporary_folder
 
 LOST = 75
 """The exit code of a worker that lost a run or the database. Whatever started it starts it again."""
-HEARTBEAT_SECONDS = 5.0
 DEAD_SECONDS = 15.0
 """After so long without a heartbeat the jobs of a worker go to others."""
-_DRAIN_SECONDS = 8.0
-"""Procrastinate sends no heartbeats while it stops, so this is less than the difference of the two."""
+_HEARTBEAT = 1 / 3
+"""The time between two heartbeats, and the time to stop in, as parts of that."""
+_DRAIN = 8 / 15
+"""Procrastinate sends no heartbeats while it stops, so both together are less than 1."""
 _SWEEP_SECONDS = 2.0
 _POLL_SECONDS = 1.0
 _CHECK = "SELECT status::text AS status, worker_id, attempts FROM procrastinate_jobs WHERE id = %(job)s"
@@ -102,9 +103,9 @@ class Worker:
                     name=self.name,
                     concurrency=self._concurrency,
                     fetch_job_polling_interval=_POLL_SECONDS,
-                    shutdown_graceful_timeout=_DRAIN_SECONDS,
+                    shutdown_graceful_timeout=self._dead_seconds * _DRAIN,
                     delete_jobs="successful",
-                    update_heartbeat_interval=min(HEARTBEAT_SECONDS, self._dead_seconds / 3),
+                    update_heartbeat_interval=self._dead_seconds * _HEARTBEAT,
                     stalled_worker_timeout=self._dead_seconds,
                     worker_middleware=[self._guard],
                 )

@@ -41,7 +41,7 @@ FLEET = Schema(
             epoch bigint NOT NULL DEFAULT 0, runners text NOT NULL DEFAULT '', worker text, lock text NOT NULL,
             options bytea NOT NULL, outcome bytea, tries integer NOT NULL DEFAULT 0, last_seq bigint NOT NULL DEFAULT 0,
             tokens bigint NOT NULL DEFAULT 0, seconds double precision NOT NULL DEFAULT 0,
-            cancelled boolean NOT NULL DEFAULT false,
+            cancelled boolean NOT NULL DEFAULT false, base text,
             created timestamptz NOT NULL DEFAULT now(), changed timestamptz NOT NULL DEFAULT now()
         );
         CREATE INDEX session_tenant ON handrail.session (tenant, state);

@@ -13,6 +13,7 @@ from functools import cached_property
 
 import msgspec
 
+from handrail.protocol.changes import State
 from handrail.protocol.digest import sha256
 from handrail.protocol.errors import StoreError
 from handrail.protocol.records import AuditRecord
@@ -27,6 +28,7 @@ from handrail.store.audit import (
     verify_chain,
 )
 from handrail.store.blobs import Blobs
+from handrail.store.change_log import ChangeLog, ChangeSetRecord
 from handrail.store.database import CHANGES, Database
 from handrail.store.journal import PendingEvent, SessionJournal
 from handrail.store.postgres import PostgresDatabase, SessionScope, StaleWorkerError
@@ -55,11 +57,15 @@ class _SavedFile(msgspec.Struct, frozen=True, array_like=True):
 
 
 class SharedStore:
-    """The store of one session. `workspace` names its change log: sessions of one shared folder have one together."""
+    """The store of one session. `workspace` names its change log: sessions of one shared folder have one together.
 
-    def __init__(self, scope: SessionScope, workspace: str = "") -> None:
+    `root` is a workspace that only this worker has: the log then keeps the new contents of files too.
+    """
+
+    def __init__(self, scope: SessionScope, workspace: str = "", root: str | None = None) -> None:
         self.scope = scope
         self._workspace = workspace or scope.session
+        self._root = root
 
     @cached_property
     def _database(self) -> Database:
@@ -69,8 +75,9 @@ class SharedStore:
     def open_journal(self, path: str) -> Database:
         return PostgresDatabase(self.scope, path)
 
-    def open_changes(self, path: str) -> Database:
-        return PostgresDatabase(self.scope, path, CHANGES, owner=self._workspace)
+    def open_log(self, path: str) -> ChangeLog:
+        database = PostgresDatabase(self.scope, path, CHANGES, owner=self._workspace)
+        return ChangeLog(database) if self._root is None else _FollowedLog(database, self, self._root)
 
     def open_audit(self) -> "SharedAudit":
         return SharedAudit(self._database)
@@ -281,6 +288,36 @@ class SharedBlobs(Blobs):
     def _fetch(self, name: str) -> None:
         if not super().has(name) and self._store_shared.has_blob(name):
             self._store(self._path(name), self._store_shared.read_blob(name))
+
+
+class _FollowedLog(ChangeLog):
+    """A change log that another worker can repeat in a workspace of its own."""
+
+    def __init__(self, database: Database, store: SharedStore, root: str) -> None:
+        super().__init__(database)
+        self._store, self._root = store, os.fsencode(root)
+
+    def finish(self, number: int, body: ChangeSetRecord, diffs: tuple[str, ...] | None = None) -> None:
+        for step in body.steps:
+            if step.after is not None and step.after.kind != "folder" and not self._store.has_blob(step.after.hash):
+                self._save_content(os.path.join(self._root, step.path), step.after)
+        super().finish(number, body, diffs)
+
+    def _save_content(self, path: bytes, state: State) -> None:
+        """Stores the content of a path, unless others changed it meanwhile."""
+        try:
+            if state.kind == "link":
+                pieces = [os.readlink(path)]
+            else:
+                with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC), "rb") as file:
+                    pieces = list(iter(lambda: file.read(_PART_BYTES), b""))
+        except OSError:
+            return
+        digest = sha256()
+        for piece in pieces:
+            digest.update(piece)
+        if digest.hexdigest() == state.hash:
+            self._store.save_blob(state.hash, pieces)
 
 
 def _split(pieces: Iterable[bytes]) -> Iterator[bytes]:
