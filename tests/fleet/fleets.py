@@ -11,6 +11,8 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import Self
 
+import psycopg
+
 import postgres
 from handrail.fleet.sessions import (
     FleetSessions,
@@ -21,12 +23,14 @@ from handrail.fleet.sessions import (
     WaitingRequest,
     prepare_database,
 )
+from handrail.fleet.status import open_status_database, read_status
 from handrail.protocol.decisions import Mode
 from handrail.protocol.errors import StoreError, UsageError
 from handrail.protocol.events import AnyEvent, BrokenEvent
 from handrail.protocol.permissions import Answer
 from handrail.store.journal import SessionJournal
 from handrail.store.postgres import SessionScope
+from handrail.store.postgres_schema import list_tables
 from handrail.store.shared_store import SharedStore
 
 WORKER = Path(__file__).with_name("fleet_worker.py")
@@ -118,6 +122,31 @@ class Fleet:
         assert found is not None
         assert found.outcome is not None
         return found.outcome
+
+    def copy_session(self, name: str, request: str, count: int) -> None:
+        """Copies a session that waits, as rows. Each copy has a request of its own."""
+        number = "lpad(n::text, 6, '0')"
+        renamed = f"replace(convert_from(data, 'UTF8'), %(request)s, %(request)s || {number})"
+        changed = {("request", "id"): f"id || {number}", ("request", "data"): f"convert_to({renamed}, 'UTF8')"}
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            for table in ("event", "given", "call", "request", "batch", "message"):
+                columns = list(list_tables()[table].columns)
+                values = [changed.get((table, column), column) for column in columns]
+                statement = f"""
+                    INSERT INTO handrail.{table} ({", ".join(columns)}, scope)
+                    SELECT {", ".join(values)}, %(name)s || '-' || n
+                    FROM handrail.{table}, generate_series(1, %(count)s) AS n WHERE scope = %(name)s
+                """
+                connection.execute(statement.encode(), {"name": name, "request": request, "count": count})
+            connection.execute(
+                "INSERT INTO handrail.session (id, state, epoch, lock, options) SELECT id || '-' || n, state, epoch, "
+                "id || '-' || n, options FROM handrail.session, generate_series(1, %s) AS n WHERE id = %s",
+                (count, name),
+            )
+
+    def count_workers(self) -> int:
+        with closing(open_status_database(self.url)) as database:
+            return len(read_status(database).workers)
 
     def sessions_ended(self, names: list[str]) -> set[str]:
         with suppress(StoreError):

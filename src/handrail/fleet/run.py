@@ -13,7 +13,7 @@ from handrail.api import Handrail
 from handrail.fleet.sessions import Claim, FleetSessions, Outcome, State, build_outcome
 from handrail.fleet.workspaces import open_workspace
 from handrail.models.base import Model
-from handrail.protocol.errors import HandrailError, UsageError
+from handrail.protocol.errors import HandrailError, StoreError, UsageError
 from handrail.protocol.events import Error
 from handrail.settings import Settings
 from handrail.store.postgres import SessionScope
@@ -22,6 +22,8 @@ from handrail.store.shared_store import SharedStore
 from handrail.store.state_dir import StateFolder, make_private, remove_folder
 
 FindModel = Callable[[str], Model | str]
+OnEnd = Callable[[State, int, float], None]
+"""Gets the state of the session, and the tokens and seconds of the run."""
 MAX_TRIES = 5
 """How many workers may begin a run without a new event. After that the run has failed."""
 _LEFT_OUT = (
@@ -54,6 +56,7 @@ class Run:
         find_model: FindModel,
         settings: Settings | None = None,
         variables: Mapping[str, str] | None = None,
+        on_end: OnEnd | None = None,
     ) -> None:
         self.session = session
         self._sessions = sessions
@@ -61,6 +64,7 @@ class Run:
         self._folder = folder
         self._find_model = find_model
         self._settings, self._variables = settings, variables
+        self._on_end = on_end
         self._agent: Agent | None = None
         self._lock = threading.Lock()
         self._cancelled = False
@@ -90,6 +94,8 @@ class Run:
         self._sessions.release(
             claim, get_state(turn), build_outcome(turn, branch), runners=unsettled, tokens=turn.tokens, seconds=seconds
         )
+        if self._on_end is not None:
+            self._on_end(get_state(turn), turn.tokens, seconds)
 
     def cancel(self) -> None:
         """Ends the turn, from any thread."""

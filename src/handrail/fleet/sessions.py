@@ -21,14 +21,18 @@ from handrail.protocol.wire import decode_json, encode, escape_surrogates
 from handrail.runtime.approvals import bind_answer, check_answer
 from handrail.runtime.results import build_answer_event
 from handrail.store.approvals import save_answer
+from handrail.store.audit import Verification
 from handrail.store.database import Row
 from handrail.store.inbox import find_stored_request
 from handrail.store.journal import SessionJournal
 from handrail.store.postgres import PostgresDatabase, SessionScope, StaleWorkerError
 from handrail.store.postgres_schema import FLEET, JOBS, build_open_error, migrate
+from handrail.store.shared_store import SharedStore
 from handrail.store.state_dir import check_session_id, make_id
 
 QUEUE, TASK = "handrail", "handrail.go_on"
+DEAD_SECONDS = 15.0
+"""After so long without a heartbeat the jobs of a worker go to others."""
 State = Literal["queued", "running", "waiting", "idle", "failed"]
 """queued: a worker will run it. waiting: for a person. idle: its last turn has ended. failed: its last turn failed."""
 _DEFER = """
@@ -225,6 +229,11 @@ class FleetSessions:
         where = f"WHERE state IN ({', '.join('?' * len(states))})" if states else ""
         rows = self._database.rows(f"{_INFO} {where} ORDER BY changed DESC LIMIT ?", (*states, limit))
         return list(map(_read_summary, rows))
+
+    def verify(self, session: str) -> Verification:
+        """Compares the audit chain of a session with its journal. A call that just ended may lack its record yet."""
+        with closing(SharedStore(SessionScope(url=self.url, session=session))) as store:
+            return store.verify()
 
     def set_limits(self, tenant: str, limits: TenantLimits) -> None:
         upsert = """

@@ -10,14 +10,14 @@ import os
 import socket
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import closing, suppress
 from typing import Any
 
 from procrastinate import App, JobContext, PsycopgConnector, RetryStrategy
 from procrastinate.worker import Worker as JobWorker
 
-from handrail.fleet.run import FindModel, Run
-from handrail.fleet.sessions import QUEUE, TASK, FleetSessions
+from handrail.fleet.run import FindModel, OnEnd, Run
+from handrail.fleet.sessions import DEAD_SECONDS, QUEUE, TASK, FleetSessions
 from handrail.protocol.errors import StoreError
 from handrail.settings import Settings
 from handrail.store.postgres import StaleWorkerError
@@ -26,8 +26,6 @@ from handrail.store.state_dir import make_private, make_temporary_folder
 
 LOST = 75
 """The exit code of a worker that lost a run or the database. Whatever started it starts it again."""
-DEAD_SECONDS = 15.0
-"""After so long without a heartbeat the jobs of a worker go to others."""
 _HEARTBEAT = 1 / 3
 """The time between two heartbeats, and the time to stop in, as parts of that."""
 _DRAIN = 8 / 15
@@ -64,27 +62,27 @@ class Worker:
         settings: Settings | None = None,
         variables: Mapping[str, str] | None = None,
         dead_seconds: float = DEAD_SECONDS,
+        on_end: OnEnd | None = None,
     ) -> None:
+        """StoreError if the database cannot be used. `on_end` is called after each run."""
         self.name = f"{socket.gethostname()}:{os.getpid()}"
         self._url = url
         self._base = folder
         self._concurrency = concurrency
         self._find_model, self._settings, self._variables = find_model, settings, variables
         self._dead_seconds = dead_seconds
+        self._on_end = on_end
         self._runs: dict[str, Run] = {}
         """The running sessions, by id."""
         self._folder = ""
+        self._sessions = FleetSessions(url)
 
     def run(self) -> int:
         """Returns the exit code when all runs have ended or were handed back. Then the process has to end: threads of
         runs that were handed back may still be there."""
         make_private(self._base)
-        with make_temporary_folder("handrail-worker-", self._base) as self._folder:
-            self._sessions = FleetSessions(self._url)
-            try:
-                return asyncio.run(self._serve())
-            finally:
-                self._sessions.close()
+        with make_temporary_folder("handrail-worker-", self._base) as self._folder, closing(self._sessions):
+            return asyncio.run(self._serve())
 
     async def _serve(self) -> int:
         options = {"options": f"-c search_path={JOBS}"}
@@ -124,6 +122,7 @@ class Worker:
             find_model=self._find_model,
             settings=self._settings,
             variables=self._variables,
+            on_end=self._on_end,
         )
         self._runs[session] = run
         try:
