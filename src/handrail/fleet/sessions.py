@@ -14,7 +14,7 @@ from handrail.agent.turn import Turn
 from handrail.protocol.decisions import Mode
 from handrail.protocol.errors import UsageError
 from handrail.protocol.events import User
-from handrail.protocol.messages import UserMessage
+from handrail.protocol.messages import AssistantMessage, UserMessage
 from handrail.protocol.permissions import Answer, PermissionRequest, Reply
 from handrail.protocol.text import render_value
 from handrail.protocol.wire import decode_json, encode, escape_surrogates
@@ -29,6 +29,7 @@ from handrail.store.postgres import PostgresDatabase, SessionScope, StaleWorkerE
 from handrail.store.postgres_schema import FLEET, JOBS, build_open_error, migrate
 from handrail.store.shared_store import SharedStore
 from handrail.store.state_dir import check_session_id, make_id
+from handrail.store.transcript import Messages, build_insert
 
 QUEUE, TASK = "handrail", "handrail.go_on"
 DEAD_SECONDS = 15.0
@@ -168,10 +169,12 @@ class FleetSessions:
             def create(_first: int) -> None:
                 if database.execute(_CREATE, (session, tenant, lock, encode(options))).rowcount != 1:
                     raise UsageError(f"session {session} has an open turn; answer its requests, or wait for its end")
-                insert = "INSERT INTO message (kind, data) VALUES (?, ?)"
-                database.execute(insert, (str(message.__struct_config__.tag), encode(message)))
+                database.execute(*build_insert(message))
                 database.execute(*build_job(session, lock))
 
+            last = Messages(journal).last()
+            if isinstance(last, AssistantMessage) and last.calls:
+                raise UsageError(f"session {session} has an open turn; continue it with handrail fleet resume")
             journal.write((event,), create)
         return session
 
