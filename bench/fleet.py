@@ -12,13 +12,15 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bench.measure import Row
 
 if TYPE_CHECKING:
     from handrail.fleet.sessions import FleetSessions
+    from handrail.models.base import Model
 
 SIZES = tuple(int(size) for size in os.environ.get("HANDRAIL_BENCH_SESSIONS", "10,100").split(","))
 WORKERS, THREADS = 2, 8
@@ -27,7 +29,7 @@ _FLEET = "SELECT count(*) FROM handrail.event"
 
 def rows() -> Iterator[Row]:
     sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
-    import postgres  # noqa: PLC0415  a server of its own
+    postgres: Any = import_module("postgres")  # of the tests
     from handrail.fleet.sessions import FleetSessions, prepare_database  # noqa: PLC0415  optional dependency
 
     with tempfile.TemporaryDirectory(prefix="handrail-bench-") as folder:
@@ -60,18 +62,14 @@ def run_fleet(sessions: "FleetSessions", folder: Path, name: str, size: int) -> 
     names = [f"{name}-{number}" for number in range(size)]
     for one in names:
         (folder / "fleet" / one).mkdir(parents=True)
+
+    def submit(name: str) -> str:
+        workspace = SharedFolder(str(folder / "fleet" / name))
+        return sessions.submit("Go on.", RunOptions(model="bench", workspace=workspace, mode="auto"), session=name)
+
     began = time.perf_counter()
     with ThreadPoolExecutor(4) as pool:
-        list(
-            pool.map(
-                lambda one: sessions.submit(
-                    "Go on.",
-                    RunOptions(model="bench", workspace=SharedFolder(str(folder / "fleet" / one)), mode="auto"),
-                    session=one,
-                ),
-                names,
-            )
-        )
+        list(pool.map(submit, names))
     wanted = set(names)
     while not wanted <= {one.id for one in sessions.list_sessions("idle", "failed", limit=size + THREADS)}:
         time.sleep(0.05)
@@ -103,7 +101,7 @@ def run_alone(folder: Path, size: int) -> float:
     return time.perf_counter() - began
 
 
-def build_model():
+def build_model(_name: str = "") -> "Model":
     from handrail.models.scripted import ScriptedModel, call  # noqa: PLC0415  a program of the library
 
     return ScriptedModel(
@@ -130,4 +128,4 @@ if __name__ == "__main__":
     from handrail.settings import Settings
 
     url, folder = sys.argv[1:]
-    Worker(url, f"{folder}/workers", concurrency=THREADS, find_model=lambda _: build_model(), settings=Settings()).run()
+    Worker(url, f"{folder}/workers", concurrency=THREADS, find_model=build_model, settings=Settings()).run()

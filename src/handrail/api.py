@@ -118,7 +118,7 @@ class Handrail(TypedTools):
     `dialect` replaces the offered tools by those of another system: the names, parameters and answers of, for example,
     `claude-code`. `data` of a result is then the answer in that system's own shape.
 
-    `store` is the database of a fleet. Then the state folder is only a cache.
+    `store` is the database of a fleet. Then the state folder is only a cache. You close the store.
 
     `sources` are servers whose tools are offered as `mcp__<server>__<tool>`. This Handrail owns them: it closes them
     when it is closed or cannot be opened.

@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -246,10 +246,15 @@ def test_a_database_gets_the_steps_that_it_lacks_and_refuses_an_older_handrail()
 def test_another_machine_commits_a_preview_and_a_third_takes_it_back(tmp_path: Path, workspace: Path) -> None:
     scope = SessionScope(url=postgres.make_database(), session="s")
 
-    def machine(number: int) -> Handrail:
+    @contextmanager
+    def machine(number: int) -> Iterator[Handrail]:
         options: dict[str, Any] = {"settings": Settings(), "mode": "ask", "on_permission": "park"}
         state = tmp_path / f"machine-{number}"
-        return Handrail(workspace, session="s", state_dir=state, store=SharedStore(scope), **options)
+        with (
+            closing(SharedStore(scope)) as store,
+            Handrail(workspace, session="s", state_dir=state, store=store, **options) as rail,
+        ):
+            yield rail
 
     with machine(1) as rail:
         rail.call("write", {"path": "a.txt", "content": "one\n"}, tool_call_id="write")
@@ -274,11 +279,11 @@ def test_another_machine_commits_a_preview_and_a_third_takes_it_back(tmp_path: P
 
 def test_a_changed_audit_line_or_a_missing_one_is_found(tmp_path: Path, workspace: Path) -> None:
     scope = SessionScope(url=postgres.make_database(), session="s")
-    options: dict[str, Any] = {"settings": Settings(), "mode": "auto", "store": SharedStore(scope)}
-    with Handrail(workspace, session="s", state_dir=tmp_path / "state", **options) as rail:
-        for number in range(3):
-            rail.write(f"{number}.txt", "text\n")
     with closing(SharedStore(scope)) as store:
+        options: dict[str, Any] = {"settings": Settings(), "mode": "auto", "store": store}
+        with Handrail(workspace, session="s", state_dir=tmp_path / "state", **options) as rail:
+            for number in range(3):
+                rail.write(f"{number}.txt", "text\n")
         assert store.verify().intact
         execute(scope.url, "DELETE FROM handrail.audit_line WHERE seq = 3")
         assert "The end was cut" in store.verify().problems[0]

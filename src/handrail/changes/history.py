@@ -136,7 +136,8 @@ class History:
             return
         self.blobs.pack()
         with contextlib.suppress(OSError, StoreError):  # the next close sweeps
-            if (self._log is not None or self.is_empty) and abs(time.time() - self._read_swept()) > _DAY:
+            is_known = self._store is None and (self._log is not None or self.is_empty)
+            if is_known and abs(time.time() - self._read_swept()) > _DAY:
                 self._sweep()
         self.blobs.close()
         if "previews" in vars(self):

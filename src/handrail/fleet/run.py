@@ -6,22 +6,27 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import closing, suppress
+from typing import TYPE_CHECKING
 
 from handrail.agent.loop import Agent
+from handrail.agent.transcript import Transcript
 from handrail.agent.turn import Turn, TurnLimits, build_defect_error
 from handrail.api import Handrail
 from handrail.fleet.sessions import Claim, FleetSessions, Outcome, State, build_outcome
 from handrail.fleet.workspaces import open_workspace
 from handrail.models.base import Model
 from handrail.protocol.errors import HandrailError, StoreError, UsageError
-from handrail.protocol.events import Error
+from handrail.protocol.events import Error, Event, Usage
 from handrail.settings import Settings
 from handrail.store.postgres import SessionScope
 from handrail.store.runner import list_dead_runners
 from handrail.store.shared_store import SharedStore
 from handrail.store.state_dir import StateFolder, make_private, remove_folder
 
-FindModel = Callable[[str], Model | str]
+if TYPE_CHECKING:
+    from handrail.fleet.traces import RunTraces
+
+FindModel = Callable[[str], Model]
 OnEnd = Callable[[State, int, float], None]
 """Gets the state of the session, and the tokens and seconds of the run."""
 MAX_TRIES = 5
@@ -57,6 +62,7 @@ class Run:
         settings: Settings | None = None,
         variables: Mapping[str, str] | None = None,
         on_end: OnEnd | None = None,
+        traces: "RunTraces | None" = None,
     ) -> None:
         self.session = session
         self._sessions = sessions
@@ -65,9 +71,12 @@ class Run:
         self._find_model = find_model
         self._settings, self._variables = settings, variables
         self._on_end = on_end
+        self._traces = traces
         self._agent: Agent | None = None
         self._lock = threading.Lock()
         self._cancelled = False
+        self._tokens = 0
+        """The tokens that this run has used."""
 
     def perform(self) -> None:
         """StaleWorkerError if another worker took over meanwhile. Other errors end in the journal."""
@@ -92,10 +101,10 @@ class Run:
             remove_folder(folder)
         seconds = time.monotonic() - began
         self._sessions.release(
-            claim, get_state(turn), build_outcome(turn, branch), runners=unsettled, tokens=turn.tokens, seconds=seconds
+            claim, get_state(turn), build_outcome(turn, branch), runners=unsettled, tokens=self._tokens, seconds=seconds
         )
         if self._on_end is not None:
-            self._on_end(get_state(turn), turn.tokens, seconds)
+            self._on_end(get_state(turn), self._tokens, seconds)
 
     def cancel(self) -> None:
         """Ends the turn, from any thread."""
@@ -107,13 +116,12 @@ class Run:
     def _work(self, claim: Claim, folder: str) -> tuple[Turn, str | None, list[str]]:
         """Returns how the turn ended, the branch with the result, and the runners whose work is not settled."""
         scope = SessionScope(url=self._sessions.url, session=claim.session, epoch=claim.epoch)
-        with closing(SharedStore(scope)) as contents:
-            workspace = open_workspace(self._sessions, claim, folder)
+        workspace = open_workspace(self._sessions, claim, folder)
+        with closing(SharedStore(scope, workspace.log, workspace.private_root)) as store:
             state = StateFolder(os.path.join(folder, "state"))
             session = state.session(os.path.realpath(workspace.path), claim.session)
             home = os.path.dirname(session)
-            contents.restore_folder("home", home)
-            store = SharedStore(scope, workspace.log, workspace.private_root)
+            store.restore_folder("home", home)
             workspace.restore(store, state)
             with Handrail(
                 workspace.path,
@@ -125,10 +133,15 @@ class Run:
                 variables=self._variables,
                 store=store,
             ) as rail:
+                rail.subscribe(self._count_tokens, kinds=(Usage,))
                 self._settle_answers(rail)
-                turn = asyncio.run(self._run_turn(rail, claim))
-            contents.save_folder("home", home, is_left_out=is_left_out)
+                turn = self._trace_turn(rail, claim)
+            store.save_folder("home", home, is_left_out=is_left_out)
             return turn, workspace.save(), list_dead_runners(session)
+
+    def _count_tokens(self, event: Event) -> None:
+        if isinstance(event, Usage):
+            self._tokens += event.input_tokens + event.output_tokens
 
     def _settle_answers(self, rail: Handrail) -> None:
         for call_id, reply in self._sessions.take_replies(self.session):
@@ -137,10 +150,22 @@ class Run:
             self._sessions.drop_reply(self.session, call_id)
         rail.resume()
 
-    async def _run_turn(self, rail: Handrail, claim: Claim) -> Turn:
+    def _trace_turn(self, rail: Handrail, claim: Claim) -> Turn:
+        model = self._find_model(claim.options.model)
+        if self._traces is None:
+            return asyncio.run(self._run_turn(rail, claim, model))
+        with self._traces.trace_run(claim.session, claim.tries) as run:
+            run.follow(rail)
+            turn = asyncio.run(self._run_turn(rail, claim, run.wrap(model)))
+            run.end(turn.reason, self._tokens)
+            return turn
+
+    async def _run_turn(self, rail: Handrail, claim: Claim, model: Model) -> Turn:
         limits, used = self._sessions.measure_tenant(claim.tenant)
-        tokens = None if limits.tokens is None else max(0, limits.tokens - (used.tokens or 0))
-        agent = Agent(rail, self._find_model(claim.options.model), limits=TurnLimits(tokens=tokens))
+        tokens = None
+        if limits.tokens is not None:  # earlier runs of this turn count as used, and are part of the turn
+            tokens = max(0, limits.tokens - (used.tokens or 0)) + Transcript(rail.conversation).usage.tokens
+        agent = Agent(rail, model, limits=TurnLimits(tokens=tokens))
         with self._lock:
             self._agent = agent
             cancelled = self._cancelled

@@ -11,18 +11,22 @@ import socket
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from procrastinate import App, JobContext, PsycopgConnector, RetryStrategy
 from procrastinate.worker import Worker as JobWorker
 
 from handrail.fleet.run import FindModel, OnEnd, Run
 from handrail.fleet.sessions import DEAD_SECONDS, QUEUE, TASK, FleetSessions
+from handrail.models.registry import find_model
 from handrail.protocol.errors import StoreError
 from handrail.settings import Settings
 from handrail.store.postgres import StaleWorkerError
 from handrail.store.postgres_schema import JOBS
 from handrail.store.state_dir import make_private, make_temporary_folder
+
+if TYPE_CHECKING:
+    from handrail.fleet.traces import RunTraces
 
 LOST = 75
 """The exit code of a worker that lost a run or the database. Whatever started it starts it again."""
@@ -58,11 +62,12 @@ class Worker:
         folder: str,
         *,
         concurrency: int = 20,
-        find_model: FindModel = str,
+        find_model: FindModel = find_model,
         settings: Settings | None = None,
         variables: Mapping[str, str] | None = None,
         dead_seconds: float = DEAD_SECONDS,
         on_end: OnEnd | None = None,
+        traces: "RunTraces | None" = None,
     ) -> None:
         """StoreError if the database cannot be used. `on_end` is called after each run."""
         self.name = f"{socket.gethostname()}:{os.getpid()}"
@@ -71,7 +76,7 @@ class Worker:
         self._concurrency = concurrency
         self._find_model, self._settings, self._variables = find_model, settings, variables
         self._dead_seconds = dead_seconds
-        self._on_end = on_end
+        self._on_end, self._traces = on_end, traces
         self._runs: dict[str, Run] = {}
         """The running sessions, by id."""
         self._folder = ""
@@ -123,6 +128,7 @@ class Worker:
             settings=self._settings,
             variables=self._variables,
             on_end=self._on_end,
+            traces=self._traces,
         )
         self._runs[session] = run
         try:

@@ -89,8 +89,6 @@ class CloneWorkspace(FolderWorkspace):
                     self._repeat(workspace, history, steps, temporary)
         except (ToolError, StoreError) as error:
             raise UsageError(f"the changes of the session cannot be repeated in a new clone: {error}") from error
-        finally:
-            store.close()
 
     def save(self) -> str | None:
         if not self._sessions.is_current(self._claim):

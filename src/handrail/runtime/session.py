@@ -74,7 +74,7 @@ class SessionOptions(msgspec.Struct, frozen=True, kw_only=True):
     splits_streams: bool = False
     """Whether commands have two output streams."""
     store: "SharedStore | None" = None
-    """The database of a fleet. None: the files of the state folder."""
+    """The database of a fleet, which the caller closes. None: the files of the state folder."""
 
 
 class SessionResources(msgspec.Struct, frozen=True, kw_only=True):
@@ -295,8 +295,6 @@ def _open_resources(root: str, options: SessionOptions, exit_stack: ExitStack) -
     extra = open_extra_roots(options.settings.paths.read_only, options.settings.paths.writable)
     kernel = None if options.resolver is None else options.resolver == "kernel"
     store = options.store
-    if store is not None:
-        exit_stack.callback(store.close)
     resources = SessionResources(
         root=root,
         folder=folder,

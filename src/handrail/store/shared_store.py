@@ -116,7 +116,7 @@ class SharedStore:
         return verify_chain(_read_audit_lines(self._database), calls, ())
 
     def close(self) -> None:
-        """Closes the connection. The next use opens another one."""
+        """Closes the connection for the audit and contents."""
         database = vars(self).pop("_database", None)
         if database is not None:
             database.close()

@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     from handrail.models.base import Model
 
 _SCHEMA = "handrail.fleet/1"
-_VARIABLE = "HANDRAIL_DATABASE"
+_VARIABLE, _TRACES = "HANDRAIL_DATABASE", "OTEL_EXPORTER_OTLP_ENDPOINT"
 
 
 def run_worker(options: SimpleNamespace) -> int:
     """Runs sessions until SIGTERM or Ctrl-C. Threads of runs that were handed back may be left, so the process ends at
     once."""
     url = _find_url(options)
-    with _needs_fleet():
+    with _needs_extra():
         from handrail.fleet.worker import Worker  # noqa: PLC0415  optional dependency
     on_end = None
     if options.metrics is not None:
@@ -45,9 +45,17 @@ def run_worker(options: SimpleNamespace) -> int:
         print_note(f"metrics on port {metrics.serve(host or '127.0.0.1', int(port))}")
         on_end = metrics.count_run
     folder = options.folder or os.path.join(open_state_folder().path, "workers")
-    worker = Worker(url, folder, concurrency=options.concurrency, find_model=_find_model, on_end=on_end)
+    traces = None
+    if os.environ.get(_TRACES):
+        with _needs_extra("otel"):
+            from handrail.fleet.traces import RunTraces  # noqa: PLC0415  optional dependency
+        traces = RunTraces()
+    worker = Worker(url, folder, concurrency=options.concurrency, find_model=_find_model, on_end=on_end, traces=traces)
     print_note(f"worker {worker.name} runs up to {options.concurrency} sessions; Ctrl-C ends it")
-    os._exit(worker.run())
+    code = worker.run()
+    if traces is not None:
+        traces.close()
+    os._exit(code)
 
 
 def _find_model(name: str) -> "Model":
@@ -59,7 +67,7 @@ def _find_model(name: str) -> "Model":
 
 def run_migrate(options: SimpleNamespace) -> int:
     url = _find_url(options)
-    with _needs_fleet():
+    with _needs_extra():
         from handrail.fleet.sessions import prepare_database  # noqa: PLC0415  optional dependency
     prepare_database(url)
     print_note("the database has all tables")
@@ -217,7 +225,7 @@ def _describe_outcome(outcome: object) -> str:
 @contextmanager
 def _open_sessions(options: SimpleNamespace) -> Generator["FleetSessions"]:
     url = _find_url(options)
-    with _needs_fleet():
+    with _needs_extra():
         from handrail.fleet.sessions import FleetSessions  # noqa: PLC0415  optional dependency
     with closing(FleetSessions(url)) as sessions:
         yield sessions
@@ -231,12 +239,12 @@ def _find_url(options: SimpleNamespace) -> str:
 
 
 @contextmanager
-def _needs_fleet() -> Generator[None]:
+def _needs_extra(extra: str = "fleet") -> Generator[None]:
     try:
         yield
     except ModuleNotFoundError as error:
-        problem = f"the extra fleet is not installed ({error.name} is missing). Nothing was done."
-        raise CommandFailed(problem, INFRASTRUCTURE, then="pip install 'handrail[fleet]'") from None
+        problem = f"the extra {extra} is not installed ({error.name} is missing). Nothing was done."
+        raise CommandFailed(problem, INFRASTRUCTURE, then=f"pip install 'handrail[{extra}]'") from None
 
 
 def _add_database_option(parser: ArgumentParser) -> None:
