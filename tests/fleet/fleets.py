@@ -42,7 +42,7 @@ def run_git(*words: object, folder: Path) -> str:
 
 
 class Fleet:
-    def __init__(self, folder: Path, *, dead_seconds: float = 3.0, server: postgres.Server | None = None) -> None:
+    def __init__(self, folder: Path, *, dead_seconds: float = 2.0, server: postgres.Server | None = None) -> None:
         self.folder = folder
         self.url = (server or postgres.server()).make_database()
         prepare_database(self.url)
@@ -143,6 +143,11 @@ class Fleet:
                 "id || '-' || n, options FROM handrail.session, generate_series(1, %s) AS n WHERE id = %s",
                 (count, name),
             )
+
+    def list_previews(self) -> list[str]:
+        with psycopg.connect(self.url) as connection:
+            rows = connection.execute("SELECT name FROM handrail.folder WHERE name <> 'home'").fetchall()
+        return [row[0] for row in rows]
 
     def count_workers(self) -> int:
         with closing(open_status_database(self.url)) as database:

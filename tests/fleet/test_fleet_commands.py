@@ -166,3 +166,23 @@ def test_ten_thousand_parked_approvals_hold_nothing_and_one_answer_starts_one_jo
             times.append(time.monotonic() - began)
             fleet.wait_for(waiting.session)
         assert sorted(times)[int(len(times) * 0.95)] <= 1.0
+
+
+def test_without_the_extra_nothing_of_a_fleet_is_imported_and_the_commands_name_it(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    program = """
+import sys
+for name in ("psycopg", "procrastinate", "prometheus_client", "opentelemetry"):
+    sys.modules[name] = None
+from handrail import Handrail
+from handrail.cli.main import main
+with Handrail(sys.argv[1], state_dir=sys.argv[2], mode="auto") as rail:
+    assert rail.write("a.txt", "text").ok
+sys.argv[1:] = ["fleet", "status", "--database", "postgresql://localhost/none"]
+main()
+"""
+    command = [sys.executable, "-c", program, str(tmp_path), str(tmp_path.parent / "state-of-none")]
+    result = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    assert result.returncode == 4
+    assert "the extra fleet is not installed" in result.stderr

@@ -60,6 +60,7 @@ def test_an_approval_from_another_machine_goes_on_with_the_run(fleet: Fleet) -> 
     assert fleet.wait_for("one") == "idle"
     check_run(fleet, "one")
     assert fleet.read("one", "log.txt") == "line-0\nline-1\n"
+    assert fleet.list_previews() == []
 
 
 def test_a_denied_call_does_not_run_and_the_model_goes_on(fleet: Fleet) -> None:
@@ -69,6 +70,7 @@ def test_a_denied_call_does_not_run_and_the_model_goes_on(fleet: Fleet) -> None:
     fleet.sessions.answer(request.id, Answer(kind="deny", reason="not now"))
     assert fleet.wait_for("one") == "idle"
     assert fleet.read("one", "log.txt") == ""
+    assert fleet.list_previews() == []
 
 
 def test_a_reply_to_a_question_goes_on_with_the_run(fleet: Fleet) -> None:
@@ -163,24 +165,24 @@ def test_runs_end_once_although_workers_die_and_the_database_restarts(tmp_path: 
     chance = random.Random(1)
     runs, workers = (60, 3) if deep else (6, 2)
     server = postgres.Server()
-    with Fleet(tmp_path, dead_seconds=15.0 if deep else 3.0, server=server) as fleet:
+    with Fleet(tmp_path, dead_seconds=15.0 if deep else 2.0, server=server) as fleet:
         names = [f"run-{number}" for number in range(runs)]
         for number, name in enumerate(names):
             fleet.submit(f"append:{4 + number % 5}", name, mode="ask" if number % 3 == 0 else "auto")
         fleet.approve_everything()
         running = [fleet.start_worker() for _ in range(workers)]
         stopped = running[0]
-        began, restarts = time.monotonic(), [4.0, 9.0]
+        began, restarts = time.monotonic(), [3.0, 7.0]
         next_kill, until = 2.0, 900
         while len(fleet.sessions_ended(names)) < runs:
             passed = time.monotonic() - began
             assert passed < until, [one for one in names if one not in fleet.sessions_ended(names)]
-            if passed >= next_kill and passed < (60 if deep else 9):
+            if passed >= next_kill and passed < (60 if deep else 6):
                 next_kill = passed + 1.0
                 victim = chance.randrange(workers)
                 if running[victim] is not stopped:
                     running[victim].kill()
-            if stopped is running[0] and 3.0 < passed < 5.0:
+            if stopped is running[0] and 2.0 < passed < 4.0:
                 stopped.send_signal(signal.SIGSTOP)
             if restarts and passed >= restarts[0]:
                 restarts.pop(0)

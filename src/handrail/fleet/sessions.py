@@ -41,7 +41,7 @@ _DEFER = """
 """
 _CREATE = """
     INSERT INTO handrail.session (id, tenant, state, lock, options) VALUES (?, ?, 'queued', ?, ?)
-    ON CONFLICT (id) DO UPDATE SET state = 'queued', cancelled = false, changed = now()
+    ON CONFLICT (id) DO UPDATE SET state = 'queued', options = excluded.options, cancelled = false, changed = now()
     WHERE session.state IN ('idle', 'failed') AND session.tenant = excluded.tenant
 """
 _CLAIM = """
@@ -158,6 +158,9 @@ class FleetSessions:
         UsageError if the session is at work, or the tenant has reached a limit.
         """
         session = check_session_id(session or make_id("s"))
+        found = self.find(session)
+        if found is not None and (found.options.workspace, found.tenant) != (options.workspace, tenant):
+            raise UsageError(f"session {session} has another workspace or tenant; choose another id")
         self._check_limits(tenant, session)
         message = UserMessage(message_id=make_id("m"), text=escape_surrogates(prompt))
         lock = session if isinstance(options.workspace, GitWorkspace) else f"folder:{options.workspace.path}"

@@ -154,7 +154,7 @@ class Worker:
 
     async def _sweep(self, app: App) -> None:
         while True:
-            await asyncio.sleep(_SWEEP_SECONDS)
+            await asyncio.sleep(min(_SWEEP_SECONDS, self._dead_seconds / 6))
             with suppress(Exception):  # a database that restarts: the next time
                 found = await app.connector.execute_query_all_async(_SWEEP, seconds=self._dead_seconds, queue=QUEUE)
                 for row in found:
