@@ -75,7 +75,7 @@ def _find_symbols(path: str, text: str) -> Sequence[Symbol]:
     if language is None:
         return ()
     try:
-        return list_symbols(text.encode(), language)
+        return list_symbols(text.encode(), language, has_docs=False)
     except ToolError:  # no grammar, or the text takes too long to parse
         return ()
 

@@ -243,13 +243,13 @@ def group_kind(kind: str) -> str:
     return _GROUP_OF[kind]
 
 
-def list_symbols(text: bytes, language: str) -> list[Symbol]:
+def list_symbols(text: bytes, language: str, *, has_docs: bool = True) -> list[Symbol]:
     """The definitions of a text in UTF-8, in their order. MissingGrammarError if the grammar is not installed."""
-    return build_symbols(SourceFile(text, language))
+    return build_symbols(SourceFile(text, language), has_docs=has_docs)
 
 
-def build_symbols(source: SourceFile) -> list[Symbol]:
-    docs, comments = _find_docs(source), _find_comments(source)
+def build_symbols(source: SourceFile, *, has_docs: bool = True) -> list[Symbol]:
+    docs, comments = (_find_docs(source), _find_comments(source)) if has_docs else ({}, {})
     inner = sorted((node.start_byte, node.end_byte) for node in source.captures.get("comment", ()))
     comment_starts = {end: start for start, end in inner}
     names: dict[Definition, str] = {}
