@@ -56,9 +56,8 @@ class Request(NamedTuple):
 
 def list_modes(caller: ApiCaller, loaded: LoadedSettings) -> tuple[Mode, ...]:
     """The modes that a caller may choose, the default first. Only an admin may choose `full`."""
-    loosest = MODES.index(find_managed_mode(loaded))
-    default = loaded.settings.mode
     if caller.role == "viewer":
         return ()
-    allowed = [mode for mode in MODES[: loosest + 1] if mode != "full" or caller.role == "admin"]
-    return (default, *(mode for mode in allowed if mode != default))
+    default, allowed = loaded.settings.mode, MODES[: MODES.index(find_managed_mode(loaded)) + 1]
+    others = tuple(mode for mode in allowed if mode != default and (mode != "full" or caller.role == "admin"))
+    return (default, *others)

@@ -9,12 +9,12 @@ from handrail.settings import LoadedSettings
 from handrail.state import StoredState
 
 if TYPE_CHECKING:
+    from handrail import ToolSource
     from handrail.agent.turn import TurnLimits
-    from handrail.api import ToolSource
     from handrail.models.base import Model
 
 
-class ApiFailure(Exception):
+class ApiFailure(Exception):  # noqa: N818  ApiError is its message
     """A refusal of a request. The client gets it as an `ApiError` with this status."""
 
     def __init__(self, status: int, code: str, message: str, details: Json = None) -> None:
