@@ -1,4 +1,4 @@
-"""The table of the HTTP API: every route with the role that it needs and the messages that it takes and returns.
+"""The table of the HTTP API: every route with its role, handler, messages.
 
 Dispatch, the check of roles and the OpenAPI document follow from it.
 """
@@ -160,7 +160,7 @@ ROUTES: tuple[Route, ...] = (
         "approvals.answer_request",
         "Answer a request.",
         wire.NewAnswer,
-        wire.Answered,
+        wire.AnswerOutcome,
     ),
     Route(
         "POST",
@@ -178,7 +178,7 @@ ROUTES: tuple[Route, ...] = (
         "approvals.reply_to_question",
         "Reply to a question.",
         wire.NewReply,
-        wire.Answered,
+        wire.AnswerOutcome,
     ),
     Route("DELETE", "/api/grants/{grant}", "operator", "approvals.revoke_grant", "Revoke a grant.", status=204),
     # Changes

@@ -32,7 +32,7 @@ class ApiError(Wire, frozen=True, omit_defaults=False):
     ok: Literal[False] = False
 
 
-class Caller(Wire, frozen=True, omit_defaults=False):
+class ApiCaller(Wire, frozen=True, omit_defaults=False):
     """Whose token it is."""
 
     name: str
@@ -47,7 +47,7 @@ class ServerInfo(Wire, frozen=True, omit_defaults=False):
     """What a client needs to know first."""
 
     version: str
-    caller: Caller
+    caller: ApiCaller
     workspaces: tuple[str, ...]
     """The folders that new tasks may work in, the default first."""
     models: tuple[str, ...]
@@ -132,7 +132,7 @@ class EventPage(Wire, frozen=True, omit_defaults=False):
 Phase = Literal["model", "queue", "person", "policy", "sandbox", "tool"]
 
 
-class Span(Wire, frozen=True, omit_defaults=False):
+class TraceSpan(Wire, frozen=True, omit_defaults=False):
     """A part of the time of a turn."""
 
     phase: Phase
@@ -150,7 +150,7 @@ class Trace(Wire, frozen=True, omit_defaults=False):
     """The event number of its prompt."""
     prompt: str
     duration_ms: float
-    spans: tuple[Span, ...]
+    spans: tuple[TraceSpan, ...]
 
 
 class Traces(Wire, frozen=True, omit_defaults=False):
@@ -218,7 +218,7 @@ class NewCommand(Wire, frozen=True):
     """Absent: the same command again."""
 
 
-class Answered(Wire, frozen=True, omit_defaults=False):
+class AnswerOutcome(Wire, frozen=True, omit_defaults=False):
     """The answer counts. If it was the last one of its batch, the calls run and the task goes on."""
 
     task: str
