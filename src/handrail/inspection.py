@@ -219,7 +219,18 @@ class PolicyInspector:
         return CommandEnvironment(self._loaded.settings, state, os.environ)
 
 
-def list_network_remarks(decision: Decision, command: CommandFact) -> list[str]:
+def list_remarks(decision: Decision, facts: Facts, *, tells_tier: bool = True) -> list[str]:
+    """Sentences that follow the explanation of a decision. `tells_tier`: the sandbox is the one of this machine."""
+    command = facts.command
+    remarks = _list_network_remarks(decision, command) if command is not None else []
+    if command is not None and tells_tier:
+        remarks.append(f"in the sandbox of this machine: tier {command.tier}")
+    if facts.foreign is not None:
+        remarks.append("no server was contacted: its arguments and version are not checked")
+    return remarks
+
+
+def _list_network_remarks(decision: Decision, command: CommandFact) -> list[str]:
     """Sentences about the hosts that a command names, and about what would open them."""
     hosts = ", ".join(map(render_host, command.hosts))
     if not hosts or command.tier == 0 or decision.rule == "call.denied":
