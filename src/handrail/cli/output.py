@@ -15,11 +15,11 @@ from handrail.terminal.style import (
     Paint,
     can_encode,
     choose_paint,
-    layout_table,
     measure_columns,
     paint_nothing,
     wrap_line,
 )
+from handrail.terminal.tables import layout_table
 
 _PATIENCE_SECONDS = 1.0
 _CAPITAL = re.compile(r"(A|An|Another|Change|Command|Every|It|No|Nothing|Only|Rule|Stopped|That|The|There|This|You)\b")

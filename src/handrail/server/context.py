@@ -37,6 +37,10 @@ class ServerContext(NamedTuple):
         """One of the served folders by its path, or the default one. ApiFailure for any other."""
         return self.options.resolve_workspace(named)
 
+    def list_workspaces(self, named: str | None = None) -> tuple[str, ...]:
+        """The served folder of this path, or all of them."""
+        return self.workspaces if named is None else (self.resolve_workspace(named),)
+
     def load_settings(self, workspace: str, mode: Mode | None = None) -> LoadedSettings:
         return self.options.load_settings(workspace, mode)
 
@@ -58,6 +62,9 @@ def list_modes(caller: ApiCaller, loaded: LoadedSettings) -> tuple[Mode, ...]:
     """The modes that a caller may choose, the default first. Only an admin may choose `full`."""
     if caller.role == "viewer":
         return ()
-    default, allowed = loaded.settings.mode, MODES[: MODES.index(find_managed_mode(loaded)) + 1]
-    others = tuple(mode for mode in allowed if mode != default and (mode != "full" or caller.role == "admin"))
-    return (default, *others)
+    default: Mode = loaded.settings.mode
+    modes: list[Mode] = [default]
+    for mode in MODES[: MODES.index(find_managed_mode(loaded)) + 1]:
+        if mode != default and (mode != "full" or caller.role == "admin"):
+            modes.append(mode)
+    return tuple(modes)
