@@ -165,7 +165,7 @@ class Inbox:
 
     def list_pending_ids(self) -> list[str]:
         """The ids of all requests and questions without an answer. Faster than reading them."""
-        return [name for folder in self._folders() for name in self._read(folder, _list_pending_ids, [])]
+        return [name for folder in self._folders() for name in self._read(folder, list_pending_ids, [])]
 
     def list_questions(self) -> list[InboxQuestion]:
         questions: list[InboxQuestion] = []
@@ -220,7 +220,7 @@ class Inbox:
     def _read_session(self, folder: str) -> list[InboxRequest]:
         stamp = read_stamp(os.path.join(folder, "journal.db"))
         cached = self._cache.get(folder)
-        if cached is None or cached[0] != stamp or _is_fresh(stamp) or any(request.answer for request in cached[1]):
+        if cached is None or cached[0] != stamp or is_fresh(stamp) or any(request.answer for request in cached[1]):
             self.unreadable.pop(folder, None)
             workspace = self._find_workspace(os.path.dirname(folder))
             requests = self._read(folder, lambda journal: list(_list_waiting(journal, folder, workspace)), [])
@@ -309,7 +309,7 @@ def _load_approved(path: str, _stamp: Stamp, most: int) -> list[tuple[str, tuple
     return found
 
 
-def _list_pending_ids(journal: SessionJournal) -> list[str]:
+def list_pending_ids(journal: SessionJournal) -> list[str]:
     """The ids of requests without an answer, and of parked calls that no request is about: those are questions."""
     rows = journal.database.rows("SELECT id, call_id, answer IS NULL FROM request")
     asked = {call_id for _, call_id, _ in rows}
@@ -317,6 +317,6 @@ def _list_pending_ids(journal: SessionJournal) -> list[str]:
     return [*(str(row[0]) for row in rows if row[2]), *(call.id for call in calls if call.id not in asked)]
 
 
-def _is_fresh(stamp: Stamp) -> bool:
+def is_fresh(stamp: Stamp) -> bool:
     """Whether the journal was written just now. Then it may be written again with the same stamp."""
     return time.time_ns() - max(changed for _, changed in stamp) < _FRESH_NANOSECONDS
