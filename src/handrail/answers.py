@@ -1,15 +1,12 @@
 """Answers to requests of stored sessions, from people who did not open these sessions."""
 
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from handrail.api import Handrail
 from handrail.protocol.permissions import Answer, InboxRequest, OpenedFolder, PermissionRequest
 from handrail.protocol.records import StoredGrant
 from handrail.settings import LoadedSettings
 from handrail.state import StoredState
-
-if TYPE_CHECKING:
-    from handrail.api import ToolSource
 
 
 class AnswerObstacle(NamedTuple):
@@ -20,27 +17,6 @@ class AnswerObstacle(NamedTuple):
     `stopped`: the preview was stopped, so only its output can be kept. `outdated`: files changed since the preview."""
     names: tuple[str, ...] = ()
     """The tools or the files."""
-
-
-def open_asking_session(
-    state: StoredState,
-    waiting: InboxRequest,
-    loaded: LoadedSettings,
-    sources: "tuple[ToolSource, ...]" = (),
-    *,
-    workspace: str,
-) -> Handrail:
-    """Opens the session of a request with the variables that its commands had, so that the answer is for the same
-    question. `loaded`: the settings with the mode of the request."""
-    return Handrail(
-        workspace,
-        session=waiting.request.session_id,
-        state_dir=state.path,
-        settings=loaded,
-        on_permission="park",
-        variables=state.load_variables(waiting),
-        sources=sources,
-    )
 
 
 def find_obstacle(

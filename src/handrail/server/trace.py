@@ -1,10 +1,11 @@
-"""Where the time of a turn went, by the times that its events and results have.
+"""Where the time of a turn went, as far as its events tell.
 
 A phase without a recorded time is left out. The rest of a turn is handrail's own work.
 """
 
 from collections.abc import Iterable
 from datetime import datetime
+from typing import Literal
 
 from handrail.protocol.events import (
     AnyEvent,
@@ -28,8 +29,9 @@ from handrail.server.options import ApiFailure
 from handrail.server.wire import Phase, Span, Trace, Traces
 from handrail.state import open_journal
 
-_WAITING = {"parked", "question"}
+_WAITING = frozenset({"parked", "question"})
 """Ends of a turn that goes on once a person answered."""
+_GOING_ON = (ToolCallPermissionGranted, ToolCallPermissionDenied, ToolCallEnd, Usage)
 
 
 def get_trace(request: Request) -> Traces:
@@ -47,7 +49,7 @@ def build_traces(events: Iterable[AnyEvent | BrokenEvent]) -> tuple[Trace, ...]:
     for event in events:
         if isinstance(event, BrokenEvent):
             continue
-        if isinstance(event, User) and (not turns or turns[-1].has_ended):
+        if isinstance(event, User) and (not turns or turns[-1].state != "running"):
             turns.append(_Turn(event))
         elif turns:
             turns[-1].add(event)
@@ -58,7 +60,7 @@ class _Turn:
     """A turn while its events are read."""
 
     def __init__(self, prompt: User) -> None:
-        self.has_ended = False
+        self.state: Literal["running", "waiting", "ended"] = "running"
         self._prompt, self._last = prompt, prompt.time
         self._free = prompt.time
         """When the model could begin: at the prompt, or after the last result."""
@@ -69,10 +71,10 @@ class _Turn:
         self._spans: list[Span] = []
 
     def add(self, event: AnyEvent) -> None:
-        if self.has_ended and not isinstance(event, ToolCallPermissionGranted | ToolCallPermissionDenied):
-            self.has_ended = not self._asked  # a turn that waited goes on
-        if self.has_ended:
+        if self.state == "ended":
             return
+        if isinstance(event, _GOING_ON):
+            self.state = "running"
         self._last = event.time
         if isinstance(event, Usage):
             self._add("model", event.model, self._free, event.time)
@@ -89,7 +91,7 @@ class _Turn:
         elif isinstance(event, ToolCallEnd | ToolCallError):
             self._add_result(event)
         elif isinstance(event, End | Error):
-            self.has_ended = True
+            self.state = "waiting" if isinstance(event, End) and event.reason in _WAITING else "ended"
 
     def build(self) -> Trace:
         spans = sorted(self._spans, key=lambda span: span.start_ms)

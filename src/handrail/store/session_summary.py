@@ -19,7 +19,9 @@ from handrail.store.journal import SessionJournal
 from handrail.store.transcript import Messages
 
 _MAX_CACHED = 2_000
-_NEW = "SELECT seq FROM event WHERE seq > ? AND kind IN ('user', 'end', 'error', 'mode', 'notice', 'change') ORDER BY seq"
+_NEW = (
+    "SELECT seq FROM event WHERE seq > ? AND kind IN ('user', 'end', 'error', 'mode', 'notice', 'change') ORDER BY seq"
+)
 
 
 class SessionSummary(msgspec.Struct, frozen=True):

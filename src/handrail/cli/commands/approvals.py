@@ -19,7 +19,7 @@ from handrail.cli.commands.approvals_answer import (
     describe_grant,
     describe_retry,
     list_outdated_files,
-    open_request_session,
+    open_asking_session,
     refuse_other_variables,
     resolve_grant,
     resolve_question,
@@ -243,7 +243,7 @@ def run_retry(options: SimpleNamespace) -> int:
     if waiting.request.command is None:
         label = to_one_line(format_tool_label(waiting.request.tool_name, waiting.request.server_name))
         raise CommandFailed(f"only a command has a preview, and this is {label}. Nothing was run.", FAILED)
-    with open_request_session(options, waiting) as rail:
+    with open_asking_session(options, waiting) as rail:
         refuse_other_variables(rail, waiting)
         try:
             with print_slow_notice(options, f"{options.command or waiting.request.command}, run in a copy"):

@@ -8,7 +8,7 @@ from contextlib import suppress
 from types import SimpleNamespace
 from typing import Any
 
-from handrail.answers import AnswerObstacle, find_obstacle, list_changed_files, open_asking_session
+from handrail.answers import AnswerObstacle, find_obstacle, list_changed_files
 from handrail.api import Handrail
 from handrail.cli.commands.call import get_exit_code, print_result
 from handrail.cli.context import choose_id, find_server_sources, load_settings, open_state_folder
@@ -128,7 +128,7 @@ def answer_request(
     if waiting.answer is not None and waiting.answer.kind != answer.kind:
         problem = f"the request already has an answer: {waiting.answer.kind}. It has not run yet."
         raise CommandFailed(problem, FAILED, then=f"handrail approvals allow {request.id}")
-    with open_request_session(options, waiting) as rail:
+    with open_asking_session(options, waiting) as rail:
         checks_files = report is None and waiting.answer is None
         if (obstacle := find_obstacle(rail, waiting, answer, checks_files=checks_files)) is not None:
             raise _build_refusal(waiting, obstacle)
@@ -165,7 +165,7 @@ def build_inbox_hooks(
 
     def retry(request_id: str, command: str | None) -> PermissionRequest:
         try:
-            with open_request_session(options, waiting) as rail:
+            with open_asking_session(options, waiting) as rail:
                 refuse_other_variables(rail, waiting)
                 return rail.retry(request_id, command)
         except CommandFailed as failure:
@@ -174,8 +174,9 @@ def build_inbox_hooks(
     return RequestHooks(still_open, outdated, retry)
 
 
-def open_request_session(options: SimpleNamespace, waiting: InboxRequest) -> Handrail:
-    """Opens the session of a request with the mode and the variables that its commands had."""
+def open_asking_session(options: SimpleNamespace, waiting: InboxRequest) -> Handrail:
+    """Opens the session of a request with the mode and the variables that its commands had, so that the answer is for
+    the same question."""
     workspace = options.workspace or waiting.workspace
     if workspace is None:
         raise CommandFailed("the workspace of the request is not recorded. Nothing was run. Name it with --workspace.")
@@ -184,15 +185,21 @@ def open_request_session(options: SimpleNamespace, waiting: InboxRequest) -> Han
         raise CommandFailed(gone, FAILED, then="handrail approvals clear")
     loaded = load_settings(options, waiting.mode, workspace)
     is_foreign = any(name.startswith(MCP_PREFIX) for name in waiting.tools)
-    sources = find_server_sources(options, loaded, workspace) if is_foreign else ()
-    return open_asking_session(open_state_folder(), waiting, loaded, sources, workspace=workspace)
+    return Handrail(
+        workspace,
+        session=waiting.request.session_id,
+        settings=loaded,
+        on_permission="park",
+        variables=open_state_folder().load_variables(waiting),
+        sources=find_server_sources(options, loaded, workspace) if is_foreign else (),
+    )
 
 
 def list_outdated_files(options: SimpleNamespace, waiting: InboxRequest, request: PermissionRequest) -> tuple[str, ...]:
     """The files that changed since the preview of a request. Empty if that cannot be found out here."""
     if request.preview_id is None:
         return ()
-    with suppress(CommandFailed, HandrailError), open_request_session(options, waiting) as rail:
+    with suppress(CommandFailed, HandrailError), open_asking_session(options, waiting) as rail:
         return list_changed_files(rail, request)
     return ()
 
