@@ -41,7 +41,7 @@ def list_changed_files(rail: Handrail, request: PermissionRequest) -> tuple[str,
     return () if request.preview_id is None else rail.outdated(request)
 
 
-def revoke_grant(state: StoredState, grant: StoredGrant, loaded: LoadedSettings, *, workspace: str) -> None:
+def end_grant(state: StoredState, grant: StoredGrant, loaded: LoadedSettings, *, workspace: str) -> None:
     """Revokes a grant, or closes a folder."""
     granted = grant.granted
     with Handrail(workspace, session=granted.session_id, state_dir=state.path, settings=loaded) as rail:

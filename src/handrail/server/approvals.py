@@ -1,10 +1,10 @@
-"""The inbox: requests and questions that wait for a person, in all sessions of the served workspaces."""
+"""The inbox: what waits for people in all sessions of the served workspaces."""
 
 from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from handrail.answers import AnswerObstacle, find_obstacle, list_changed_files, revoke_grant
+from handrail.answers import AnswerObstacle, end_grant, find_obstacle, list_changed_files
 from handrail.protocol.events import ToolCallQuestionRequired
 from handrail.protocol.permissions import Answer, InboxQuestion, InboxRequest, Reply
 from handrail.server.context import Request, ServerContext
@@ -68,13 +68,13 @@ def retry_request(request: Request) -> RequestDetail:
     return RequestDetail(waiting=_build_waiting(replace(waiting, request=fresh)), outdated=())
 
 
-def revoke_grant_of(request: Request) -> None:
+def revoke_grant(request: Request) -> None:
     """Revokes a grant, or closes a folder that a person opened."""
     server, grant_id = request.server, request.params["grant"]
     for workspace in server.workspaces:
         for grant in server.state.open_inbox(workspace).list_grants():
             if grant.id == grant_id:
-                revoke_grant(server.state, grant, server.load_settings(workspace), workspace=workspace)
+                end_grant(server.state, grant, server.load_settings(workspace), workspace=workspace)
                 return
     raise ApiFailure(404, "NOT_FOUND", "There is no such grant. GET /api/inbox lists the grants.")
 
@@ -189,5 +189,5 @@ def _build_refusal(obstacle: AnswerObstacle) -> ApiFailure:
     if obstacle.kind == "stopped":
         text = "The command was stopped early, so only its output can be kept. Nothing was kept."
         return ApiFailure(409, "CONFLICT", text)
-    message = f"{describe_outdated(obstacle.names, 'Nothing was kept')}. Preview the command again."
+    message = f"{describe_outdated(obstacle.names, 'Nothing was kept')} Preview the command again."
     return ApiFailure(409, "CONFLICT", message, {"files": list(obstacle.names)})

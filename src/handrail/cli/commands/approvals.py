@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec import structs
 
-from handrail.answers import revoke_grant
+from handrail.answers import end_grant
 from handrail.api import Handrail, deny_stored_request, expire_requests
 from handrail.cli.commands.approvals_answer import (
     SCHEMA,
@@ -299,7 +299,7 @@ def run_revoke(options: SimpleNamespace) -> int:
         raise CommandFailed(
             "the workspace of this grant is not recorded. Nothing was revoked. Name it with --workspace."
         )
-    revoke_grant(open_state_folder(), grant, load_settings(options, None, workspace), workspace=workspace)
+    end_grant(open_state_folder(), grant, load_settings(options, None, workspace), workspace=workspace)
     granted = grant.granted
     if options.json:
         print_json(encode({"schema": SCHEMA, "revoked": grant.id}))
