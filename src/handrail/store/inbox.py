@@ -1,7 +1,6 @@
 """The inbox: permission requests or questions that wait for people, of one session or of all."""
 
 import os
-import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from functools import lru_cache
@@ -14,7 +13,7 @@ from handrail.protocol.events import KIND_NAMES, BrokenEvent, ToolCallQuestionRe
 from handrail.protocol.permissions import Answer, InboxQuestion, InboxRequest, PermissionRequest, Question
 from handrail.protocol.records import StoredGrant
 from handrail.protocol.wire import UNREADABLE, decode_json, encode
-from handrail.store.database import Database, ReadOnlyDatabase, Row, Stamp, read_stamp
+from handrail.store.database import Database, ReadOnlyDatabase, Row, Stamp, is_fresh, read_stamp
 from handrail.store.grants import GrantedFolders, GrantFiles
 from handrail.store.journal import OpenCall, SessionJournal, list_calls
 from handrail.store.runner import is_dead
@@ -29,7 +28,6 @@ _ANSWERED = "SELECT data, answer FROM request WHERE answer IS NOT NULL ORDER BY 
 _REPLACE = "UPDATE request SET id = ?, data = ? WHERE id = ? AND data = ? AND answer IS NULL"
 _ANSWER = "UPDATE request SET answer = ? WHERE id = ? AND data = ? AND answer IS NULL"
 _QUESTION = KIND_NAMES[ToolCallQuestionRequired]
-_FRESH_NANOSECONDS = 2 * 10**9
 _Content = TypeVar("_Content")
 
 
@@ -165,7 +163,7 @@ class Inbox:
 
     def list_pending_ids(self) -> list[str]:
         """The ids of all requests and questions without an answer. Faster than reading them."""
-        return [name for folder in self._folders() for name in self._read(folder, list_pending_ids, [])]
+        return [name for folder in self._folders() for name in self._read(folder, _list_pending_ids, [])]
 
     def list_questions(self) -> list[InboxQuestion]:
         questions: list[InboxQuestion] = []
@@ -309,14 +307,9 @@ def _load_approved(path: str, _stamp: Stamp, most: int) -> list[tuple[str, tuple
     return found
 
 
-def list_pending_ids(journal: SessionJournal) -> list[str]:
+def _list_pending_ids(journal: SessionJournal) -> list[str]:
     """The ids of requests without an answer, and of parked calls that no request is about: those are questions."""
     rows = journal.database.rows("SELECT id, call_id, answer IS NULL FROM request")
     asked = {call_id for _, call_id, _ in rows}
     calls = list_calls(journal.database, "parked")
     return [*(str(row[0]) for row in rows if row[2]), *(call.id for call in calls if call.id not in asked)]
-
-
-def is_fresh(stamp: Stamp) -> bool:
-    """Whether the journal was written just now. Then it may be written again with the same stamp."""
-    return time.time_ns() - max(changed for _, changed in stamp) < _FRESH_NANOSECONDS

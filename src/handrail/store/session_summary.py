@@ -13,8 +13,8 @@ from handrail.protocol.decisions import Mode
 from handrail.protocol.errors import StoreError
 from handrail.protocol.events import BrokenEvent, ChangeEvent, End, Error, Event, Notice, User
 from handrail.protocol.events import Mode as ModeEvent
-from handrail.store.database import ReadOnlyDatabase, Stamp, read_stamp
-from handrail.store.inbox import is_fresh, list_pending_ids
+from handrail.store.database import ReadOnlyDatabase, Stamp, is_fresh, read_stamp
+from handrail.store.inbox import list_pending_questions, list_pending_requests
 from handrail.store.journal import SessionJournal
 from handrail.store.transcript import Messages
 
@@ -93,7 +93,7 @@ def _update(journal: SessionJournal, known: SessionSummary) -> SessionSummary:
         is_task=known.is_task or messages.has_any(),
         model=messages.last_model(),
         updated=last.time if isinstance(last, Event) else known.updated,
-        waiting=len(list_pending_ids(journal)),
+        waiting=len(list_pending_requests(journal.database, None)) + len(list_pending_questions(journal)),
     )
 
 
