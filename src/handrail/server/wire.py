@@ -11,7 +11,7 @@ from handrail.protocol.events import AnyEvent
 from handrail.protocol.permissions import AnswerKind, OpenedFolder, PermissionRequest, Question, StandingGrant
 from handrail.protocol.records import AuditRecord, ProcessRecord
 from handrail.protocol.results import ToolResult
-from handrail.protocol.tool_spec import ToolSpec
+from handrail.protocol.tool_spec import ToolDescription
 from handrail.protocol.wire import Json, Time, Wire
 
 Role = Literal["viewer", "operator", "admin"]
@@ -178,8 +178,11 @@ class WaitingQuestion(Wire, frozen=True, omit_defaults=False):
 
 
 class GrantEntry(Wire, frozen=True, omit_defaults=False):
+    """One of `grant` and `folder` is set."""
+
     id: str
-    granted: StandingGrant | OpenedFolder
+    grant: StandingGrant | None
+    folder: OpenedFolder | None
     workspace: str | None
 
 
@@ -329,7 +332,7 @@ class RuleEffect(Wire, frozen=True, omit_defaults=False):
 
 
 class ToolList(Wire, frozen=True, omit_defaults=False):
-    tools: tuple[ToolSpec, ...]
+    tools: tuple[ToolDescription, ...]
 
 
 class NewCall(Wire, frozen=True):
