@@ -28,6 +28,7 @@ from handrail.protocol.records import (
 )
 from handrail.settings import resolve_state_folder
 from handrail.settings.trust import Trust, TrustFile, build_trust_path, read_trust
+from handrail.store.access_tokens import AccessTokens
 from handrail.store.audit import (
     AuditChain,
     FinishedCalls,
@@ -288,6 +289,10 @@ class StoredState(StateFolder):
         memories = Memories(self.memories(workspace))
         with memories.lock():
             memories.remove(note_id)
+
+    def open_tokens(self) -> AccessTokens:
+        """The named tokens of `handrail serve`."""
+        return AccessTokens(os.path.join(self.path, "tokens"))
 
     def list_trusted_projects(self) -> dict[str, Trust]:
         return read_trust(self.path)

@@ -58,6 +58,9 @@ def list_modes(caller: ApiCaller, loaded: LoadedSettings) -> tuple[Mode, ...]:
     """The modes that a caller may choose, the default first. Only an admin may choose `full`."""
     if caller.role == "viewer":
         return ()
-    default, allowed = loaded.settings.mode, MODES[: MODES.index(find_managed_mode(loaded)) + 1]
-    others = tuple(mode for mode in allowed if mode != default and (mode != "full" or caller.role == "admin"))
-    return (default, *others)
+    default: Mode = loaded.settings.mode
+    modes: list[Mode] = [default]
+    for mode in MODES[: MODES.index(find_managed_mode(loaded)) + 1]:
+        if mode != default and (mode != "full" or caller.role == "admin"):
+            modes.append(mode)
+    return tuple(modes)
