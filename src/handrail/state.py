@@ -46,7 +46,8 @@ from handrail.store.grants import load_variables
 from handrail.store.inbox import Inbox, check_requests
 from handrail.store.journal import PastCall, SessionJournal, list_calls
 from handrail.store.memories import Memories
-from handrail.store.runner import Lease, is_in_use
+from handrail.store.runner import Lease, has_lease, is_in_use
+from handrail.store.session_summary import SessionSummaries, SessionSummary
 from handrail.store.state_dir import (
     StateFolder,
     make_id,
@@ -59,6 +60,9 @@ from handrail.store.state_dir import (
     write_report,
 )
 from handrail.store.transcript import Messages
+
+# What programs that list sessions take from here.
+__all__ = ["SessionSummaries", "SessionSummary", "has_lease", "read_stamp"]
 
 _DAY = 86_400
 _YOUNG_SECONDS = 60

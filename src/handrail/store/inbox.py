@@ -1,7 +1,6 @@
 """The inbox: permission requests or questions that wait for people, of one session or of all."""
 
 import os
-import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from functools import lru_cache
@@ -14,7 +13,7 @@ from handrail.protocol.events import KIND_NAMES, BrokenEvent, ToolCallQuestionRe
 from handrail.protocol.permissions import Answer, InboxQuestion, InboxRequest, PermissionRequest, Question
 from handrail.protocol.records import StoredGrant
 from handrail.protocol.wire import UNREADABLE, decode_json, encode
-from handrail.store.database import Database, ReadOnlyDatabase, Row, Stamp, read_stamp
+from handrail.store.database import Database, ReadOnlyDatabase, Row, Stamp, is_fresh, read_stamp
 from handrail.store.grants import GrantedFolders, GrantFiles
 from handrail.store.journal import OpenCall, SessionJournal, list_calls
 from handrail.store.runner import is_dead
@@ -29,7 +28,6 @@ _ANSWERED = "SELECT data, answer FROM request WHERE answer IS NOT NULL ORDER BY 
 _REPLACE = "UPDATE request SET id = ?, data = ? WHERE id = ? AND data = ? AND answer IS NULL"
 _ANSWER = "UPDATE request SET answer = ? WHERE id = ? AND data = ? AND answer IS NULL"
 _QUESTION = KIND_NAMES[ToolCallQuestionRequired]
-_FRESH_NANOSECONDS = 2 * 10**9
 _Content = TypeVar("_Content")
 
 
@@ -220,7 +218,7 @@ class Inbox:
     def _read_session(self, folder: str) -> list[InboxRequest]:
         stamp = read_stamp(os.path.join(folder, "journal.db"))
         cached = self._cache.get(folder)
-        if cached is None or cached[0] != stamp or _is_fresh(stamp) or any(request.answer for request in cached[1]):
+        if cached is None or cached[0] != stamp or is_fresh(stamp) or any(request.answer for request in cached[1]):
             self.unreadable.pop(folder, None)
             workspace = self._find_workspace(os.path.dirname(folder))
             requests = self._read(folder, lambda journal: list(_list_waiting(journal, folder, workspace)), [])
@@ -315,8 +313,3 @@ def _list_pending_ids(journal: SessionJournal) -> list[str]:
     asked = {call_id for _, call_id, _ in rows}
     calls = list_calls(journal.database, "parked")
     return [*(str(row[0]) for row in rows if row[2]), *(call.id for call in calls if call.id not in asked)]
-
-
-def _is_fresh(stamp: Stamp) -> bool:
-    """Whether the journal was written just now. Then it may be written again with the same stamp."""
-    return time.time_ns() - max(changed for _, changed in stamp) < _FRESH_NANOSECONDS
