@@ -198,6 +198,17 @@ class StoredGrant(msgspec.Struct, frozen=True):
     workspace: str | None
     """The workspace it counts in, if it is known."""
 
+    @property
+    def id(self) -> str:
+        """The id that revokes it. That of an opened folder is made from its path and scope."""
+        granted = self.granted
+        if not isinstance(granted, OpenedFolder):
+            return granted.id
+        import hashlib  # noqa: PLC0415  few open folders
+
+        key = f"{self.home} {granted.scope} {granted.session_id} {granted.path} {granted.access}"
+        return f"f-{hashlib.sha256(key.encode(errors='surrogateescape')).hexdigest()[:12]}"
+
 
 class CallStory(msgspec.Struct, frozen=True, kw_only=True):
     """A call, the prompt before it, and the approval it got. None for parts that the journal does not have."""

@@ -37,6 +37,10 @@ class ServerContext(NamedTuple):
         """One of the served folders by its path, or the default one. ApiFailure for any other."""
         return self.options.resolve_workspace(named)
 
+    def list_workspaces(self, named: str | None = None) -> tuple[str, ...]:
+        """The served folder of this path, or all of them."""
+        return self.workspaces if named is None else (self.resolve_workspace(named),)
+
     def load_settings(self, workspace: str, mode: Mode | None = None) -> LoadedSettings:
         return self.options.load_settings(workspace, mode)
 
