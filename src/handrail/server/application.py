@@ -19,7 +19,7 @@ from handrail.mcp.http.guard import App, Receive, Scope, Send
 from handrail.mcp.http.listener import Listener, UnauthenticatedLimit, build_config, silence_logs
 from handrail.protocol.wire import encode
 from handrail.server.access import CALLER, LOGIN, LOGOUT, MCP, Access, ServerNames
-from handrail.server.console import ConsoleFiles
+from handrail.server.console_files import ConsoleFiles
 from handrail.server.context import ServerContext
 from handrail.server.dispatch import Dispatcher, check_role, find_handler, render_failure
 from handrail.server.login import CookieLogin
