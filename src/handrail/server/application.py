@@ -94,7 +94,10 @@ async def _serve(entrance: Entrance, options: ServerOptions, exit_code: int, mcp
 
     async def end() -> None:
         watch.cancel()
-        await asyncio.gather(runner.close(), *([mcp.end()] if mcp is not None else []))
+        closing = loop.create_task(runner.close())
+        if mcp is not None:
+            await mcp.end()  # in the task that started it
+        await closing
         pool.shutdown(wait=False, cancel_futures=True)
 
     await Listener(config, limit, end, exit_code).serve([entrance.listening])
