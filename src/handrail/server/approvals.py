@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from handrail.answers import AnswerObstacle, end_grant, find_obstacle, list_changed_files
 from handrail.protocol.events import ToolCallQuestionRequired
-from handrail.protocol.permissions import Answer, InboxQuestion, InboxRequest, Reply
+from handrail.protocol.permissions import Answer, InboxQuestion, InboxRequest, OpenedFolder, Reply, StandingGrant
 from handrail.server.context import Request, ServerContext
 from handrail.server.options import ApiFailure
 from handrail.server.wire import (
@@ -31,9 +31,7 @@ def get_inbox(request: Request) -> InboxList:
         requests=tuple(_build_waiting(one) for inbox in inboxes for one in inbox.list_requests()),
         questions=tuple(_build_question(one) for inbox in inboxes for one in inbox.list_questions()),
         grants=tuple(
-            GrantEntry(id=one.id, granted=one.granted, workspace=one.workspace)
-            for inbox in inboxes
-            for one in inbox.list_grants()
+            _build_grant(one.id, one.granted, one.workspace) for inbox in inboxes for one in inbox.list_grants()
         ),
     )
 
@@ -164,6 +162,11 @@ def _build_waiting(one: InboxRequest) -> WaitingRequest:
         mode=one.mode,
         state=one.state,
     )
+
+
+def _build_grant(grant_id: str, granted: StandingGrant | OpenedFolder, workspace: str | None) -> GrantEntry:
+    grant, folder = (granted, None) if isinstance(granted, StandingGrant) else (None, granted)
+    return GrantEntry(id=grant_id, grant=grant, folder=folder, workspace=workspace)
 
 
 def _build_question(one: InboxQuestion) -> WaitingQuestion:

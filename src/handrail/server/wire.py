@@ -178,8 +178,11 @@ class WaitingQuestion(Wire, frozen=True, omit_defaults=False):
 
 
 class GrantEntry(Wire, frozen=True, omit_defaults=False):
+    """One of `grant` and `folder` is set."""
+
     id: str
-    granted: StandingGrant | OpenedFolder
+    grant: StandingGrant | None
+    folder: OpenedFolder | None
     workspace: str | None
 
 
