@@ -27,9 +27,6 @@ from handrail.server.wire import (
     ReplyFrame,
 )
 
-_SLOW_SECONDS = 10.0
-"""How long a client may take to read a batch, at most 100 events."""
-
 
 async def serve_task(server: ServerContext, caller: ApiCaller, websocket: WebSocket) -> None:
     """Sends the events after `?after=`, then the new ones, until the client goes."""
@@ -61,7 +58,7 @@ class _SocketClient:
         try:
             async with aclosing(self._server.runner.feeds.follow(self._task_id, after)) as batches:
                 async for batch in batches:
-                    async with asyncio.timeout(_SLOW_SECONDS):
+                    async with asyncio.timeout(self._server.options.slow_seconds):
                         await self._send_batch(batch)
         except FeedEnd as end:
             return end.code
