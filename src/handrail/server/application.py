@@ -19,6 +19,7 @@ from handrail.mcp.http.guard import App, Receive, Scope, Send
 from handrail.mcp.http.listener import Listener, UnauthenticatedLimit, build_config, silence_logs
 from handrail.protocol.wire import encode
 from handrail.server.access import CALLER, LOGIN, LOGOUT, MCP, Access, ServerNames
+from handrail.server.connection import SocketConnection
 from handrail.server.console_files import ConsoleFiles
 from handrail.server.context import ServerContext
 from handrail.server.dispatch import Dispatcher, check_role, find_handler, render_failure
@@ -82,7 +83,7 @@ async def _serve(entrance: Entrance, options: ServerOptions, exit_code: int, mcp
     certificate, key = entrance.certificate or (None, None)
     config = build_config(
         access,
-        ws="websockets-sansio",
+        ws=SocketConnection,
         ws_max_size=entrance.limits.body_bytes,
         ws_per_message_deflate=False,  # it costs memory for each connection
         ssl_certfile=certificate,
