@@ -20,7 +20,7 @@ from handrail.mcp.http.listener import Listener, UnauthenticatedLimit, build_con
 from handrail.protocol.wire import encode
 from handrail.server.access import CALLER, LOGIN, LOGOUT, MCP, Access, ServerNames
 from handrail.server.connection import SocketConnection
-from handrail.server.console import ConsoleFiles
+from handrail.server.console_files import ConsoleFiles
 from handrail.server.context import ServerContext
 from handrail.server.dispatch import Dispatcher, check_role, find_handler, render_failure
 from handrail.server.login import CookieLogin
@@ -95,7 +95,10 @@ async def _serve(entrance: Entrance, options: ServerOptions, exit_code: int, mcp
 
     async def end() -> None:
         watch.cancel()
-        await asyncio.gather(runner.close(), *([mcp.end()] if mcp is not None else []))
+        closing = loop.create_task(runner.close())
+        if mcp is not None:
+            await mcp.end()  # in the task that started it
+        await closing
         pool.shutdown(wait=False, cancel_futures=True)
 
     await Listener(config, limit, end, exit_code).serve([entrance.listening])
