@@ -19,7 +19,8 @@ from handrail.mcp.http.guard import App, Receive, Scope, Send
 from handrail.mcp.http.listener import Listener, UnauthenticatedLimit, build_config, silence_logs
 from handrail.protocol.wire import encode
 from handrail.server.access import CALLER, LOGIN, LOGOUT, MCP, Access, ServerNames
-from handrail.server.console import ConsoleFiles
+from handrail.server.connection import SocketConnection
+from handrail.server.console_files import ConsoleFiles
 from handrail.server.context import ServerContext
 from handrail.server.dispatch import Dispatcher, check_role, find_handler, render_failure
 from handrail.server.login import CookieLogin
@@ -82,7 +83,7 @@ async def _serve(entrance: Entrance, options: ServerOptions, exit_code: int, mcp
     certificate, key = entrance.certificate or (None, None)
     config = build_config(
         access,
-        ws="websockets-sansio",
+        ws=SocketConnection,
         ws_max_size=entrance.limits.body_bytes,
         ws_per_message_deflate=False,  # it costs memory for each connection
         ssl_certfile=certificate,
@@ -94,7 +95,10 @@ async def _serve(entrance: Entrance, options: ServerOptions, exit_code: int, mcp
 
     async def end() -> None:
         watch.cancel()
-        await asyncio.gather(runner.close(), *([mcp.end()] if mcp is not None else []))
+        closing = loop.create_task(runner.close())
+        if mcp is not None:
+            await mcp.end()  # in the task that started it
+        await closing
         pool.shutdown(wait=False, cancel_futures=True)
 
     await Listener(config, limit, end, exit_code).serve([entrance.listening])

@@ -39,24 +39,28 @@ _DESCRIBE_SECONDS = 0.25
 _POLL_SECONDS = 0.4
 """How often the journals of followed tasks are checked for events of other processes."""
 
+_BEAT_SECONDS = 15.0
+
 
 class FeedRecord(NamedTuple):
     """An event as JSON. In a dialect an event may have several records."""
 
     seq: int
     text: str
+    frame: str
+    """For a WebSocket."""
     is_last: bool
     """Whether it is the last one of its event, so that a client may resume after it."""
 
 
 class FeedBatch(NamedTuple):
-    """What a subscriber gets at once, in this order."""
+    """What a subscriber gets at once, in this order. An empty one shows that the feed works."""
 
     records: Sequence[FeedRecord] = ()
     caught_up: int | None = None
     """The last event, if the subscriber has all stored ones now for the first time."""
-    frames: Sequence[str] = ()
-    """Frames that are not stored: the task, the output of previews."""
+    frames: Sequence[tuple[str, str]] = ()
+    """Frames that are not stored, each with its type: the task, the output of previews."""
 
 
 class FeedEnd(Exception):  # noqa: N818  it is no error
@@ -68,7 +72,9 @@ class FeedEnd(Exception):  # noqa: N818  it is no error
 
 
 class _Page:
-    def __init__(self, start: int) -> None:
+    def __init__(self, start: int, *, needs_seq: bool) -> None:
+        """`needs_seq`: the records have no numbers of their own."""
+        self._needs_seq = needs_seq
         self.records: list[FeedRecord] = []
         self.seqs: list[int] = []
         self.until = start
@@ -79,9 +85,11 @@ class _Page:
     def add(self, seq: int, texts: Sequence[str]) -> None:
         self.until = seq
         for number, text in enumerate(texts, start=1):
-            self.records.append(FeedRecord(seq, text, number == len(texts)))
+            is_last = number == len(texts)
+            place = f',"seq":{seq}' if is_last and self._needs_seq else ""
+            self.records.append(FeedRecord(seq, text, f'{{"type":"event","event":{text}{place}}}', is_last))
             self.seqs.append(seq)
-            self.chars += len(text)
+            self.chars += 2 * len(text)
 
 
 class TaskFeed:
@@ -92,7 +100,7 @@ class TaskFeed:
         self.folder, self._loop, self._source = folder, loop, source
         self._stack = ExitStack()
         self._journal = self._stack.enter_context(open_journal(folder.path))
-        self._renderer = _Renderer(self._journal, folder.workspace, source.dialect)
+        self._renderer = EventRenderer(self._journal, folder.workspace, source.dialect)
         self._last = self._journal.last_seq()
         """The last event that is known here."""
         self.subscribers = 0
@@ -107,20 +115,21 @@ class TaskFeed:
         self._described = 0.0
         self._description: asyncio.TimerHandle | None = None
         """The next description of the task, if it is due later."""
-        self._outputs: deque[str] = deque(maxlen=_MAX_OUTPUTS)
+        self._outputs: deque[tuple[str, str]] = deque(maxlen=_MAX_OUTPUTS)
         self._output_number = 0
+        self._beats = 0
         self._end: int | None = None
 
     async def follow(self, after: int) -> AsyncGenerator[FeedBatch]:
         """Yields what comes after an event. FeedEnd when the task is removed or the server stops."""
-        after, task, output, is_behind = min(after, self._last), 0, self._output_number, True
+        after, task, output, beats, is_behind = min(after, self._last), 0, self._output_number, self._beats, True
         if self._task is None:
             await self._describe()
         while True:
             tick = self._tick
             if self._end is not None:
                 raise FeedEnd(self._end)
-            frames = [self._task_frame] if task != self._task_number else []
+            frames = [("task", self._task_frame)] if task != self._task_number else []
             task = self._task_number
             records, until = await self._read(after) if after < self._last else ((), after)
             if until == after:
@@ -128,9 +137,9 @@ class TaskFeed:
                     list(self._outputs)[-(self._output_number - output) :] if output != self._output_number else []
                 )
                 output = self._output_number
-            if until > after or is_behind or frames:
+            if until > after or is_behind or frames or beats != self._beats:
                 yield FeedBatch(records, after if is_behind and until == after else None, frames)
-                is_behind, after = is_behind and until > after, until
+                is_behind, after, beats = is_behind and until > after, until, self._beats
             else:
                 await tick.wait()
 
@@ -145,7 +154,7 @@ class TaskFeed:
     def show_output(self, call: ToolCall, output: str) -> None:
         """Sends output of a preview to those who follow now."""
         frame = OutputFrame(tool_call_id=call.tool_call_id, output=output[-_MAX_OUTPUT_CHARS:])
-        self._outputs.append(encode(frame).decode())
+        self._outputs.append(("preview", encode(frame).decode()))
         self._output_number += 1
         self._notify()
 
@@ -153,6 +162,11 @@ class TaskFeed:
         """Whether the journal has new events, or a turn of another process may have ended. From any thread."""
         may_have_ended = self._task is not None and self._task.state == "running"
         return may_have_ended or self._journal.last_seq() != self._last
+
+    def beat(self) -> None:
+        """Lets every subscriber show that the connection works."""
+        self._beats += 1
+        self._notify()
 
     def end(self, code: int) -> None:
         self._end = code
@@ -217,10 +231,12 @@ class TaskFeed:
         page = self._pages.get(number)
         if page is None or page.until < min(page.end, self._last):
             async with self._reading:
-                page = self._pages.setdefault(number, _Page(number * _PAGE_EVENTS))
+                page = self._pages.setdefault(
+                    number, _Page(number * _PAGE_EVENTS, needs_seq=self._source.dialect is not None)
+                )
                 if page.until < min(page.end, self._last):
                     for seq, texts in await self._source.in_thread(partial(self._renderer.read, page.until, page.end)):
-                        page.add(seq, texts)
+                        page.add(seq, texts or ())
                     self._drop_pages(page)
         return page
 
@@ -231,7 +247,7 @@ class TaskFeed:
             chars -= self._pages.popitem(last=False)[1].chars
 
 
-class _Renderer:
+class EventRenderer:
     """Reads events as JSON. An adapter of a dialect needs them all in order."""
 
     def __init__(self, journal: SessionJournal, workspace: str, dialect: str | None) -> None:
@@ -240,8 +256,8 @@ class _Renderer:
         self._adapter: EventAdapter | None = None
         self._position = 0
 
-    def read(self, after: int, until: int) -> list[tuple[int, list[str]]]:
-        """The JSON of events after a number and up to another one. Those that cannot be read have none."""
+    def read(self, after: int, until: int) -> list[tuple[int, list[str] | None]]:
+        """The JSON of events after a number and up to another one. None if an event cannot be read."""
         if self._build is not None and (self._adapter is None or self._position != after):
             self._adapter = self._build()
             for event in takewhile(lambda event: event.seq <= after, self._journal.events(0)):
@@ -251,9 +267,9 @@ class _Renderer:
         self._position = read[-1][0] if read else after
         return read
 
-    def _render(self, event: AnyEvent | BrokenEvent) -> list[str]:
+    def _render(self, event: AnyEvent | BrokenEvent) -> list[str] | None:
         if isinstance(event, BrokenEvent):
-            return []
+            return None
         records = (event,) if self._adapter is None else self._adapter.render(event)
         return [encode(record).decode() for record in records]
 
@@ -342,9 +358,14 @@ class TaskFeeds:
 
     async def _check_others(self) -> None:
         """Finds the events of other processes."""
+        beaten = self._loop.time()
         while self._feeds:
             await asyncio.sleep(_POLL_SECONDS)
             feeds = list(self._feeds.values())
+            if self._loop.time() - beaten > _BEAT_SECONDS:
+                beaten = self._loop.time()
+                for feed in feeds:
+                    feed.beat()
             for feed in await self._source.in_thread(lambda: list(filter(_may_have_news, feeds))):  # noqa: B023
                 feed.wake()
 

@@ -67,6 +67,8 @@ class ServerOptions(NamedTuple):
     """The dialect of events on the wire, and of the tools of new tasks."""
     mode: Mode | None = None
     """The default mode of new tasks. None: that of the settings."""
+    slow_seconds: float = 10.0
+    """How long a client may take to read a batch of events. Then its WebSocket is closed."""
 
     def resolve_workspace(self, named: str | None = None) -> str:
         """One of the served folders by its path, or the default one. ApiFailure for any other."""
