@@ -9,7 +9,7 @@ from handrail.protocol.changes import ChangeRecord
 from handrail.protocol.decisions import Decision, Facts, Mode
 from handrail.protocol.events import AnyEvent
 from handrail.protocol.permissions import AnswerKind, OpenedFolder, PermissionRequest, Question, StandingGrant
-from handrail.protocol.records import AuditRecord, ProcessRecord
+from handrail.protocol.records import ChainedRecord, ProcessRecord
 from handrail.protocol.results import ToolResult
 from handrail.protocol.tool_spec import ToolDescription
 from handrail.protocol.wire import Json, Time, Wire
@@ -273,7 +273,7 @@ class ProcessOutput(Wire, frozen=True, omit_defaults=False):
 
 
 class AuditPage(Wire, frozen=True, omit_defaults=False):
-    records: tuple[AuditRecord | None, ...]
+    records: tuple[ChainedRecord | None, ...]
     """The oldest first. Null: a record that was changed."""
 
 
