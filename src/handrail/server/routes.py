@@ -15,7 +15,7 @@ _Number = Annotated[int, Meta(ge=0, le=1 << 53)]
 _Term = Annotated[str, Meta(max_length=1_000, pattern=r"\A[^\0-\x1f\x7f]*\Z")]
 
 
-class Parameter(NamedTuple):
+class QueryParameter(NamedTuple):
     """A parameter of a query."""
 
     kind: Any
@@ -23,15 +23,17 @@ class Parameter(NamedTuple):
     summary: str
 
 
-PARAMETERS: dict[str, Parameter] = {
-    "workspace": Parameter(_Term, None, "A folder that the server serves. Absent: the default one, or all for lists."),
-    "state": Parameter(wire.TaskState, None, "Only tasks in this state."),
-    "text": Parameter(_Term, None, "Only tasks whose title has this text."),
-    "after": Parameter(_Number, 0, "Only what comes after this number."),
-    "limit": Parameter(Annotated[int, Meta(ge=1, le=1_000)], 100, "How many at most."),
-    "offset": Parameter(_Number, 0, "How many to skip."),
-    "task": Parameter(_Term, None, "Only of this task."),
-    "path": Parameter(_Term, None, "Only changes of this path."),
+PARAMETERS: dict[str, QueryParameter] = {
+    "workspace": QueryParameter(
+        _Term, None, "A folder that the server serves. Absent: the default one, or all for lists."
+    ),
+    "state": QueryParameter(wire.TaskState, None, "Only tasks in this state."),
+    "text": QueryParameter(_Term, None, "Only tasks whose title has this text."),
+    "after": QueryParameter(_Number, 0, "Only what comes after this number."),
+    "limit": QueryParameter(Annotated[int, Meta(ge=1, le=1_000)], 100, "How many at most."),
+    "offset": QueryParameter(_Number, 0, "How many to skip."),
+    "task": QueryParameter(_Term, None, "Only of this task."),
+    "path": QueryParameter(_Term, None, "Only changes of this path."),
 }
 PATH_PARAMETERS: dict[str, Any] = {
     "task": Annotated[str, Meta(pattern=r"\A[A-Za-z0-9][A-Za-z0-9._-]{0,63}\Z")],
