@@ -103,7 +103,7 @@ class NewPrompt(Wire, frozen=True):
 
 
 class Accepted(Wire, frozen=True, omit_defaults=False):
-    """The work goes on after the response. Its events tell how."""
+    """The work continues after the response, with events."""
 
     task: Task
     queued: bool = False
@@ -222,7 +222,7 @@ class NewCommand(Wire, frozen=True):
 
 
 class AnswerOutcome(Wire, frozen=True, omit_defaults=False):
-    """The answer counts. If it was the last one of its batch, the calls run and the task goes on."""
+    """The answer counts. If it was the last one of its batch, the calls run and the task continues."""
 
     task: str
     subject: str
@@ -303,7 +303,7 @@ class PolicyAnswer(Wire, frozen=True, omit_defaults=False):
 
 
 class NewRule(Wire, frozen=True):
-    """A rule that somebody considers, as a table of the settings."""
+    """A rule to try, as a table of the settings."""
 
     rule: dict[str, Any]
     workspace: Name | None = None
@@ -371,7 +371,7 @@ class EventFrame(Wire, frozen=True, tag_field="type", tag="event"):
 
 
 class OutputFrame(Wire, frozen=True, tag_field="type", tag="preview"):
-    """Output of a preview that runs. It is not stored."""
+    """Output of a preview that runs. The journal does not have this output."""
 
     tool_call_id: str
     output: str
