@@ -47,8 +47,6 @@ from handrail.settings.load import build_policy_config, check_tools, list_truste
 from handrail.settings.merge import ToolFile
 from handrail.settings.paths import expand_home
 from handrail.settings.toml_file import parse_rules
-from handrail.store.change_log import ChangeLog
-from handrail.store.database import CHANGES, ReadOnlyDatabase
 from handrail.store.grants import GrantFiles
 from handrail.store.runner import list_dead_runners
 from handrail.store.state_dir import StateFolder
@@ -64,6 +62,7 @@ if TYPE_CHECKING:
     from handrail.sandbox.diagnosis import Report
     from handrail.skills.discovery import SkillCatalog
     from handrail.skills.skill import Skill
+    from handrail.store.change_log import ChangeLog
 
 # What other modules define, and commands take from here.
 __all__ = ["MODE_TABLE", "DecisionChange", "PolicyReplay", "build_tool_set", "has_openat2"]
@@ -292,8 +291,11 @@ def read_change(state: StateFolder, workspace: str, number: int) -> tuple[Change
 
 
 @contextmanager
-def _open_change_log(state: StateFolder, workspace: str) -> Generator[ChangeLog | None]:
+def _open_change_log(state: StateFolder, workspace: str) -> "Generator[ChangeLog | None]":
     """The change log of a workspace. None if nothing changed yet."""
+    from handrail.store.change_log import ChangeLog  # noqa: PLC0415  it loads SQLite, and `handrail tools` needs none
+    from handrail.store.database import CHANGES, ReadOnlyDatabase  # noqa: PLC0415  as above
+
     path = os.path.join(state.home(os.path.realpath(workspace)), ".changes", "changes.db")
     if not os.path.lexists(path):
         yield None
