@@ -62,7 +62,7 @@ from handrail.store.state_dir import (
 from handrail.store.transcript import Messages
 
 # What programs that list sessions take from here.
-__all__ = ["SessionSummaries", "SessionSummary", "has_lease", "read_stamp"]
+__all__ = ["SessionJournal", "SessionSummaries", "SessionSummary", "has_lease"]
 
 _DAY = 86_400
 _YOUNG_SECONDS = 60

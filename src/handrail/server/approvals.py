@@ -10,7 +10,7 @@ from handrail.protocol.permissions import Answer, InboxQuestion, InboxRequest, O
 from handrail.server.context import Request, ServerContext
 from handrail.server.options import ApiFailure
 from handrail.server.wire import (
-    Answered,
+    AnswerOutcome,
     GrantEntry,
     InboxList,
     NewAnswer,
@@ -45,11 +45,11 @@ def get_request(request: Request) -> RequestDetail:
     return RequestDetail(waiting=_build_waiting(waiting), outdated=outdated)
 
 
-def answer_request(request: Request) -> Answered:
+def answer_request(request: Request) -> AnswerOutcome:
     return give_answer(request.server, request.params["request"], request.body)
 
 
-def reply_to_question(request: Request) -> Answered:
+def reply_to_question(request: Request) -> AnswerOutcome:
     return give_reply(request.server, request.params["question"], request.body)
 
 
@@ -80,7 +80,7 @@ def revoke_grant(request: Request) -> None:
 # Answers, also for the frames of a WebSocket
 
 
-def give_answer(server: ServerContext, request_id: str, wanted: NewAnswer) -> Answered:
+def give_answer(server: ServerContext, request_id: str, wanted: NewAnswer) -> AnswerOutcome:
     """Gives an answer. Returns once it is stored. After the last answer of a batch, its calls run and the task goes on.
 
     ApiFailure if it is for another revision, was given before, or would be lost.
@@ -101,10 +101,10 @@ def give_answer(server: ServerContext, request_id: str, wanted: NewAnswer) -> An
         left = server.runner.settle(
             task, lambda rail: rail.answer(request_id, answer), lambda rail: not rail.is_pending(request_id)
         )
-    return Answered(task=task, subject=request_id, left=left)
+    return AnswerOutcome(task=task, subject=request_id, left=left)
 
 
-def give_reply(server: ServerContext, question_id: str, wanted: NewReply) -> Answered:
+def give_reply(server: ServerContext, question_id: str, wanted: NewReply) -> AnswerOutcome:
     """Gives a question its reply. Without options and words, the question is put aside."""
     asked = _find_question(server, question_id)
     question, task = asked.question, asked.session_id
@@ -115,7 +115,7 @@ def give_reply(server: ServerContext, question_id: str, wanted: NewReply) -> Ans
     left = server.runner.settle(
         task, lambda rail: rail.reply(question, reply), lambda rail: not rail.is_pending(question)
     )
-    return Answered(task=task, subject=question_id, left=left)
+    return AnswerOutcome(task=task, subject=question_id, left=left)
 
 
 # Lookup

@@ -4,13 +4,14 @@ import hashlib
 import re
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import Any
+from typing import cast
 
 from handrail.api import Handrail
 from handrail.inspection import list_tool_specs
 from handrail.protocol.errors import Problem, ToolError
 from handrail.protocol.schema import describe
 from handrail.protocol.tool_spec import MCP_PREFIX
+from handrail.protocol.wire import Json
 from handrail.server.context import Request
 from handrail.server.options import ApiFailure
 from handrail.server.wire import CallCheck, CallOutcome, NewCall, ToolList
@@ -76,9 +77,8 @@ def _name_session(caller: str) -> str:
     return f"server.{hashlib.sha256(caller.encode()).hexdigest()[:16]}"
 
 
-def _list_problems(error: ToolError) -> tuple[Any, ...]:
+def _list_problems(error: ToolError) -> tuple[Json, ...]:
     """The problems that INVALID_ARGUMENT lists, or the one that another error is."""
-    details: Any = error.details
-    if error.code == "INVALID_ARGUMENT" and isinstance(details, list | tuple) and details:
-        return tuple(details)
+    if error.code == "INVALID_ARGUMENT" and isinstance(error.details, list) and error.details:
+        return tuple(cast("list[Json]", error.details))
     return (Problem(field="", problem=error.message),)

@@ -1,4 +1,4 @@
-"""Limits of requests and connections by their caller."""
+"""Limits by caller: requests a second, connections at once."""
 
 import time
 from collections import Counter, OrderedDict

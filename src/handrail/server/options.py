@@ -17,12 +17,16 @@ if TYPE_CHECKING:
 class ApiFailure(Exception):  # noqa: N818  ApiError is its message
     """A refusal of a request. The client gets it as an `ApiError` with this status."""
 
-    def __init__(self, status: int, code: str, message: str, details: Json = None) -> None:
+    def __init__(
+        self, status: int, code: str, message: str, details: Json = None, *, retry_after: int | None = None
+    ) -> None:
         super().__init__(message)
         self.status = status
         self.code = code
         self.message = message
         self.details = details
+        self.retry_after = retry_after
+        """Seconds until the client may try again."""
 
 
 class ServerHost(Protocol):
@@ -63,6 +67,8 @@ class ServerOptions(NamedTuple):
     """The dialect of events on the wire, and of the tools of new tasks."""
     mode: Mode | None = None
     """The default mode of new tasks. None: that of the settings."""
+    slow_seconds: float = 10.0
+    """How long a client may take to read a batch of events. Then its WebSocket is closed."""
 
     def resolve_workspace(self, named: str | None = None) -> str:
         """One of the served folders by its path, or the default one. ApiFailure for any other."""

@@ -8,7 +8,9 @@ from datetime import UTC, datetime, timedelta
 from handrail.inspection import PolicyInspector, list_remarks
 from handrail.protocol.errors import ToolError
 from handrail.server.context import Request
+from handrail.server.options import ApiFailure
 from handrail.server.wire import ChangedDecision, NewRule, PolicyAnswer, PolicyQuestion, RuleEffect
+from handrail.settings import SettingsError
 from handrail.settings.toml_file import RULE
 from handrail.terminal.decision_text import render_call, render_decision
 
@@ -30,7 +32,11 @@ def try_rule(request: Request) -> RuleEffect:
     wanted: NewRule = request.body
     since = datetime.now(UTC) - timedelta(days=wanted.days)
     with _open_inspector(request, wanted.workspace) as inspector:
-        found = inspector.try_rule(wanted.rule, request.server.state.sessions(inspector.workspace), since)
+        folders = request.server.state.sessions(inspector.workspace)
+        try:
+            found = inspector.try_rule(wanted.rule, folders, since)
+        except SettingsError as error:
+            raise ApiFailure(400, "INVALID_ARGUMENT", str(error), {"problems": list(error.problems)}) from None
     different = tuple(
         ChangedDecision(
             task=one.session,

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Coroutine, Generator
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any, TypeVar
 
 from handrail.api import Handrail
@@ -11,6 +12,7 @@ from handrail.protocol.decisions import Mode
 from handrail.protocol.errors import UsageError
 from handrail.protocol.messages import UserMessage
 from handrail.server.directory import TaskDirectory, TaskFolder
+from handrail.server.feed import FeedSource, TaskFeeds
 from handrail.server.open_task import OpenTask, open_rail
 from handrail.server.options import ApiFailure, ServerOptions
 from handrail.server.wire import Task
@@ -32,8 +34,7 @@ class TaskRunner:
     def __init__(self, options: ServerOptions, loop: asyncio.AbstractEventLoop) -> None:
         self._options, self._loop = options, loop
         self.directory = TaskDirectory(options)
-        self.on_change: Callable[[str], None] = lambda _: None
-        """Is called in the event loop with the id of a task whose state may have changed."""
+        self.feeds = TaskFeeds(loop, FeedSource(self.directory.find, self.describe, options.dialect))
         self._open: dict[str, asyncio.Future[OpenTask]] = {}
         self._closes: set[asyncio.Task[None]] = set()
         self._idle_check: asyncio.TimerHandle | None = None
@@ -97,7 +98,7 @@ class TaskRunner:
     def set_mode(self, task_id: str, mode: Mode) -> None:
         with self.rail(task_id) as rail:
             rail.set_mode(mode)
-        self._loop.call_soon_threadsafe(self.on_change, task_id)
+        self.feeds.wake(task_id)
 
     def _wait(self, work: Coroutine[Any, Any, _Result]) -> _Result:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
@@ -137,7 +138,10 @@ class TaskRunner:
         rail, loaded = await asyncio.to_thread(open_rail, self._options, self.directory, folder, mode)
         if self._idle_check is None:
             self._idle_check = self._loop.call_later(_LOOK_SECONDS, self._close_idle)
-        return OpenTask(rail, folder, loaded, self._options, model, lambda: self.on_change(folder.id))
+        on_change = partial(self.feeds.wake, folder.id)
+        rail.subscribe(lambda _: on_change())
+        rail.subscribe_to_previews(partial(self.feeds.show_output, folder.id))
+        return OpenTask(rail, folder, loaded, self._options, model, on_change)
 
     def _make_room(self) -> None:
         """Closes the task that was not used for the longest time, if there are too many."""
@@ -163,7 +167,7 @@ class TaskRunner:
     async def _close_task(self, opened: OpenTask) -> None:
         del self._open[opened.folder.id]
         await opened.close()
-        self.on_change(opened.folder.id)
+        self.feeds.wake(opened.folder.id)
 
     async def close(self) -> None:
         """Cancels all turns and closes all sessions. Pending requests stay pending."""
@@ -175,6 +179,7 @@ class TaskRunner:
         if turns:
             await asyncio.wait(turns, timeout=_CLOSE_SECONDS)
         await asyncio.gather(*map(self._close_task, live), *self._closes, return_exceptions=True)
+        self.feeds.close()
 
     # Turns
 
@@ -250,7 +255,7 @@ class TaskRunner:
         if state not in {"idle", "unreadable"}:
             raise ApiFailure(409, "CONFLICT", f"The task is {_WHY_KEPT[state]}. Nothing was removed.")
         await asyncio.to_thread(self._options.state.remove_outputs)
-        self.on_change(task_id)
+        self.feeds.wake(task_id)
 
 
 _WHY_KEPT = {

@@ -26,7 +26,7 @@ from handrail.protocol.permissions import PermissionRequest
 from handrail.protocol.wire import to_dict
 from handrail.server.context import Request
 from handrail.server.options import ApiFailure
-from handrail.server.wire import Phase, Span, Trace, Traces
+from handrail.server.wire import Phase, Trace, Traces, TraceSpan
 from handrail.state import open_journal
 
 _WAITING = frozenset({"parked", "question"})
@@ -68,7 +68,7 @@ class _Turn:
         self._answered: dict[str, datetime] = {}
         self._running: dict[str, datetime] = {}
         self._previews: set[str] = set()
-        self._spans: list[Span] = []
+        self._spans: list[TraceSpan] = []
 
     def add(self, event: AnyEvent) -> None:
         if self.state == "ended":
@@ -132,7 +132,7 @@ class _Turn:
             # An approved command ran in its preview, which has a span of its own.
             start = _measure(self._prompt.time, started)
             self._spans.append(
-                Span(phase="sandbox", name="command", start_ms=start, duration_ms=ran, tool_call_id=call)
+                TraceSpan(phase="sandbox", name="command", start_ms=start, duration_ms=ran, tool_call_id=call)
             )
         self._free = event.time
 
@@ -141,7 +141,7 @@ class _Turn:
 
     def _add_before(self, end: datetime, duration: float, phase: Phase, name: str, call: str | None) -> None:
         start = round(max(0.0, _measure(self._prompt.time, end) - duration), 3)
-        self._spans.append(Span(phase=phase, name=name, start_ms=start, duration_ms=duration, tool_call_id=call))
+        self._spans.append(TraceSpan(phase=phase, name=name, start_ms=start, duration_ms=duration, tool_call_id=call))
 
 
 def _measure(start: datetime, end: datetime) -> float:

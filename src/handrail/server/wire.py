@@ -366,6 +366,8 @@ class CallOutcome(Wire, frozen=True, omit_defaults=False):
 class EventFrame(Wire, frozen=True, tag_field="type", tag="event"):
     event: AnyEvent
     """In a dialect: its own record."""
+    seq: int | None = None
+    """In a dialect, with the last record of an event: its number, to resume after it."""
 
 
 class OutputFrame(Wire, frozen=True, tag_field="type", tag="preview"):
