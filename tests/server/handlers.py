@@ -1,32 +1,36 @@
-"""Handlers of the HTTP API behind a real runner of tasks, without a socket."""
+"""A real server in this process, whose models play a script."""
 
 import asyncio
 import json
-import re
+import socket
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from importlib import import_module
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import urlencode
 
 from msgspec.structs import replace
 
 from handrail import Handrail
 from handrail.agent.turn import TurnLimits
+from handrail.mcp.http.guard import Address
+from handrail.mcp.http.listener import Listener, UnauthenticatedLimit, build_config
 from handrail.models.scripted import ScriptedModel, ScriptedStep
-from handrail.protocol.errors import HandrailError, ToolError
-from handrail.protocol.wire import decode_json, encode
-from handrail.server.context import Request, ServerContext
-from handrail.server.options import ApiFailure, ServerOptions
-from handrail.server.routes import ROUTES, Route
+from handrail.server.access import Access, ServerNames
+from handrail.server.application import build_app
+from handrail.server.connection import SocketConnection
+from handrail.server.context import ServerContext
+from handrail.server.login import CookieLogin
+from handrail.server.options import ServerOptions
 from handrail.server.runner import TaskRunner
-from handrail.server.wire import ApiCaller
+from handrail.server.tokens import TokenBook
 from handrail.settings import LoadedSettings, Settings
 from handrail.state import StoredState
 
-_QUERY: dict[str, Any] = {"workspace": None, "after": 0, "limit": 100, "offset": 0, "task": None, "path": None}
+TOKEN = "token-of-the-tests"
 
 
 class Host:
@@ -58,66 +62,75 @@ class Response(NamedTuple):
 
 
 class Api:
-    """The handlers of a server, called by method and path."""
+    """A server that listens, and the requests of an admin."""
 
-    def __init__(self, server: ServerContext, host: Host) -> None:
-        self.server, self.host = server, host
-        self.state = server.state
-        self.workspace = server.workspaces[0]
+    def __init__(self, context: ServerContext, host: Host, port: int) -> None:
+        self.server, self.host = context, host
+        self.url = f"http://127.0.0.1:{port}"
+        self.token = TOKEN
+        self.state = context.state
+        self.workspace = context.workspaces[0]
 
     def get(self, path: str, /, **query: Any) -> Response:
-        return self._call("GET", path, query, None)
+        return self._send("GET", path, query)
 
     def post(self, path: str, body: Any = None, /, **query: Any) -> Response:
-        return self._call("POST", path, query, body)
+        return self._send("POST", path, query, body)
 
     def delete(self, path: str) -> Response:
-        return self._call("DELETE", path, {}, None)
+        return self._send("DELETE", path, {})
 
     def open(self, session: str, **options: Any) -> Handrail:
         """A session of another program over the same workspace."""
         chosen = {"mode": "ask", "settings": Settings(), "on_permission": "park", **options}
         return Handrail(self.workspace, session=session, state_dir=self.state.path, **chosen)
 
-    def _call(self, method: str, path: str, query: dict[str, Any], body: Any) -> Response:
-        route, params = _find_route(method, path)
-        module, _, function = route.handler.partition(".")
-        decoded = None if route.body is None else decode_json(json.dumps(body), route.body)
-        request = Request(self.server, ApiCaller(name="ann", role="operator"), params, _QUERY | query, decoded)
+    def _send(self, method: str, path: str, query: dict[str, Any], body: Any = None) -> Response:
+        connection = HTTPConnection(self.url.removeprefix("http://"), timeout=60)
         try:
-            answer = getattr(import_module(f"handrail.server.{module}"), function)(request)
-        except ApiFailure as failure:
-            return Response(
-                failure.status, {"code": failure.code, "message": failure.message, "details": failure.details}
-            )
-        except ToolError as error:
-            return Response(409, {"code": error.code, "message": error.message, "details": error.details})
-        except HandrailError as error:
-            return Response(400, {"code": "INVALID_ARGUMENT", "message": str(error)})
-        assert answer is None if route.answer is None else isinstance(answer, route.answer)
-        return Response(route.status, None if answer is None else json.loads(encode(answer)))
+            headers = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"}
+            data = None if body is None else json.dumps(body).encode()
+            connection.request(method, f"{path}?{urlencode(query)}" if query else path, data, headers)
+            response = connection.getresponse()
+            content = response.read()
+        finally:
+            connection.close()
+        return Response(response.status, json.loads(content) if content else None)
 
 
-def _find_route(method: str, path: str) -> tuple[Route, dict[str, str]]:
-    for route in ROUTES:
-        pattern = re.sub(r"\{(\w+)\}", r"(?P<\1>[^/]+)", route.path)
-        if route.method == method and (found := re.fullmatch(pattern, path)):
-            return route, found.groupdict()
-    raise AssertionError(f"no route {method} {path}")
+class _QuietListener(Listener):
+    """A listener in a thread, where Python takes no signals."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
 
 
 @contextmanager
 def open_api(workspace: Path, state: Path, **options: Any) -> Iterator[Api]:
-    loop, host = asyncio.new_event_loop(), Host()
-    thread = threading.Thread(target=loop.run_forever)
-    thread.start()
+    """Serves a workspace in a thread, with all checks that the command has."""
+    host, loop = Host(), asyncio.new_event_loop()
     given = ServerOptions(StoredState(str(state)), (str(workspace.resolve()),), host, note=print, **options)
+    context = ServerContext(given, TaskRunner(given, loop), loop, ThreadPoolExecutor(4))
+    listening = socket.create_server(("127.0.0.1", 0))
+    port: int = listening.getsockname()[1]
+    listener = loop.run_until_complete(_build_listener(context, port))
+    thread = threading.Thread(target=loop.run_until_complete, args=(listener.serve([listening]),))
+    thread.start()
     try:
-        with ThreadPoolExecutor(4) as pool:
-            runner = TaskRunner(given, loop)
-            yield Api(ServerContext(given, runner, loop, pool), host)
-            asyncio.run_coroutine_threadsafe(runner.close(), loop).result(60)
+        yield Api(context, host, port)
     finally:
-        loop.call_soon_threadsafe(loop.stop)
+        listener.should_exit = True
         thread.join()
+        context.pool.shutdown()
+        listening.close()
         loop.close()
+
+
+async def _build_listener(context: ServerContext, port: int) -> Listener:
+    names = ServerNames.build(Address("127.0.0.1", port))
+    tokens, limit = TokenBook(context.state, TOKEN), UnauthenticatedLimit()
+    app = build_app(context, CookieLogin(tokens, names.cookie), 1 << 20)
+    access = Access(app, names, tokens, limit, requests_per_second=1_000, streams=100)
+    config = build_config(access, ws=SocketConnection, ws_per_message_deflate=False)
+    return _QuietListener(config, limit, context.runner.close, 130)

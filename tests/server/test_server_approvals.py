@@ -146,7 +146,7 @@ def test_a_grant_covers_the_class_that_was_chosen_and_is_revoked(api: Api) -> No
         pytest.skip("nothing to choose from")
     assert answer(api, request, "session", grants=offered[:1]).status == 200
     [grant] = api.get("/api/inbox").body["grants"]
-    assert grant["granted"]["command"] == offered[0]
+    assert grant["grant"]["command"] == offered[0]
     assert api.delete(f"/api/grants/{grant['id']}").status == 204
     assert api.get("/api/inbox").body["grants"] == []
     assert api.delete(f"/api/grants/{grant['id']}").status == 404

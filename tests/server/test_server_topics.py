@@ -159,11 +159,11 @@ def test_a_check_lists_the_problems(api: Api) -> None:
 def test_a_direct_call_runs_by_the_policy(api: Api, workspace: Path) -> None:
     (workspace / "a.txt").write_text("a\n")
     read = api.post("/api/call", {"name": "read", "args": {"path": "a.txt"}}).body
-    assert (read["task"], read["result"]["ok"]) == ("server-ann", True)
+    assert (read["task"], read["result"]["ok"]) == ("server-owner", True)
     asked = api.post("/api/call", {"name": "write", "args": {"path": "b.txt", "content": "b\n"}}).body
     assert asked["result"]["error"]["code"] == "PERMISSION_REQUIRED"
     [waiting] = api.get("/api/inbox").body["requests"]
-    assert waiting["task"] == "server-ann"
+    assert waiting["task"] == "server-owner"
     answer = {"kind": "once", "revision": 0}
     assert api.post(f"/api/requests/{waiting['request']['id']}/answer", answer).status == 200
     assert api.get("/api/audit").body["records"][0]["name"] == "read"

@@ -79,6 +79,7 @@ def _name_session(caller: str) -> str:
 
 def _list_problems(error: ToolError) -> tuple[Json, ...]:
     """The problems that INVALID_ARGUMENT lists, or the one that another error is."""
-    if error.code == "INVALID_ARGUMENT" and isinstance(error.details, list) and error.details:
-        return tuple(cast("list[Json]", error.details))
+    details: Json = error.details
+    if error.code == "INVALID_ARGUMENT" and isinstance(details, list | tuple) and details:
+        return tuple(cast("list[Json]", details))
     return (Problem(field="", problem=error.message),)
