@@ -9,10 +9,11 @@ export const MODE_WORDS: Readonly<Record<ModeName, string>> = {
   full: "never asks",
 };
 
-export function ModeOptions({ modes }: { modes: readonly ModeName[] }) {
+/** `short`: only the names. */
+export function ModeOptions({ modes, short = false }: { modes: readonly ModeName[]; short?: boolean }) {
   return modes.map((mode) => (
-    <option key={mode} value={mode}>
-      {mode}: {MODE_WORDS[mode]}
+    <option key={mode} value={mode} title={MODE_WORDS[mode]}>
+      {short ? mode : `${mode}: ${MODE_WORDS[mode]}`}
     </option>
   ));
 }

@@ -3,7 +3,7 @@
 import { type ReactNode, useEffect, useMemo, useState } from "react";
 import { type ModeName, request } from "../../api/client";
 import type { Task } from "../../api/types";
-import { ModeOptions } from "../../parts/modes";
+import { MODE_WORDS, ModeOptions } from "../../parts/modes";
 import { Dock } from "../../parts/permission/dock";
 import { Failure, Skeleton } from "../../parts/states";
 import { TaskStateLabel } from "../../parts/task_state";
@@ -153,12 +153,13 @@ function ModeChooser({ id, task, mode, off, act }: ModeProps) {
     <select
       className="compact"
       aria-label="Mode"
+      title={current === undefined ? undefined : MODE_WORDS[current]}
       disabled={off}
       value={current ?? ""}
       onChange={(event) => choose(event.target.value as ModeName)}
     >
       {current === undefined && <option value="">mode</option>}
-      <ModeOptions modes={modes} />
+      <ModeOptions modes={modes} short />
     </select>
   );
 }
