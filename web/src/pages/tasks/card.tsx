@@ -40,11 +40,12 @@ interface Props {
   task: string;
   call: Call;
   open: boolean;
-  elsewhere: boolean;
+  /** Whether its request was answered in this window. */
+  mine: boolean;
   onToggle: (open: boolean) => void;
 }
 
-export const CallCard = memo(function CallCard({ task, call, open, elsewhere, onToggle }: Props) {
+export const CallCard = memo(function CallCard({ task, call, open, mine, onToggle }: Props) {
   const [sign, colour, word] = SIGNS[call.state];
   const undo = call.result?.meta.undo ?? call.change?.number ?? null;
   return (
@@ -75,7 +76,7 @@ export const CallCard = memo(function CallCard({ task, call, open, elsewhere, on
           )}
         </span>
       </div>
-      {open && <CardBody task={task} call={call} elsewhere={elsewhere} />}
+      {open && <CardBody task={task} call={call} mine={mine} />}
     </div>
   );
 });
@@ -107,7 +108,7 @@ function RunningTime({ started }: { started: string }) {
   return <span>{formatDuration(Math.max(0, now - Date.parse(started)))}</span>;
 }
 
-function CardBody({ task, call, elsewhere }: { task: string; call: Call; elsewhere: boolean }) {
+function CardBody({ task, call, mine }: { task: string; call: Call; mine: boolean }) {
   return (
     <div className="card-body">
       {call.purpose !== null && call.purpose !== "" && (
@@ -116,7 +117,7 @@ function CardBody({ task, call, elsewhere }: { task: string; call: Call; elsewhe
         </p>
       )}
       <Arguments call={call} />
-      {call.answer !== null && <AnswerLine answer={call.answer} elsewhere={elsewhere} />}
+      {call.answer !== null && <AnswerLine answer={call.answer} mine={mine} />}
       {call.question !== null && <p>{call.question.question}</p>}
       <ResultView task={task} call={call} />
       {call.network.length > 0 && <NetworkList network={call.network} />}
@@ -143,12 +144,12 @@ const ANSWERS: Readonly<Record<Answer["kind"], string>> = {
   deny: "denied",
 };
 
-function AnswerLine({ answer, elsewhere }: { answer: Answer; elsewhere: boolean }) {
+function AnswerLine({ answer, mine }: { answer: Answer; mine: boolean }) {
   const by = answer.by ?? null;
   const who = by === "preview" ? "Its preview changed nothing" : by === "grant" ? "A grant covers it" : by === "expiry" ? "The request expired" : null;
   return (
     <p className="note">
-      {who ?? (elsewhere ? "Answered elsewhere" : "You answered")}: {ANSWERS[answer.kind]}
+      {who ?? (mine ? "You answered" : "Answered")}: {ANSWERS[answer.kind]}
       {typeof answer.reason === "string" && answer.reason !== "" && (
         <>
           , because: <Visible text={answer.reason} />

@@ -132,7 +132,7 @@ function Head({ id, task, feed, view, offline }: HeadProps) {
 }
 
 function isBusy(task: Task): boolean {
-  return task.state === "running";
+  return task.state === "running" || task.state === "waiting" || task.state === "interrupted";
 }
 
 interface ModeProps {

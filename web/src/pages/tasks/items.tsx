@@ -94,7 +94,7 @@ export function ItemList({ task, conversation, selected, answered }: Props) {
                     task={task}
                     item={item}
                     open={toggled.get(item.key) ?? (item.kind === "call" && isOpenAtFirst(item.call))}
-                    elsewhere={isAnsweredElsewhere(item, answered)}
+                    mine={item.kind === "call" && item.call.request !== null && answered.has(item.call.request.id)}
                     onToggle={toggle}
                   />
                 </article>
@@ -165,11 +165,6 @@ function useCardKeys(items: readonly Item[], box: RefObject<HTMLDivElement | nul
   });
 }
 
-function isAnsweredElsewhere(item: Item, answered: ReadonlySet<string>): boolean {
-  if (item.kind !== "call" || item.call.answer === null || item.call.request === null) return false;
-  return (item.call.answer.by ?? null) === null && !answered.has(item.call.request.id);
-}
-
 function nameItem(item: Item): string {
   switch (item.kind) {
     case "user":
@@ -205,11 +200,11 @@ interface ItemProps {
   task: string;
   item: Item;
   open: boolean;
-  elsewhere: boolean;
+  mine: boolean;
   onToggle: (key: string, open: boolean) => void;
 }
 
-const ItemView = memo(function ItemView({ task, item, open, elsewhere, onToggle }: ItemProps) {
+const ItemView = memo(function ItemView({ task, item, open, mine, onToggle }: ItemProps) {
   switch (item.kind) {
     case "user":
       return (
@@ -233,13 +228,7 @@ const ItemView = memo(function ItemView({ task, item, open, elsewhere, onToggle 
       );
     case "call":
       return (
-        <CallCard
-          task={task}
-          call={item.call}
-          open={open}
-          elsewhere={elsewhere}
-          onToggle={(next) => onToggle(item.key, next)}
-        />
+        <CallCard task={task} call={item.call} open={open} mine={mine} onToggle={(next) => onToggle(item.key, next)} />
       );
     default:
       return <SmallItem item={item} />;
