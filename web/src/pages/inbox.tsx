@@ -94,7 +94,7 @@ function WaitingTable({ entries, open }: { entries: readonly Entry[]; open: stri
         <tbody>
           {entries.map((one) => (
             <tr key={one.id} aria-current={one.id === open ? "true" : undefined} onClick={() => navigate(pathTo("inbox", one.id))}>
-              <td>
+              <td className="nowrap">
                 <span className={one.ready ? "muted" : "warn"} aria-hidden="true">
                   {one.ready ? "○" : "!"}
                 </span>{" "}

@@ -13,6 +13,7 @@ import { useConsole, useMayOperate } from "../../state/console";
 import { getCall } from "../../state/conversation";
 import { useTaskFeed } from "../../state/feed";
 import type { TaskFeed, TaskView } from "../../state/socket";
+import { reportTaskChange } from "../../state/tasks_changed";
 import { useResource } from "../../state/resource";
 import { formatPlural } from "../../text/format";
 import { Composer } from "./composer";
@@ -25,6 +26,8 @@ export function TaskConversation({ id, call }: { id: string; call: string | null
   // The state of the task comes by the feed. This is for the time before it.
   const stored = useResource(`task ${id}`, (signal) => request("GET /api/tasks/{task}", { params: { task: id }, signal }));
   const task = view.task ?? stored.data ?? null;
+  const state = view.task?.state;
+  useEffect(reportTaskChange, [state]);
   const offline = view.link !== "open";
   const running = view.conversation.active && (task === null || task.state === "running" || task.state === "waiting");
   const waiting = useMemo(

@@ -7,6 +7,7 @@ import { Empty, Loaded, useNow } from "../../parts/states";
 import { TaskStateLabel } from "../../parts/task_state";
 import { Link, navigate, pathTo } from "../../router";
 import { useKeys } from "../../state/keys";
+import { useTaskChanges } from "../../state/tasks_changed";
 import { useResource } from "../../state/resource";
 import { formatAge } from "../../text/format";
 
@@ -30,6 +31,7 @@ export function TaskTable({ current, onNew }: Props) {
     (signal) => request("GET /api/tasks", { query: { text: wanted, state, limit }, signal }),
     { every: EVERY_MS },
   );
+  useTaskChanges(tasks.reload);
   const filter = useRef<HTMLInputElement>(null);
   const listed = tasks.data?.tasks ?? [];
   useKeys({

@@ -1,6 +1,6 @@
 /** What waits in a task, docked below its conversation. */
 
-import { useEffect, useRef, useState } from "react";
+import { type RefObject, useEffect, useRef, useState } from "react";
 import type { AnswerOutcome } from "../../api/types";
 import type { Call } from "../../state/conversation";
 import { useConsole } from "../../state/console";
@@ -35,7 +35,8 @@ export function Dock({ waiting, previews, offline, mayAnswer, onAnswered }: Prop
   const root = useRef<HTMLDivElement>(null);
   const shown = waiting.filter((call) => !mine.has(subjectOf(call)));
   const current = shown.find((call) => call.id === chosen) ?? shown[0];
-  const [gone, forget] = useElsewhere(waiting, mine);
+  const sent = useRef(new Set<string>());
+  const [gone, forget] = useElsewhere(waiting, sent);
   useAnnouncement(current);
   useKeys({ ".": () => root.current?.querySelector<HTMLElement>(".drawer")?.focus() }, current !== undefined && !folded);
 
@@ -78,6 +79,8 @@ export function Dock({ waiting, previews, offline, mayAnswer, onAnswered }: Prop
           offline={offline}
           mayAnswer={mayAnswer}
           onAnswered={answered}
+          onSending={(subject) => sent.current.add(subject)}
+          onGone={(subject) => sent.current.delete(subject)}
           onLater={() => setFolded(true)}
           onOther={shown.length > 1 ? (step) => setChosen(shown[(place + step + shown.length) % shown.length]?.id ?? null) : null}
         />
@@ -92,11 +95,13 @@ interface DockedProps {
   offline: boolean;
   mayAnswer: boolean;
   onAnswered: (outcome: AnswerOutcome) => void;
+  onSending: (subject: string) => void;
+  onGone: (subject: string) => void;
   onLater: () => void;
   onOther: ((step: number) => void) | null;
 }
 
-function DockedCall({ call, position, offline, mayAnswer, onAnswered, onLater, onOther }: DockedProps) {
+function DockedCall({ call, position, onLater, onOther, onGone, ...rest }: DockedProps) {
   const extra = (
     <span className="row end">
       {onOther !== null && (
@@ -116,13 +121,7 @@ function DockedCall({ call, position, offline, mayAnswer, onAnswered, onLater, o
   );
   if (call.question !== null && call.state === "asking") {
     return (
-      <QuestionForm
-        question={call.question}
-        position={position("Question")}
-        offline={offline}
-        mayAnswer={mayAnswer}
-        onAnswered={onAnswered}
-      />
+      <QuestionForm question={call.question} position={position("Question")} {...rest} />
     );
   }
   if (call.request === null) return null;
@@ -130,10 +129,9 @@ function DockedCall({ call, position, offline, mayAnswer, onAnswered, onLater, o
     <PermissionDrawer
       request={call.request}
       position={position("Permission")}
-      offline={offline}
-      mayAnswer={mayAnswer}
-      onAnswered={onAnswered}
+      onGone={onGone}
       extra={extra}
+      {...rest}
     />
   );
 }
@@ -146,18 +144,18 @@ function nameCall(call: Call): string {
   return call.request === null ? (call.question?.question ?? call.name) : describeSubject(call.request);
 }
 
-/** Requests that went away without an answer of this window. */
-function useElsewhere(waiting: readonly Call[], mine: ReadonlySet<string>): [readonly Gone[], (id: string) => void] {
+/** Requests that went away although this window sent no answer. */
+function useElsewhere(waiting: readonly Call[], sent: RefObject<Set<string>>): [readonly Gone[], (id: string) => void] {
   const before = useRef<ReadonlyMap<string, Gone>>(new Map());
   const [gone, setGone] = useState<readonly Gone[]>([]);
   useEffect(() => {
     const now = new Map(waiting.map((call) => [subjectOf(call), { id: subjectOf(call), text: nameCall(call) }]));
-    const left = Array.from(before.current.values()).filter((one) => !now.has(one.id) && !mine.has(one.id));
+    const left = Array.from(before.current.values()).filter((one) => !now.has(one.id) && !sent.current.has(one.id));
     before.current = now;
     // What happened elsewhere is known only by comparing with what was here before.
      
     if (left.length > 0) setGone((known) => [...known, ...left]);
-  }, [waiting, mine]);
+  }, [waiting, sent]);
   return [gone, (id) => setGone((known) => known.filter((one) => one.id !== id))];
 }
 

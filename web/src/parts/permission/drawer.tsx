@@ -20,8 +20,10 @@ export interface DrawerProps {
   offline: boolean;
   mayAnswer: boolean;
   onAnswered: (outcome: AnswerOutcome) => void;
+  /** An answer is on its way. Its event may come before its response. */
+  onSending?: (subject: string) => void;
   /** The request was answered somewhere else meanwhile. */
-  onGone?: () => void;
+  onGone?: (subject: string) => void;
   /** A retry or an edit gave the request a new revision. */
   onRevised?: (detail: RequestDetail) => void;
   extra?: ReactNode;
@@ -181,7 +183,7 @@ function newer(request: PermissionRequest, revised: PermissionRequest | null): P
 
 function useAnswers(
   request: PermissionRequest,
-  { onAnswered, onGone, onRevised }: DrawerProps,
+  { onAnswered, onSending, onGone, onRevised }: DrawerProps,
   setRevised: (request: PermissionRequest) => void,
   reload: () => void,
 ) {
@@ -194,11 +196,12 @@ function useAnswers(
     action.run(async () => {
       try {
         const body = { ...answer, revision: request.revision ?? 0 };
+        onSending?.(request.id);
         const outcome = await call("POST /api/requests/{request}/answer", { params, body });
         announce(`You ${describeAnswer(answer.kind, hasRun(request))} ${describeSubject(request)}`);
         onAnswered(outcome);
       } catch (error) {
-        if (isGone(error)) onGone?.();
+        if (isGone(error)) onGone?.(request.id);
         else reload();
         throw error;
       } finally {

@@ -16,9 +16,11 @@ interface Props {
   offline: boolean;
   mayAnswer: boolean;
   onAnswered: (outcome: AnswerOutcome) => void;
+  /** A reply is on its way. Its event may come before its response. */
+  onSending?: (subject: string) => void;
 }
 
-export function QuestionForm({ question, position = "Question", offline, mayAnswer, onAnswered }: Props) {
+export function QuestionForm({ question, position = "Question", offline, mayAnswer, onAnswered, onSending }: Props) {
   const options = question.options ?? [];
   const multiple = question.multiple === true;
   const own = question.custom === true || options.length === 0;
@@ -39,6 +41,7 @@ export function QuestionForm({ question, position = "Question", offline, mayAnsw
   const reply = (dismiss: boolean) =>
     action.run(async () => {
       const body = dismiss ? {} : { chosen: options.filter((one) => chosen.has(one)), text: text.trim() === "" ? null : text.trim() };
+      onSending?.(question.toolCallId);
       const outcome = await request("POST /api/questions/{question}/reply", { params: { question: question.toolCallId }, body });
       announce(dismiss ? "Question dismissed." : "Reply sent.");
       onAnswered(outcome);
