@@ -64,7 +64,7 @@ export const CallCard = memo(function CallCard({ task, call, open, mine, onToggl
             {call.server !== null && ` (${call.server})`}
           </span>
           <span className="card-subject">
-            <Visible text={describeCall(call.name, call.args)} />
+            <Visible text={describeCall(call.name, getArguments(call))} />
           </span>
         </button>
         <span className="card-facts">
@@ -92,7 +92,7 @@ function Outcome({ call }: { call: Call }) {
     <>
       {changes.length > 0 && <Counts added={added} removed={removed} />}
       <span className="card-summary">
-        <Visible text={result.ok ? shorten(result.summary) : (result.error?.code ?? "failed")} />
+        <Visible text={result.ok ? shorten(result.summary) : state === "denied" ? "denied" : (result.error?.code ?? "failed")} />
       </span>
       <span>{formatDuration(result.duration_ms)}</span>
     </>
@@ -117,6 +117,7 @@ function CardBody({ task, call, mine }: { task: string; call: Call; mine: boolea
         </p>
       )}
       <Arguments call={call} />
+      {call.request?.edited === true && <p className="note warn">! A person edited the command.</p>}
       {call.answer !== null && <AnswerLine answer={call.answer} mine={mine} />}
       {call.question !== null && <p>{call.question.question}</p>}
       <ResultView task={task} call={call} />
@@ -163,9 +164,16 @@ function isCommand(call: Call): boolean {
   return call.name === "exec" || call.name === "process" || (call.result?.artifacts.commands_run ?? []).length > 0;
 }
 
+/** As the model gave them, or with the command that a person put in its place. */
+function getArguments(call: Call): unknown {
+  const { request } = call;
+  if (request?.edited !== true || request.command == null) return call.args;
+  return { ...asRecord(call.args), command: request.command };
+}
+
 /** What a card does not say in its first line already. */
 function Arguments({ call }: { call: Call }) {
-  const args = asRecord(call.args);
+  const args = asRecord(getArguments(call));
   if (args === null) return null;
   if (typeof args.command === "string") {
     return (
