@@ -147,7 +147,7 @@ function Rail({ info, current, waiting, onFollow, onHelp, onSignOut }: RailProps
           Theme: {theme}
         </button>
         <button type="button" className="quiet" onClick={onHelp}>
-          Keys <kbd>?</kbd>
+          Keys <kbd aria-hidden="true">?</kbd>
         </button>
         <button type="button" className="quiet" onClick={onSignOut}>
           Sign out

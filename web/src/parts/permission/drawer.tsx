@@ -136,7 +136,7 @@ export function PermissionDrawer(props: DrawerProps) {
           <div className="row drawer-buttons">
             {has("once") && (
               <button type="button" className="primary" disabled={offKeep} onClick={keep} aria-keyshortcuts="y">
-                {ran ? "Keep" : "Approve"} <kbd>y</kbd>
+                {ran ? "Keep" : "Approve"} <kbd aria-hidden="true">y</kbd>
               </button>
             )}
             {(has("session") || has("workspace") || has("edits")) && (
@@ -145,21 +145,21 @@ export function PermissionDrawer(props: DrawerProps) {
               </button>
             )}
             <button type="button" disabled={off} onClick={deliberate(() => setPanel("reason"))} aria-keyshortcuts="n">
-              {ran ? "Drop…" : "Reject…"} <kbd>n</kbd>
+              {ran ? "Drop…" : "Reject…"} <kbd aria-hidden="true">n</kbd>
             </button>
             {has("output") && (
               <button type="button" disabled={off} onClick={output} aria-keyshortcuts="o" title="Drops the changes, shows the model the output">
-                Output only <kbd>o</kbd>
+                Output only <kbd aria-hidden="true">o</kbd>
               </button>
             )}
             {request.command != null && (
               <button type="button" disabled={off} onClick={deliberate(() => setPanel("edit"))} aria-keyshortcuts="e">
-                Edit <kbd>e</kbd>
+                Edit <kbd aria-hidden="true">e</kbd>
               </button>
             )}
             {request.command != null && (outdated.length > 0 || request.preview?.tried == null || request.preview.tried.exitCode !== 0) && (
               <button type="button" disabled={off} onClick={retry} aria-keyshortcuts="r">
-                Try again <kbd>r</kbd>
+                Try again <kbd aria-hidden="true">r</kbd>
               </button>
             )}
             {answers.action.busy && (
