@@ -10,6 +10,7 @@ import { Visible } from "../parts/text";
 import { Link, navigate, pathTo } from "../router";
 import { useAction } from "../state/action";
 import { useConsole, useMayOperate } from "../state/console";
+import { focusNeighbour } from "../state/focus";
 import { useKeys } from "../state/keys";
 import { formatAge } from "../text/format";
 import { describeSubject, nameTool, summarizeRun } from "../text/permission";
@@ -68,11 +69,7 @@ function fromQuestion(one: WaitingQuestion): Entry {
 
 function WaitingTable({ entries, open }: { entries: readonly Entry[]; open: string | null }) {
   const now = useNow();
-  const move = (step: number) => {
-    const links = Array.from(document.querySelectorAll<HTMLAnchorElement>(".inbox-list .row-link"));
-    const place = links.findIndex((link) => link === document.activeElement);
-    links[Math.min(links.length - 1, Math.max(0, place + step))]?.focus();
-  };
+  const move = (step: 1 | -1) => focusNeighbour(".inbox-list .row-link", step);
   useKeys({ ArrowDown: () => move(1), ArrowUp: () => move(-1), j: () => move(1), k: () => move(-1) });
   if (entries.length === 0) return <Empty>Nobody waits for you.</Empty>;
   return (

@@ -42,11 +42,25 @@ export function ItemList({ task, conversation, selected, answered }: Props) {
     const element = box.current;
     if (element !== null && following.current) element.scrollTop = element.scrollHeight;
   }, [height, items]);
+  const lastTop = useRef(0);
   const scrolled = useCallback(() => {
     const element = box.current;
     if (element === null) return;
-    following.current = element.scrollHeight - element.scrollTop - element.clientHeight < NEAR_END;
-    setAway(!following.current);
+    const near = element.scrollHeight - element.scrollTop - element.clientHeight < NEAR_END;
+    // Only going up ends following: the list also moves when it grows, or when something is docked below it.
+    if (near) following.current = true;
+    else if (element.scrollTop < lastTop.current - 1) following.current = false;
+    lastTop.current = element.scrollTop;
+    setAway(!near && !following.current);
+  }, []);
+  useEffect(() => {
+    const element = box.current;
+    if (element === null) return;
+    const observer = new ResizeObserver(() => {
+      if (following.current) element.scrollTop = element.scrollHeight;
+    });
+    observer.observe(element);
+    return () => observer.disconnect();
   }, []);
   const goTo = useCallback(
     (place: number) => {

@@ -6,6 +6,7 @@ import type { Task } from "../../api/types";
 import { Empty, Loaded, useNow } from "../../parts/states";
 import { TaskStateLabel } from "../../parts/task_state";
 import { Link, navigate, pathTo } from "../../router";
+import { focusNeighbour } from "../../state/focus";
 import { useKeys } from "../../state/keys";
 import { useTaskChanges } from "../../state/tasks_changed";
 import { useResource } from "../../state/resource";
@@ -37,8 +38,8 @@ export function TaskTable({ current, onNew }: Props) {
   useKeys({
     "/": () => filter.current?.focus(),
     ...(current === null && {
-      j: () => focusRow(1),
-      k: () => focusRow(-1),
+      j: () => focusNeighbour(".task-list .row-link", 1),
+      k: () => focusNeighbour(".task-list .row-link", -1),
       o: () => document.activeElement instanceof HTMLAnchorElement && document.activeElement.click(),
     }),
   });
@@ -145,13 +146,6 @@ function Row({ task, isCurrent, now }: { task: Task; isCurrent: boolean; now: nu
       <td className="numeric muted">{formatAge(task.updated ?? task.created, now)}</td>
     </tr>
   );
-}
-
-/** Moves the focus to the link of the next or previous row. */
-function focusRow(step: number): void {
-  const links = Array.from(document.querySelectorAll<HTMLAnchorElement>(".task-list .row-link"));
-  const place = links.findIndex((link) => link === document.activeElement);
-  links[Math.min(links.length - 1, Math.max(0, place + step))]?.focus();
 }
 
 /** A value once it did not change for a while. */

@@ -35,6 +35,8 @@ export function Dock({ waiting, previews, offline, mayAnswer, onAnswered }: Prop
   const root = useRef<HTMLDivElement>(null);
   const shown = waiting.filter((call) => !mine.has(subjectOf(call)));
   const current = shown.find((call) => call.id === chosen) ?? shown[0];
+  // Its event may take the request away before the response comes.
+  const wasInside = useRef(false);
   const sent = useRef(new Set<string>());
   const [gone, forget] = useElsewhere(waiting, sent);
   useAnnouncement(current);
@@ -43,7 +45,7 @@ export function Dock({ waiting, previews, offline, mayAnswer, onAnswered }: Prop
   const answered = (outcome: AnswerOutcome) => {
     setMine((before) => new Set(before).add(outcome.subject));
     onAnswered(outcome.subject);
-    returnFocus(root.current, shown.length > 1);
+    if (wasInside.current) returnFocus(root.current, shown.some((call) => subjectOf(call) !== outcome.subject));
   };
   const place = current === undefined ? 0 : shown.indexOf(current);
   const position = (noun: string) => (shown.length > 1 ? `${noun} ${place + 1} of ${shown.length}` : noun);
@@ -79,7 +81,10 @@ export function Dock({ waiting, previews, offline, mayAnswer, onAnswered }: Prop
           offline={offline}
           mayAnswer={mayAnswer}
           onAnswered={answered}
-          onSending={(subject) => sent.current.add(subject)}
+          onSending={(subject) => {
+            sent.current.add(subject);
+            wasInside.current = root.current?.contains(document.activeElement) ?? false;
+          }}
           onGone={(subject) => sent.current.delete(subject)}
           onLater={() => setFolded(true)}
           onOther={shown.length > 1 ? (step) => setChosen(shown[(place + step + shown.length) % shown.length]?.id ?? null) : null}
@@ -171,9 +176,8 @@ function useAnnouncement(current: Call | undefined): void {
 
 /** After an answer the focus stays near: at the next request, else at the conversation. */
 function returnFocus(root: HTMLElement | null, more: boolean): void {
-  if (root?.contains(document.activeElement) !== true) return;
   window.requestAnimationFrame(() => {
-    const target = more ? root.querySelector<HTMLElement>(".drawer") : document.querySelector<HTMLElement>(".items");
-    (target ?? root).focus();
+    const target = more ? root?.querySelector<HTMLElement>(".drawer") : document.querySelector<HTMLElement>(".items");
+    (target ?? root)?.focus();
   });
 }
