@@ -40,9 +40,9 @@ class Follower(asyncio.Protocol):
     def connection_made(self, transport: Any) -> None:
         self.transport = transport
         transport.write(
-            f"GET /ws/{self._task}?after={self._after} HTTP/1.1\r\nHost: 127.0.0.1:{self._port}\r\nUpgrade: websocket\r\n"
-            f"Connection: Upgrade\r\nAuthorization: Bearer {TOKEN}\r\nSec-WebSocket-Version: 13\r\n"
-            "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n".encode()
+            f"GET /ws/{self._task}?after={self._after} HTTP/1.1\r\nHost: 127.0.0.1:{self._port}\r\n"
+            f"Upgrade: websocket\r\nConnection: Upgrade\r\nAuthorization: Bearer {TOKEN}\r\n"
+            "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n".encode()
         )
         if not self._reads:
             transport.pause_reading()
@@ -69,7 +69,7 @@ class Follower(asyncio.Protocol):
             at = end
         self._rest = data[at:]
 
-    def connection_lost(self, exc: Exception | None) -> None:
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002  asyncio's signature
         self.caught_up.set()
         self.ended.set()
 

@@ -111,7 +111,7 @@ class Accepted(Wire, frozen=True, omit_defaults=False):
 
 
 class NewFork(Wire, frozen=True):
-    before: int | None = None
+    before: Annotated[int, Meta(ge=1, le=1 << 53)] | None = None
     """Copies only what came before the prompt with this event number. Absent: everything."""
 
 
