@@ -236,7 +236,7 @@ def test_the_server_lets_go_of_a_client_that_never_reads(
     with open_api(workspace, tmp_path / "state", slow_seconds=0.2) as api:
         task = create(api, "Done.")
         tell(api, task, *("x" * 50_000 for _ in range(400)))
-        with open_window(api.url, api.token, task, max_queue=1) as window:
+        with open_window(api.url, api.token, task, max_queue=1, close_timeout=0.1) as window:
             window.take_event("user")
             while is_held(api, window.connection.socket.getsockname()[1]):
                 time.sleep(0.02)
