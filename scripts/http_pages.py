@@ -36,9 +36,9 @@ _TYPES = (
     (r"\bLiteral\[False\]", "false"),
     (r"\bNone\b", "null"),
     (r"\b(?:Any|Json)\b", "any"),
-    (r"Literal\[(.*?)\]", lambda found: found[1].replace("'", '"').replace(", ", " | ")),
 )
 """Python's names of types, and those of JSON."""
+_LITERAL = re.compile(r"Literal\[(.*?)\]")
 _CLOSINGS = {
     "UNAUTHORIZED": "The token is missing, wrong or removed.",
     "FORBIDDEN": "The caller may not do this.",
@@ -126,7 +126,7 @@ def _name_type(annotation: ast.expr) -> str:
     text = re.sub(r"tuple\[(.*?), \.\.\.\]", r"[\1]", ast.unparse(annotation))
     for pattern, name in _TYPES:
         text = re.sub(pattern, name, text)
-    return text
+    return _LITERAL.sub(lambda found: found[1].replace("'", '"').replace(", ", " | "), text)
 
 
 def _name_default(field: ast.AnnAssign) -> str:

@@ -12,7 +12,7 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 from tests.server.serve_process import PATIENCE, TOKEN, ServeProcess
 from websockets.exceptions import ConnectionClosed
@@ -129,7 +129,7 @@ def test_an_open_address_needs_the_names_that_clients_use(tmp_path: Path) -> Non
     assert "--name HOST" in refused.stderr
     with ServeProcess(tmp_path, "--listen", "0.0.0.0:0", "--allow-plain-http", "--name", "Rail.example.org") as server:
         own, other = f"rail.example.org:{server.port}", f"127.0.0.1:{server.port}"
-        with httpx.Client(base_url=f"http://127.0.0.1:{server.port}", timeout=PATIENCE) as client:
+        with httpx2.Client(base_url=f"http://127.0.0.1:{server.port}", timeout=PATIENCE) as client:
             assert client.get("/healthz", headers={"host": own}).status_code == 200
             assert client.get("/healthz", headers={"host": other}).status_code == 421
 
@@ -178,6 +178,14 @@ def test_it_serves_several_workspaces_and_no_other_folder(tmp_path: Path) -> Non
         assert made.json()["workspace"] == str(other)
         assert client.post("/api/tasks", json={"workspace": str(tmp_path)}).status_code == 404
     assert "is not a folder" in _serve(tmp_path, "--workspace", str(tmp_path / "none")).stderr
+
+
+def test_it_speaks_a_dialect(tmp_path: Path) -> None:
+    with ServeProcess(tmp_path, "--dialect", "devminds") as server, server.client() as client:
+        assert client.get("/api/info").json()["dialect"] == "devminds"
+    refused = _serve(tmp_path, "--dialect", "latin")
+    assert refused.returncode == 2
+    assert "dialect" in refused.stderr
 
 
 def test_without_a_build_the_console_says_how_to_make_one(tmp_path: Path) -> None:

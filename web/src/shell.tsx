@@ -11,10 +11,16 @@ import { Link, navigate, pathTo, useAddress } from "./router";
 import { ConsoleContext } from "./state/console";
 import { type KeyTable, useKeyPrefix, useKeys } from "./state/keys";
 import { useResource } from "./state/resource";
+import { focusNeighbour } from "./state/focus";
 import { chooseTheme, type Theme, useTheme } from "./state/theme";
 
 const INBOX_EVERY_MS = 4000;
 const NEXT_THEME: Readonly<Record<Theme, Theme>> = { system: "dark", dark: "light", light: "system" };
+
+const FILE_KEYS: KeyTable = {
+  "]": () => focusNeighbour(".diff-file > summary", 1),
+  "[": () => focusNeighbour(".diff-file > summary", -1),
+};
 
 export function Shell({ info, onSignOut }: { info: ServerInfo; onSignOut: () => void }) {
   const { parts, query } = useAddress();
@@ -35,7 +41,7 @@ export function Shell({ info, onSignOut }: { info: ServerInfo; onSignOut: () => 
   useKeys(
     useMemo<KeyTable>(() => {
       const goTo = PAGES.map((one) => [`g ${one.key}`, () => navigate(pathTo(one.name))] as const);
-      return { ...Object.fromEntries(goTo), "?": () => setHelp(true), "ctrl+k": () => navigate(pathTo("tools")) };
+      return { ...Object.fromEntries(goTo), "?": () => setHelp(true), "ctrl+k": () => navigate(pathTo("tools")), ...FILE_KEYS };
     }, []),
   );
 
@@ -147,7 +153,7 @@ function Rail({ info, current, waiting, onFollow, onHelp, onSignOut }: RailProps
           Theme: {theme}
         </button>
         <button type="button" className="quiet" onClick={onHelp}>
-          Keys <kbd>?</kbd>
+          Keys <kbd aria-hidden="true">?</kbd>
         </button>
         <button type="button" className="quiet" onClick={onSignOut}>
           Sign out

@@ -322,6 +322,7 @@ export interface ErrorInfo {
 export interface EventFrame {
   type: "event";
   event: User | TextEvent | Reasoning | ToolCallStart | ToolCallRunning | ToolCallUpdate | ToolCallEnd | ToolCallError | ToolCallPermissionRequired | ToolCallPermissionGranted | ToolCallPermissionDenied | ToolCallQuestionRequired | Display | Warning | Usage | Process | Network | ChangeEvent | Mode | Notice | End | ErrorEvent;
+  seq?: number | null;
 }
 
 export interface EventPage {

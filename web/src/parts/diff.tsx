@@ -129,10 +129,10 @@ function LineText({ row, language }: { row: Row; language: string | null }) {
       return row.marks.map((part, place) =>
         part.changed ? (
           <span key={place} className="changed">
-            <Visible text={part.text} />
+            <Visible text={part.text} ends={place === (row.marks?.length ?? 0) - 1} />
           </span>
         ) : (
-          <Visible key={place} text={part.text} />
+          <Visible key={place} text={part.text} ends={place === (row.marks?.length ?? 0) - 1} />
         ),
       );
     }

@@ -9,6 +9,7 @@ const KEYS: readonly (readonly [string, string])[] = [
   ["/", "Filter the list"],
   ["j k", "Next and previous card or row"],
   ["o", "Open or fold the card, open the row"],
+  [".", "Go to the request that waits"],
   ["[ ]", "Previous and next file of a diff"],
   ["ctrl+enter", "Send the message"],
   ["y s w", "In a permission: keep, also for the session, also for the workspace"],

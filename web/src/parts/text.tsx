@@ -6,11 +6,11 @@ import remarkGfm from "remark-gfm";
 import { splitVisible } from "../text/visible";
 import { Code } from "./code";
 
-/** A command, a path or a host with every hidden character written out. */
-export function Visible({ text }: { text: string }) {
+/** A command, a path or a host with every hidden character written out. `ends`: blanks at the end of a line too. */
+export function Visible({ text, ends = true }: { text: string; ends?: boolean }) {
   return (
     <>
-      {splitVisible(text).map((piece, place) =>
+      {splitVisible(text, ends).map((piece, place) =>
         piece.hidden ? (
           <mark key={place} className="hidden-character" title="A character that cannot be seen">
             {piece.text}

@@ -155,6 +155,7 @@ class Draft {
   add(event: AnyEvent): void {
     if (event.seq <= this.seq) return;
     this.seq = event.seq;
+    this.dropPause();
     switch (event.kind) {
       case "user":
         if (!this.active) this.turn = { ...NEW_TURN, started: event.time };
@@ -191,7 +192,7 @@ class Draft {
         this.addNetwork(event);
         return;
       case "end":
-        this.active = event.reason === "parked" || event.reason === "question";
+        this.active = PAUSES.has(event.reason);
         this.push({ kind: "end", key: `e${event.seq}`, seq: event.seq, end: event, turn: this.turn });
         return;
       case "error":
@@ -201,6 +202,12 @@ class Draft {
       default:
         this.addToolEvent(event);
     }
+  }
+
+  /** A turn that waited for a person goes on, so the line that said so is no end. */
+  private dropPause(): void {
+    const last = this.items.at(-1);
+    if (last?.kind === "end" && PAUSES.has(last.end.reason)) this.items.pop();
   }
 
   private push(item: Item): void {
@@ -262,7 +269,7 @@ class Draft {
         return;
       case "tool_call.permission-granted":
         this.waiting.delete(id);
-        this.turn = { ...this.turn, kept: this.turn.kept + 1 };
+        if ((event.answer.by ?? null) === null) this.turn = { ...this.turn, kept: this.turn.kept + 1 };
         this.change(id, () => ({ request: event.permission_request, answer: event.answer, state: "queued" }));
         return;
       case "tool_call.permission-denied":
@@ -350,6 +357,7 @@ class Draft {
   }
 }
 
+const PAUSES = new Set<End["reason"]>(["parked", "question"]);
 const DENIALS = new Set(["PERMISSION_DENIED", "POLICY_DENIED"]);
 
 function appendOutput(call: Call, output: string): Pick<Call, "output" | "dropped"> {

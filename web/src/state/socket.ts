@@ -112,7 +112,7 @@ export class TaskFeed {
     switch (frame.type) {
       case "event":
         this.events.push(frame.event);
-        if (frame.event.kind === "tool_call.permission-required") this.endPreview(frame.event.tool_call_id);
+        if (frame.event.kind !== "tool_call.start") this.endPreviews(frame.event);
         break;
       case "preview":
         this.addPreview(frame.toolCallId, frame.output);
@@ -138,10 +138,12 @@ export class TaskFeed {
     this.view = { ...this.view, previews };
   }
 
-  private endPreview(id: string): void {
-    if (!this.view.previews.has(id)) return;
+  /** The preview of a call ends with the next event of the call, and every preview with the turn. */
+  private endPreviews(event: AnyEvent): void {
+    if (this.view.previews.size === 0) return;
     const previews = new Map(this.view.previews);
-    previews.delete(id);
+    if ("tool_call_id" in event && typeof event.tool_call_id === "string") previews.delete(event.tool_call_id);
+    if (event.kind === "end" || event.kind === "error") previews.clear();
     this.view = { ...this.view, previews };
   }
 

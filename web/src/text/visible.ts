@@ -10,11 +10,12 @@ const HIDDEN =
   // eslint-disable-next-line no-control-regex, no-misleading-character-class
   /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\u{e0000}-\u{e0fff}]|[ \t]+(?=\n|$)/gu;
 
-/** The pieces of a text: as it is, or `\u202e` for what cannot be seen. */
-export function splitVisible(text: string): readonly Piece[] {
+/** The pieces of a text: as it is, or `\u202e` for what cannot be seen. `ends`: blanks at the end of a line too. */
+export function splitVisible(text: string, ends = true): readonly Piece[] {
   const pieces: Piece[] = [];
   let end = 0;
   for (const match of text.matchAll(HIDDEN)) {
+    if (!ends && /^[ \t]/.test(match[0])) continue;
     if (match.index > end) pieces.push({ text: text.slice(end, match.index), hidden: false });
     pieces.push({ text: escapeAll(match[0]), hidden: true });
     end = match.index + match[0].length;
