@@ -3,8 +3,6 @@
 import asyncio
 import json
 import os
-import threading
-import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from http.client import HTTPConnection, HTTPResponse
@@ -15,7 +13,7 @@ import bench.server
 import pytest
 from bench.server.followers import Follower, follow, request
 from tests.server.handlers import Api, open_api
-from tests.server.sockets import open_window
+from tests.server.sockets import open_window, wait_until
 
 from handrail.models.scripted import call
 from handrail.protocol.calls import ToolCall
@@ -218,7 +216,7 @@ def test_a_client_that_does_not_read_is_dropped_and_resumes(workspace: Path, tmp
         last: int = api.get(f"/api/tasks/{task}").body["lastSeq"]
         with open_window(api.url, api.token, task, max_queue=1) as window:
             window.take_event("user")
-            wait_for_drop(api)
+            wait_until(lambda: not api.server.runner.feeds._feeds)
             assert window.read_to_end() == 4408
         assert window.seqs == list(range(1, len(window.seqs) + 1))
         rest = list(window.seqs)
@@ -238,8 +236,8 @@ def test_the_server_lets_go_of_a_client_that_never_reads(
         tell(api, task, *("x" * 50_000 for _ in range(400)))
         with open_window(api.url, api.token, task, max_queue=1, close_timeout=0.1) as window:
             window.take_event("user")
-            while is_held(api, window.connection.socket.getsockname()[1]):
-                time.sleep(0.02)
+            port = window.connection.socket.getsockname()[1]
+            wait_until(lambda: not is_held(api, port))
 
 
 def is_held(api: Api, port: int) -> bool:
@@ -247,14 +245,6 @@ def is_held(api: Api, port: int) -> bool:
     served, other = f":{int(api.url.rpartition(':')[2]):04X}", f":{port:04X}"
     rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
     return any(row[1].endswith(served) and row[2].endswith(other) and row[9] != "0" for row in rows)
-
-
-def wait_for_drop(api: Api) -> None:
-    """Until nobody follows any task."""
-    feeds = api.server.runner.feeds
-    ended = threading.Event()
-    while feeds._feeds:
-        ended.wait(0.02)
 
 
 # Load
