@@ -1,12 +1,17 @@
-"""The dialect of one-thing."""
+"""The dialect of one-thing, and its stream of events."""
 
+from posixpath import join, normpath
 from typing import Any
+
+from msgspec import Struct, to_builtins
 
 from handrail.dialects.dialect import Answered, Canonical, Code, Dialect, DialectAnswer, Shown
 from handrail.dialects.render import count_changes, drop_none, group_matches, list_extras, number_lines
 from handrail.dialects.session_view import Surface
 from handrail.dialects.table import parse_tools
 from handrail.dialects.translation import edit_or_create, filter_type, search_type
+from handrail.protocol import events
+from handrail.protocol.titles import describe_running_call
 
 _MAX_RESULTS = 100
 _TOOLS = """
@@ -151,3 +156,110 @@ DIALECT = Dialect(
     ),
     render=_render,
 )
+
+# Events
+
+_MAX_OUTPUT_CHARS = 30_000
+_STATUS = {
+    "start": "pending",
+    "running": "running",
+    "update": "running",
+    "end": "completed",
+    "error": "failed",
+    "permission-required": "awaiting-confirmation",
+    "permission-granted": "running",
+    "permission-denied": "failed",
+    "question-required": "awaiting-confirmation",
+}
+_TOOL_IDS = {"exec": "bash", "find": "glob", "search_text": "grep"}
+EVENTS = """
+Request: id* str; type* str; pattern* str[]; sessionId* str; messageId str; callId* str; title* str; metadata* object
+  createdAt* int
+Metadata: status* pending|running|completed|failed|awaiting-confirmation; tool* str; permission_request Request
+Updates: title* str; metadata* Metadata
+Payload: sessionId* str; messageId str; stepId* str; updates* Updates
+Message: type* "STEP_UPDATED"; payload* Payload
+"""
+
+
+class _Step(Struct):
+    message_id: str | None = None
+    title: str = ""
+    output: str = ""
+
+
+class OneThingEvents:
+    """Remembers the message, the title and the output of each running call, since not every event has them.
+
+    `workspace`: its absolute path, for absolute paths."""
+
+    def __init__(self, workspace: str = "") -> None:
+        self._workspace = workspace
+        self._steps: dict[str, _Step] = {}
+
+    def render(self, event: events.Event) -> tuple[dict[str, Any], ...]:
+        """One message about a call, and none about other events."""
+        if not isinstance(event, events.ToolEvent) or isinstance(event, events.ChangeEvent):
+            return ()
+        call_id, name = event.tool_call_id, event.tool_call_name
+        step = self._steps.setdefault(call_id, _Step(title=name))
+        title, more = self._render_news(event, step)
+        status = _STATUS[events.get_event_kind(event).removeprefix("tool_call.")]
+        updates = {"title": title, "metadata": {"status": status, "tool": _TOOL_IDS.get(name, name), **more}}
+        payload = {"sessionId": event.session_id, "messageId": step.message_id, "stepId": call_id, "updates": updates}
+        return ({"type": "STEP_UPDATED", "payload": payload},)
+
+    def _render_news(self, event: events.ToolEvent, step: _Step) -> tuple[str, dict[str, Any]]:
+        """The title and the new metadata."""
+        name = event.tool_call_name
+        running = {"exitCode": -1} if name == "exec" else {}
+        match event:
+            case events.ToolCallStart():
+                given: Any = event.args
+                path = given.get("path") if isinstance(given, dict) else None  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+                file = {"filePath": self._to_absolute(path)} if isinstance(path, str) else {}
+                step.message_id, step.title = event.message_id, describe_running_call(name, given) or name
+                return step.title, {"input": given, **file, **running}
+            case events.ToolCallUpdate():
+                step.title = event.title or step.title
+                step.output = (step.output + (event.output or ""))[-_MAX_OUTPUT_CHARS:]
+                return step.title, {"output": step.output, **running, **(event.metadata or {})}
+            case events.ToolCallEnd(result=result) | events.ToolCallError(result=result):
+                del self._steps[event.tool_call_id]
+                outcome = {"output": result.content, "summary": result.summary, **to_builtins(result.meta)}
+                return result.title, outcome | drop_none(error=to_builtins(result.error))
+            case events.PermissionEvent():
+                request = self._render_request(event, step.message_id)
+                return request["title"], {"permission_request": request}
+            case events.ToolCallQuestionRequired():
+                asked = {"options": list(event.options), "multiple": event.multiple, "custom": event.custom}
+                return event.question, asked
+            case _:
+                return step.title, running
+
+    def _render_request(self, event: events.PermissionEvent, message_id: str | None) -> dict[str, Any]:
+        """The request in one-thing's terms: `external_directory`, `bash`, `edit`, or another kind."""
+        request, kind = event.permission_request, event.permission_request.s4_kind
+        metadata: dict[str, Any] = {"handrail": to_builtins(request)}
+        if request.command is not None and kind == "bash":
+            pattern = [f"{' '.join(request.command.split()[:2])} *"]
+            metadata |= {"command": request.command, "pattern": pattern[0]}
+        else:
+            pattern = list(request.pattern or request.paths)
+            path = self._to_absolute(request.paths[0]) if request.paths else ""
+            operation = request.access or _TOOL_IDS.get(request.tool_name, request.tool_name)
+            metadata |= {"filePath": path, "boundary": self._workspace, "operation": operation}
+        return {
+            "id": request.id,
+            "type": kind,
+            "pattern": pattern,
+            "sessionId": request.session_id,
+            "messageId": message_id,
+            "callId": request.tool_call_id,
+            "title": request.description,
+            "metadata": metadata,
+            "createdAt": int(event.time.timestamp() * 1000),
+        }
+
+    def _to_absolute(self, path: str) -> str:
+        return normpath(join(self._workspace, path)) if self._workspace else path

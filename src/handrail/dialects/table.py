@@ -17,7 +17,8 @@ A parameter has a kind, `=default`, limits, the canonical parameter behind `->`,
 `# Ignored: why`: the parameter has no effect, and an answer says so.
 Targets: `!name` negates, `name+1` adds, `name[1..9]` clamps, `name[]` makes a list, `@purpose` is a field of the call.
 
-Kinds: str, int, number, bool, object, choices such as `yes|no:canonical`, records of the table, lists such as `str[]`.
+Kinds: str, int, number, bool, object, choices such as `yes|no:canonical`, `"constant"`, records of the table, lists such
+as `str[]`. Rows of a record may stand in one line, with semicolons between them.
 
 The answer has a `title`, a `text` and `data`, or one fact as its `whole` data. A fact is an attribute of `Answered`,
 such as `data.size`, or JSON.
@@ -30,6 +31,7 @@ from keyword import iskeyword
 from typing import Annotated, Any, Literal, NamedTuple
 
 from msgspec import NODEFAULT, Meta, Struct, defstruct
+from msgspec.json import schema_components
 
 from handrail.dialects.dialect import Code, Collect, DialectTool, Parameter, Show, Shown
 
@@ -59,58 +61,75 @@ def parse_tools(text: str, code: Mapping[str, Code] | None = None, **types: Any)
     `types` are other kinds of parameters: a type, or a text with choices.
     """
     known, tools = types, list[DialectTool]()
-    for block in re.split(r"\n(?=\S)", text.strip()):
-        head, *lines = (line.strip() for line in block.splitlines())
-        names, _, rest = head.partition(" = ")
-        answer = [line for line in lines if line.startswith(_ANSWER)]
-        params = {
-            param.name: param for line in lines if line not in answer for param in [_parse_parameter(line, known)]
-        }
-        if rest:
-            tools += [
-                _parse_tool(name, rest, lines, params, answer, known, (code or {}).get(name, Code()))
-                for name in names.split(", ")
-            ]
+    for head, *lines in _split_blocks(text):
+        names, is_tool, rest = head.partition(" = ")
+        if is_tool:
+            own = code or {}
+            tools += [_parse_tool(name, rest, lines, known, own.get(name, Code())) for name in names.split(", ")]
         else:
-            record = names.rstrip(":")
-            known[record] = _Record(params, build_struct(record, params), _build_collector(params, {}, known))
+            _add_record(head, lines, known)
     return tuple(tools)
 
 
-def _parse_tool(
-    name: str,
-    rest: str,
-    lines: list[str],
-    params: dict[str, Parameter],
-    answer: list[str],
-    known: Mapping[str, Any],
-    own: Code,
-) -> DialectTool:
+def build_schema(text: str) -> dict[str, Any]:
+    """The JSON Schema of the messages of a table of records: those whose name ends so. They may have more fields."""
+    known: dict[str, Any] = {}
+    for head, *lines in _split_blocks(text):
+        _add_record(head, lines, known)
+    messages = [record.kind for name, record in known.items() if name.endswith("Message")]
+    shapes, records = schema_components(messages)
+    for record in records.values():
+        del record["additionalProperties"]
+    return {"anyOf": list(shapes), "$defs": records}
+
+
+def _split_blocks(text: str) -> list[list[str]]:
+    return [[line.strip() for line in block.splitlines()] for block in re.split(r"\n(?=\S)", text.strip())]
+
+
+def _add_record(head: str, lines: list[str], known: dict[str, Any]) -> None:
+    name, _, row = head.partition(":")
+    params = _parse_parameters([part for line in (row, *lines) for part in line.strip().split("; ") if part], known)
+    known[name] = _Record(params, build_struct(name, params), _build_collector(params, {}, known))
+
+
+def _parse_tool(name: str, rest: str, lines: list[str], known: Mapping[str, Any], own: Code) -> DialectTool:
     words, _, about = rest.partition(": ")
-    if words == "!":
+    answer = [line for line in lines if line.startswith(_ANSWER)]
+    rows = [line for line in lines if line not in answer]
+    to, constants, flags = dict[str, str](), dict[str, Any](), dict[str, str]()
+    for word in words.split():
+        key, has_value, value = word.partition("=")
+        if key[0] == "+":
+            rows.insert(0, key)
+        elif key[0] in "@!":
+            flags[key] = value
+        elif has_value:
+            constants[key] = json.loads(value)
+        else:
+            canonical, _, answered = key.partition("@")
+            to[canonical] = answered or name
+    params = _parse_parameters(rows, known)
+    if "!" in flags:
         return DialectTool(name=name, lacks=about, params=params)
-    pairs = [word.partition("=") for word in words.split()]
-    constants = {key: json.loads(value) for key, _, value in pairs if value and key[0] != "@"}
-    flags = {key: value for key, _, value in pairs if key[0] == "@"}
-    becomes = {
-        key.partition("@")[0]: key.partition("@")[2] or name
-        for key, _, value in pairs
-        if not value and key[0].isalpha()
-    }
-    shared = [record.params for key, _, _ in pairs if key[0] == "+" for record in [known[key[1:]]]]
-    params = {key: param for given in (*shared, params) for key, param in given.items()}
     return DialectTool(
         name=name,
         about=about,
         params=params,
-        to=tuple(becomes),
-        answered_as=becomes,
+        to=tuple(to),
+        answered_as=to,
         collect=_build_collector(params, constants, known),
-        code=Code(own.call, _build_show(own.show, answer), own.then),
+        code=own._replace(show=_build_show(own.show, answer)),
         free_text=flags.get("@text"),
         on_request="@request" in flags,
-        ignored={found[1]: found[2] for line in lines if (found := _IGNORED.match(line))},
+        ignored={found[1]: found[2] for line in rows if (found := _IGNORED.match(line))},
     )
+
+
+def _parse_parameters(rows: Iterable[str], known: Mapping[str, Any]) -> dict[str, Parameter]:
+    """`+Record` stands for the parameters of a record."""
+    found = (known[row[1:]].params.values() if row[0] == "+" else (_parse_parameter(row, known),) for row in rows)
+    return {param.name: param for params in found for param in params}
 
 
 def _parse_parameter(line: str, known: Mapping[str, Any]) -> Parameter:
@@ -153,6 +172,8 @@ def _resolve_kind(text: str, known: Mapping[str, Any]) -> tuple[Any, str]:
         return found.kind, f"{text}.collect({{}})"
     if not isinstance(found, str):
         return found, "{}"
+    if found[0] == '"':
+        return Literal[found[1:-1]], "{}"
     if "|" in found:
         names = {own: canonical or own for own, _, canonical in (one.partition(":") for one in found.split("|"))}
         return Literal[tuple(names)], "{}" if names == dict(zip(names, names, strict=True)) else f"{names}[{{}}]"
