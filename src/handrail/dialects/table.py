@@ -17,8 +17,8 @@ A parameter has a kind, `=default`, limits, the canonical parameter behind `->`,
 `# Ignored: why`: the parameter has no effect, and an answer says so.
 Targets: `!name` negates, `name+1` adds, `name[1..9]` clamps, `name[]` makes a list, `@purpose` is a field of the call.
 
-Kinds: str, int, number, bool, object, choices such as `yes|no:canonical`, `"constant"`, records of the table, lists such
-as `str[]`. Rows of a record may stand in one line, with semicolons between them.
+Kinds: str, int, number, bool, object, choices such as `yes|no:canonical`, `"constant"`, records of the table, and lists
+such as `str[]`. Rows of a record may stand in one line, with semicolons between them.
 
 The answer has a `title`, a `text` and `data`, or one fact as its `whole` data. A fact is an attribute of `Answered`,
 such as `data.size`, or JSON.
