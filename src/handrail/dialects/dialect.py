@@ -146,10 +146,6 @@ class Answered(Struct, frozen=True, gc=False):
         return "create" if self.data.created else "update"
 
     @property
-    def made(self) -> str:
-        return f"{self.change.capitalize()}d"
-
-    @property
     def written(self) -> str:
         """The new content of a file."""
         return getattr(self.args, "content", "") or getattr(self.args, "new_string", "")

@@ -5,8 +5,8 @@ from typing import Any
 
 from msgspec import Struct, to_builtins
 
-from handrail.dialects.dialect import Answered, Canonical, Code, Dialect, DialectAnswer, Shown
-from handrail.dialects.render import count_changes, drop_none, group_matches, list_extras, number_lines
+from handrail.dialects.dialect import NOTHING, Answered, Canonical, Code, Dialect, DialectAnswer, Shown
+from handrail.dialects.render import add_block, drop_none, group_matches, list_extras, number_page
 from handrail.dialects.session_view import Surface
 from handrail.dialects.table import parse_tools
 from handrail.dialects.translation import edit_or_create, filter_type, search_type
@@ -25,18 +25,18 @@ read = read +File: Reads a file. Lines are numbered.
   offset number=1 >=1 -> offset                             # The first line, from 1.
   limit number=2000 >=1 -> limit[1..10000]                  # The number of lines.
   title: Read {name} ({returned} lines)
-  data: filePath=path lineCount=returned offset=first_line limit truncated=has_more isBinary=is_picture
-  data: fileSize=data.size
+  data: filePath=path, lineCount=returned, offset=first_line, limit=limit, truncated=has_more, isBinary=is_picture,
+    fileSize=data.size
 write = write +File: Writes a file. It replaces an existing one.
   content* str -> content                                   # The whole content.
-  title: {made} {name}
-  data: filePath=path bytesWritten=data.size lineCount=written_lines created=data.created
+  title: {change.capitalize()}d {name}
+  data: filePath=path, bytesWritten=data.size, lineCount=written_lines, created=data.created
 edit = edit write@write +File: Replaces an exact text in a file. It must be unique, unless replace_all is set.
   old_string* str -> oldText                                # The text to replace; empty creates the file.
   new_string* str -> newText                                # The text to replace it with.
   replace_all bool=false -> replaceAll                      # Replace all occurrences.
   title: Edited {name}
-  data: filePath=path diff=data.diff
+  data: filePath=path, diff=data.diff, **count_changes(data.diff)
 glob = find: Finds files by a glob. The newest come first.
   pattern* str len>=1 -> pattern                            # The glob.
   path str -> path                                          # The folder to search in.
@@ -55,17 +55,7 @@ def _grep(args: Any, given: dict[str, Any], _: Surface) -> Canonical:
 
 
 def _show_read(one: Answered) -> Shown:
-    if one.is_picture:
-        return Shown(title=f"Read {one.path.rpartition('/')[2]}")
-    lines = number_lines(one, "\t")
-    if one.has_more:
-        lines += ["", f"[Showing lines {one.first_line}-{one.last_line} of {one.result.meta.total} total lines]"]
-    return Shown(text="\n".join(lines))
-
-
-def _show_edit(one: Answered) -> Shown:
-    added, removed = count_changes(one.data.diff)
-    return Shown({"additions": added, "deletions": removed})
+    return Shown(title=f"Read {one.name}", text=one.content) if one.is_picture else Shown(text=number_page(one))
 
 
 def _show_command(one: Answered) -> Shown:
@@ -78,12 +68,10 @@ def _show_command(one: Answered) -> Shown:
         notes.append(f"Output was truncated; all of it: {one.result.meta.output}")
     if one.code:
         notes.append(one.message)
-    output = data.output or "(no output)"
-    if notes:
-        output = "\n".join((output.rstrip("\n"), "", "<bash_metadata>", *notes, "</bash_metadata>"))
+    output = add_block((data.output or "(no output)").rstrip("\n"), "bash_metadata", notes) if notes else data.output
     folder = one.surface.to_absolute(one.args.working_directory or ".")
     metadata = {"command": command, "workingDirectory": folder, "exitCode": data.exit_code, "output": data.output}
-    return Shown(metadata, title, output)
+    return Shown(metadata, title, output or "(no output)")
 
 
 def _show_glob(one: Answered) -> Shown:
@@ -109,15 +97,13 @@ def _describe_search(one: Answered, key: str, shown: int, found: int) -> dict[st
 
 
 def _render(one: Answered, shown: Shown) -> DialectAnswer:
-    result, code = one.result, one.code
-    if code == "TIMEOUT" and one.args is not None and one.data is not None:
-        shown, code = _show_command(one), ""
-    elif code == "BINARY_FILE" and one.args is not None:
+    result = one.result
+    if one.code == "BINARY_FILE" and one.args is not None:
         path = one.surface.to_absolute(one.args.file_path)
         metadata = {"filePath": path, "lineCount": 0, "offset": 1, "limit": one.limit, "truncated": False}
-        shown, code = Shown(metadata | {"isBinary": True}, f"Read {path.rpartition('/')[2]}", one.message), ""
-    if code:
-        rejected = "The user rejected permission to use this specific tool call. " * (code == "PERMISSION_DENIED")
+        shown = Shown(metadata | {"isBinary": True}, f"Read {path.rpartition('/')[2]}", one.message)
+    if one.code and shown is NOTHING:
+        rejected = "The user rejected permission to use this specific tool call. " * (one.code == "PERMISSION_DENIED")
         text = rejected + one.message
         return DialectAnswer(text, {"success": False, "error": text, "metadata": list_extras(result)})
     output = one.content if shown.text is None else shown.text
@@ -149,7 +135,7 @@ DIALECT = Dialect(
         {
             "bash": Code(show=_show_command),
             "read": Code(show=_show_read),
-            "edit": Code(edit_or_create, _show_edit),
+            "edit": Code(edit_or_create),
             "glob": Code(show=_show_glob),
             "grep": Code(_grep, _show_grep),
         },

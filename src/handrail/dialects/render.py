@@ -16,7 +16,9 @@ from handrail.edit.diff import NO_NEWLINE
 from handrail.edit.diff_parser import iterate_diff
 from handrail.protocol.errors import ErrorInfo
 from handrail.protocol.results import ToolResult
+from handrail.protocol.text import to_one_line, truncate
 
+__all__ = ("to_one_line", "truncate")
 _SIGNS = {"context": " ", "added": "+", "removed": "-"}
 _PARAMETER = re.compile(r"\b(?:[a-z]+[A-Z]\w+|cwd)\b")
 """Names of canonical parameters in messages. Other names are plain words."""
@@ -98,6 +100,19 @@ def number_lines(one: Answered, separator: str, width: int | None = None) -> lis
     return list(map(add, _list_prefixes(columns, separator)[first - 1 : last], lines))
 
 
+def number_page(one: Answered, width: int | None = None) -> str:
+    """The numbered lines of a read page, and which these are if there are more."""
+    lines = number_lines(one, "\t", width)
+    if one.has_more:
+        lines += ["", f"[Showing lines {one.first_line}-{one.last_line} of {one.result.meta.total} total lines]"]
+    return "\n".join(lines)
+
+
+def name_state(item: Any) -> str:
+    """The state of a step in the words of other systems."""
+    return {"active": "in_progress", "done": "completed"}.get(item.status, item.status)
+
+
 @cache
 def _list_prefixes(width: int, separator: str) -> list[str]:
     """The starts of numbered lines. To add one is ten times as fast as to format a number."""
@@ -116,6 +131,11 @@ def add_notes(text: str, notes: Sequence[str]) -> str:
     if not notes:
         return text
     return f"{text}{'' if text.endswith(chr(10)) or not text else chr(10)}[{' '.join(notes)}]"
+
+
+def add_block(text: str, tag: str, notes: Sequence[str]) -> str:
+    """A text with notes below it, if there are any."""
+    return "\n".join((text, "", f"<{tag}>", *notes, f"</{tag}>")) if notes else text
 
 
 def reword(text: str, names: Mapping[str, str], tools: Mapping[str, str], *, is_plain: bool = True) -> str:
@@ -147,10 +167,19 @@ def list_hunks(diff: str) -> list[dict[str, Any]]:
     return hunks
 
 
-def count_changes(diff: str) -> tuple[int, int]:
+def count_changes(diff: str) -> dict[str, int]:
     """The added and the removed lines of a diff."""
     kinds = Counter(line.kind for line in iterate_diff(diff))
-    return kinds["added"], kinds["removed"]
+    return {"additions": kinds["added"], "deletions": kinds["removed"]}
+
+
+def group_problems(one: Answered) -> dict[str, list[Any]]:
+    """The new problems of a change by the absolute path of their file."""
+    found = one.result.meta.diagnostics
+    by_file: dict[str, list[Any]] = {}
+    for problem in found.added if found is not None else ():
+        by_file.setdefault(one.surface.to_absolute(problem.file), []).append(to_builtins(problem))
+    return by_file
 
 
 def list_patched_files(one: Answered) -> str:

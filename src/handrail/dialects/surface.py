@@ -39,6 +39,8 @@ from handrail.settings.merge import ToolFile
 
 RunBatch = Callable[[tuple[ToolCall, ...], bool], Done | Parked]
 _MAX_REMEMBERED = 1_000
+_SHOWN = ("", "TIMEOUT")
+"""Successes, and the errors that may have an output."""
 _ANY_DATA: Any = Any
 """The answer in the form of the dialect, which has no schema."""
 _REST_TOOL = DialectTool(name="")
@@ -386,7 +388,7 @@ class SessionSurface(Surface):
         """The text, the shape, and the size of the shape."""
         tool, one = prepared.tool, self._build_answered(prepared, result, first)
         show = self._tools.get(tool.answered_as.get(result.name, tool.name), tool).code.show
-        if result.error is not None or prepared.args is None:
+        if one.code not in _SHOWN or (one.code and one.data is None) or prepared.args is None:
             show = None
         answer = self.dialect.render(one, NOTHING if show is None else show(one))
         text, shape = answer.text, answer.shape
