@@ -11,6 +11,7 @@ from handrail.dialects.render import (
     list_extras,
     list_match_rows,
     list_notes,
+    name_state,
     number_lines,
 )
 from handrail.dialects.session_view import Surface
@@ -23,6 +24,7 @@ _MAX_HITS = 100_000
 _RANGE = re.compile(r"[1-9]\d{0,5}(-[1-9]\d{0,5})?")
 _PAGE = re.compile(r"(?m)^--- page (\d+) of \d+ ---\n")
 _STATUS = {"pending": "pending", "in_progress": "active", "completed": "done"}
+_MODIFIED = "Todos have been modified successfully. Continue to use the todo list to track your progress."
 _TOOLS = """
 File:
   file_path* str -> path                                # The absolute path of the file.
@@ -52,7 +54,7 @@ NotebookEdit = write read: Replaces, inserts or deletes a cell of a Jupyter note
   cell_id str                                           # The cell; insert puts the new one after it, or at the start.
   cell_type code|markdown                               # The type of the cell; required for insert.
   edit_mode replace|insert|delete=replace               # What to do.
-  text: {args.edit_mode.capitalize()} of cell {to_one_line(truncate(args.cell_id or "0", 80))} in {path} is done.
+  text: {args.edit_mode.capitalize()} of cell {clean(args.cell_id or "0")} in {path} is done.
   data: new_source=args.new_source, edit_mode=args.edit_mode, language="python", notebook_path=path, diff=data.diff,
     original_file=before, updated_file=after, cell_type=args.cell_type or "code", **drop_none(cell_id=args.cell_id)
 Glob = find: Finds files by a glob, such as **/*.ts. The newest come first.
@@ -100,8 +102,6 @@ Monitor = exec background=true: Runs a command in the background.
   ws object                                             # Not available.
 TodoWrite = todo: Replaces the list of steps.
   todos* Todo[] -> items                         # The list.
-  data: oldTodos=surface.memory["old_todos"], newTodos=args.todos
-  text: Todos have been modified successfully. Continue to use the todo list to track your progress.
 TaskCreate = todo: Adds a task to the list of steps.
   subject* str len>=1                                   # A short title.
   description* str                                      # What is to be done.
@@ -285,88 +285,69 @@ def _show_command(one: Answered) -> Shown:
     return Shown(twin, text=printed or "(no output)")
 
 
-# Tasks. The canonical list has texts with states; the rest is remembered here.
+# Tasks. The canonical list has texts with states; the rest is remembered here, also of deleted ones.
 
 
 def _load_tasks(surface: Surface) -> dict[str, dict[str, Any]]:
-    tasks = surface.memory.get("tasks")
-    if tasks is None:
-        states = {canonical: own for own, canonical in _STATUS.items()}
-        items = enumerate(surface.list_todo(), 1)
-        tasks = {str(n): {"id": str(n), "subject": item.text, "status": states[item.status]} for n, item in items}
-        surface.memory |= {"tasks": tasks, "next_task": len(tasks) + 1}
-    return tasks
+    if "tasks" not in surface.memory:
+        items = {str(number): item for number, item in enumerate(surface.list_todo(), 1)}
+        tasks = {key: {"id": key, "subject": item.text, "status": name_state(item)} for key, item in items.items()}
+        surface.memory["tasks"] = tasks
+    return surface.memory["tasks"]
 
 
-def _store_tasks(_: Any, __: Any, surface: Surface) -> Canonical:
-    tasks = _load_tasks(surface).values()
-    return "todo", {"items": [{"text": one["subject"], "status": _STATUS[one["status"]]} for one in tasks]}
+def _store_tasks(surface: Surface, data: dict[str, Any], text: str) -> Canonical:
+    """The call with all tasks, and its answer."""
+    tasks = [task for task in _load_tasks(surface).values() if task["status"] != "deleted"]
+    items = [{"text": task["subject"], "status": _STATUS[task["status"]]} for task in tasks]
+    return "todo", {"items": items, "@shown": Shown(data, text=text)}
 
 
 def _get_task(surface: Surface, task_id: str) -> dict[str, Any]:
     task = _load_tasks(surface).get(task_id)
-    if task is None:
+    if task is None or task["status"] == "deleted":
         raise ToolError("NOT_FOUND", f"Task not found: {task_id[:40]}")
     return task
 
 
-def _create_task(args: Any, given: Any, surface: Surface) -> Canonical:
+def _create_task(args: Any, _: Any, surface: Surface) -> Canonical:
     tasks = _load_tasks(surface)
-    task_id = str(surface.memory["next_task"])
-    surface.memory["next_task"] += 1
-    task = {"id": task_id, "subject": args.subject, "description": args.description, "status": "pending"}
-    tasks[task_id] = surface.memory["task"] = task | drop_none(activeForm=args.activeForm, metadata=args.metadata)
-    return _store_tasks(args, given, surface)
+    task = {"id": str(len(tasks) + 1), "subject": args.subject}
+    more = drop_none(activeForm=args.activeForm, metadata=args.metadata)
+    tasks[task["id"]] = {**task, "description": args.description, "status": "pending", **more}
+    return _store_tasks(surface, {"task": task}, f"Task #{task['id']} created successfully: {args.subject}")
 
 
-def _update_task(args: Any, given: Any, surface: Surface) -> Canonical:
+def _update_task(args: Any, _: Any, surface: Surface) -> Canonical:
     task = _get_task(surface, args.taskId)
     names = ("subject", "description", "activeForm", "status", "owner", "metadata")
     changes = drop_none(**{name: getattr(args, name) for name in names})
     links = {"blocks": args.addBlocks, "blockedBy": args.addBlockedBy}
     changes |= {name: [*task.get(name, []), *ids] for name, ids in links.items() if ids}
-    surface.memory["update"] = (task.get("status"), changes)
-    if changes.get("status") == "deleted":
-        del _load_tasks(surface)[args.taskId]
-    else:
-        task.update(changes)
-    return _store_tasks(args, given, surface)
+    change = {"from": task["status"], "to": args.status} if args.status else None
+    task.update(changes)
+    data = {"success": True, "taskId": args.taskId, "updatedFields": list(changes)} | drop_none(statusChange=change)
+    return _store_tasks(surface, data, f"Updated task #{args.taskId} {', '.join(changes)}".rstrip())
 
 
-def _find_task(args: Any, given: Any, surface: Surface) -> Canonical:
-    _get_task(surface, args.taskId)
-    return _store_tasks(args, given, surface)
+def _find_task(args: Any, _: Any, surface: Surface) -> Canonical:
+    task = _get_task(surface, args.taskId)
+    return _store_tasks(
+        surface, {"task": dict(task)}, f"Task #{task['id']}: {task['subject']}\nStatus: {task['status']}"
+    )
+
+
+def _list_tasks(_: Any, __: Any, surface: Surface) -> Canonical:
+    tasks = [dict(task) for task in _load_tasks(surface).values() if task["status"] != "deleted"]
+    text = "\n".join(f"#{task['id']} [{task['status']}] {task['subject']}" for task in tasks)
+    return _store_tasks(surface, {"tasks": tasks}, text or "No tasks found")
 
 
 def _write_todos(args: Any, given: dict[str, Any], surface: Surface) -> Canonical:
     surface.memory.pop("tasks", None)
-    surface.memory |= {"old_todos": surface.memory.get("todos", ()), "todos": args.todos}
-    return "todo", given
-
-
-def _show_created(one: Answered) -> Shown:
-    task = one.surface.memory["task"]
-    twin = {"task": {"id": task["id"], "subject": task["subject"]}}
-    return Shown(twin, text=f"Task #{task['id']} created successfully: {task['subject']}")
-
-
-def _show_updated(one: Answered) -> Shown:
-    before, changes = one.surface.memory["update"]
-    twin: dict[str, Any] = {"success": True, "taskId": one.args.taskId, "updatedFields": list(changes)}
-    if "status" in changes:
-        twin["statusChange"] = {"from": before, "to": changes["status"]}
-    return Shown(twin, text=f"Updated task #{one.args.taskId} {', '.join(changes)}".rstrip())
-
-
-def _show_tasks(one: Answered) -> Shown:
-    tasks = list(_load_tasks(one.surface).values())
-    text = "\n".join(f"#{task['id']} [{task['status']}] {task['subject']}" for task in tasks) or "No tasks found"
-    return Shown({"tasks": tasks}, text=text)
-
-
-def _show_task(one: Answered) -> Shown:
-    task = _get_task(one.surface, one.args.taskId)
-    return Shown({"task": task}, text=f"Task #{task['id']}: {task['subject']}\nStatus: {task['status']}")
+    todos = {"oldTodos": surface.memory.get("todos", ()), "newTodos": args.todos}
+    surface.memory["todos"] = args.todos
+    return "todo", given | {"@shown": Shown(todos, text=_MODIFIED)}
 
 
 def _render(one: Answered, shown: Shown) -> DialectAnswer:
@@ -406,10 +387,10 @@ DIALECT = Dialect(
             "TaskStop": Code(_stop),
             "Monitor": Code(_watch, _show_command),
             "TodoWrite": Code(_write_todos),
-            "TaskCreate": Code(_create_task, _show_created),
-            "TaskGet": Code(_find_task, _show_task),
-            "TaskUpdate": Code(_update_task, _show_updated),
-            "TaskList": Code(_store_tasks, _show_tasks),
+            "TaskCreate": Code(_create_task),
+            "TaskGet": Code(_find_task),
+            "TaskUpdate": Code(_update_task),
+            "TaskList": Code(_list_tasks),
             "AskUserQuestion": Code(ask_questions),
             "LSP": Code(look_up),
         },

@@ -29,7 +29,8 @@ _OPTIONAL = frozenset(
 """Canonical tools that exist and are off by default."""
 
 Canonical = tuple[str, dict[str, Any]]
-"""The name and the arguments of a canonical call. `@purpose` and `@confirm` become fields of the call."""
+"""The name and the arguments of a canonical call. `@purpose` and `@confirm` become fields of the call, and `@shown` is
+what its answer says."""
 Collect = Callable[[Any], dict[str, Any]]
 """Makes canonical arguments of typed ones."""
 

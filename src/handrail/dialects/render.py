@@ -18,7 +18,6 @@ from handrail.protocol.errors import ErrorInfo
 from handrail.protocol.results import ToolResult
 from handrail.protocol.text import to_one_line, truncate
 
-__all__ = ("to_one_line", "truncate")
 _SIGNS = {"context": " ", "added": "+", "removed": "-"}
 _PARAMETER = re.compile(r"\b(?:[a-z]+[A-Z]\w+|cwd)\b")
 """Names of canonical parameters in messages. Other names are plain words."""
@@ -54,6 +53,11 @@ def quote_answers(one: Answered) -> str:
     pairs = zip(one.args.questions, list_answers(one), strict=True)
     said = ", ".join(f'"{asked.question}"="{", ".join(reply)}"' for asked, reply in pairs)
     return f"User has answered your questions: {said}"
+
+
+def clean(text: str) -> str:
+    """A text of the model for a message."""
+    return to_one_line(truncate(text, 80))
 
 
 def drop_none(**given: Any) -> dict[str, Any]:

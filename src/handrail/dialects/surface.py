@@ -15,6 +15,7 @@ from handrail.dialects.dialect import (
     Canonical,
     Dialect,
     DialectTool,
+    Shown,
     adapt_settings,
     list_helpers,
     load_dialect,
@@ -39,8 +40,6 @@ from handrail.settings.merge import ToolFile
 
 RunBatch = Callable[[tuple[ToolCall, ...], bool], Done | Parked]
 _MAX_REMEMBERED = 1_000
-_SHOWN = ("", "TIMEOUT")
-"""Successes, and the errors that may have an output."""
 _ANY_DATA: Any = Any
 """The answer in the form of the dialect, which has no schema."""
 _REST_TOOL = DialectTool(name="")
@@ -56,6 +55,7 @@ class _Prepared(Struct, gc=False):
     """The canonical call."""
     args: Any = None
     error: ToolError | None = None
+    shown: Shown | None = None
 
 
 class _OfferOnly(Struct):
@@ -265,11 +265,10 @@ class SessionSurface(Surface):
         if is_repeated:
             return _Prepared(tool, call, call, args)
         name, own = tool.translate(args, given, self)
-        if "@purpose" not in own and "@confirm" not in own:
-            return _Prepared(tool, call, replace(call, name=name, args=own), args)
-        purpose, confirm = own.pop("@purpose", None), own.pop("@confirm", False)
-        canonical = clean_call(replace(call, name=name, args=own, purpose=purpose, confirm=confirm))
-        return _Prepared(tool, call, canonical, args)
+        shown = own.pop("@shown", None)
+        fields = {field[1:]: own.pop(field) for field in ("@purpose", "@confirm") if field in own}
+        canonical = replace(call, name=name, args=own, **fields)
+        return _Prepared(tool, call, clean_call(canonical) if fields else canonical, args, shown=shown)
 
     def _build_unoffered_error(self, tool: DialectTool) -> ToolError:
         if tool.lacks:
@@ -388,9 +387,12 @@ class SessionSurface(Surface):
         """The text, the shape, and the size of the shape."""
         tool, one = prepared.tool, self._build_answered(prepared, result, first)
         show = self._tools.get(tool.answered_as.get(result.name, tool.name), tool).code.show
-        if one.code not in _SHOWN or (one.code and one.data is None) or prepared.args is None:
-            show = None
-        answer = self.dialect.render(one, NOTHING if show is None else show(one))
+        shown = prepared.shown or NOTHING
+        if one.code and (one.code != "TIMEOUT" or one.data is None):  # a command that was stopped has an output
+            shown = NOTHING
+        elif show is not None and prepared.args is not None:
+            shown = show(one)
+        answer = self.dialect.render(one, shown)
         text, shape = answer.text, answer.shape
         if text is not None:
             clean = escape_surrogates(text)
