@@ -92,8 +92,12 @@ display = display: Show the person something while you work.
   evidence str[] -> evidence                    # What it rests on.
   explanation str                               # The older name of thought.
   message str                                   # The older name of content.
+  data: displayed=True, length=len(args.content or args.message), level=data.level,
+    truncated=len(args.content or args.message) > data.characters
 read_lints = code_lint lsp_lint: List the problems of files.
   paths* str[] -> paths                         # The files.
+  data: items=[dict(path=own.file, line=own.line, character=own.column, severity=own.severity,
+    message=f"{own.rule}: {own.message}" if own.rule else own.message, source=own.source) for own in data.findings]
 update_memory = memory: Note something about the workspace for later sessions.
   action* create|update|delete -> action        # What to do.
   title str -> title                            # What it is about, in one line.
@@ -151,25 +155,10 @@ def _show_patch(one: Answered) -> Shown:
     return Shown({} if others else {"path": file.path, "before_hash": file.before, "after_hash": file.hash})
 
 
-def _show_lints(one: Answered) -> Shown:
-    items = [
-        {"path": own.file, "line": own.line, "character": own.column, "severity": own.severity}
-        | {"message": f"{own.rule}: {own.message}" if own.rule else own.message, "source": own.source}
-        for own in one.data.findings
-    ]
-    return Shown({"items": items})
-
-
 def _show_command(one: Answered) -> Shown:
     pids = {process.id: process.pid for process in one.surface.list_processes()}
     found = one.data.session_id
     return Shown({} if found is None else {"session_id": found, "pid": pids.get(found)})
-
-
-def _show_display(one: Answered) -> Shown:
-    length = len(one.args.message if one.args.content is None else one.args.content)
-    payload = {"displayed": True, "length": length, "level": one.data.level}
-    return Shown(payload | {"truncated": length > one.data.characters})
 
 
 def _describe_details(one: Answered) -> dict[str, Any]:
@@ -239,9 +228,9 @@ DIALECT = Dialect(
             "list_dir": Code(show=_show_listing),
             "apply_patch": Code(_patch, _show_patch),
             "grep": Code(_grep),
-            "read_lints": Code(_read_lints, _show_lints),
+            "read_lints": Code(_read_lints),
             "run_terminal_cmd": Code(show=_show_command),
-            "display": Code(_display, _show_display),
+            "display": Code(_display),
         },
     ),
     render=_render,

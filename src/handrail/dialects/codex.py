@@ -12,6 +12,7 @@ from handrail.dialects.table import parse_tools
 from handrail.dialects.translation import ask_questions
 from handrail.protocol.digest import sha256
 from handrail.protocol.errors import ToolError
+from handrail.protocol.text import truncate_middle
 
 _CD = r"\s*(?:cd\s+('(?!-)[^'\n]*'|\"(?!-)[^\"\n$`\\]*\"|(?![-~])[^\s;&|'\"$`\\]+)\s*&&\s*)?"
 """A folder that is the same for the shell: it has no variable, and is no option and no home folder."""
@@ -20,17 +21,9 @@ _WRAPPED = re.compile(_CD + r"apply_patch\s+<<\s*(['\"]?)(\w+)\2\n(.*)\n\3\s*", 
 _SHELL_PATCH = re.compile(r"\s*(cd\s[^\n]*?(&&|;)\s*)?(apply_patch|applypatch)\b")
 _FILE = re.compile(r"(?m)^(\*\*\* (?:Add File|Update File|Delete File|Move to): )(?!/)(.+)$")
 _TOOLS = """
-Step:
-  step* str -> text
-  status* pending|in_progress:active|completed:done -> status
-Option:
-  label* str
-  description* str
-Question:
-  id* str
-  header* str len<=12
-  question* str
-  options* Option[]
+Step: step* str -> text; status* pending|in_progress:active|completed:done -> status
+Option: label* str; description* str
+Question: id* str; header* str len<=12; question* str; options* Option[]
 exec_command = exec apply_patch@apply_patch: Runs a command and returns its output, or a session ID if it still runs.
   cmd* str len>=1 -> command                    # Shell command to execute.
   workdir str -> cwd                            # Folder to run the command in; the workspace if not given.
@@ -140,7 +133,7 @@ def _show_command(one: Answered) -> Shown:
         running, code = process.id if process.state == "running" else None, process.exit_code
     else:
         running, code = data.session_id, data.exit_code
-    seconds = (one.result.duration_ms + (one.first.duration_ms if one.first else 0)) / 1000
+    seconds = one.result.duration_ms / 1000
     output, most = data.output or "", int(one.args.max_output_tokens)
     shown = add_notes(_cut(output, most * 4), _list_notes(one))
     state = f"Process running with session ID {_number(running)}" if running else f"Process exited with code {code}"
@@ -162,21 +155,16 @@ def _list_notes(one: Answered) -> list[str]:
 
 
 def _cut(output: str, most: int) -> str:
-    if len(output) <= most:
-        return output
-    return f"{output[: most // 2]}\n… {len(output) - most} characters truncated …\n{output[len(output) - most // 2 :]}"
+    return output if len(output) <= most else truncate_middle(output, most, "\n… {} characters truncated …\n")
 
 
 def _show_patch(one: Answered) -> Shown:
     return Shown(text=add_notes(list_patched_files(one), list_notes(one.result)))
 
 
-def _require_picture(one: Answered) -> None:
+def _show_picture(one: Answered) -> Shown:
     if not one.is_picture:
         raise ToolError("INVALID_ARGUMENT", f"unable to process image: {one.args.path} has another format.")
-
-
-def _show_picture(one: Answered) -> Shown:
     picture = one.result.attachments[0]
     return Shown({"image_url": f"data:{picture.mime};base64,{picture.content}", "detail": one.args.detail})
 
@@ -221,7 +209,7 @@ DIALECT = Dialect(
             "write_stdin": Code(_write, _show_command, _poll_after_write),
             "apply_patch": Code(_patch, _show_patch),
             "update_plan": Code(_plan),
-            "view_image": Code(show=_show_picture, then=_require_picture),
+            "view_image": Code(show=_show_picture),
             "request_user_input": Code(ask_questions, _show_reply),
         },
         Sandbox="use_default|require_escalated|with_additional_permissions",

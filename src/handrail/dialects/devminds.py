@@ -27,6 +27,7 @@ workspace.shell = exec: Run one of a few listed commands, such as ls, cat and gi
   cmd* str len>=1                           # The program, from the list.
   args str[]=[]                             # Its arguments.
   cwd str -> cwd                            # The folder to run it in; the workspace if not given.
+  data: stdout=data.output if data.stdout is None else data.stdout, stderr=data.stderr or "", exitCode=data.exit_code
 ask.request = question @request: Ask the person and wait for the answer.
   from* Sender                              # Who asks.
   to* Receiver                              # Who is asked.
@@ -67,12 +68,6 @@ def _run(args: Any, given: dict[str, Any], _: Surface) -> Canonical:
     return "exec", {"command": shlex.join([*args.cmd.split(), *args.args]), **given}
 
 
-def _show_command(one: Answered) -> Shown:
-    data = one.data
-    stdout = data.output if data.stdout is None else data.stdout
-    return Shown({"stdout": stdout, "stderr": data.stderr or "", "exitCode": data.exit_code})
-
-
 def _ask(args: Any, _: Any, __: Surface) -> Canonical:
     hint = [args.context.hint] if args.context is not None and args.context.hint else []
     return "question", {"question": "\n".join((args.question, *hint)), "options": [], "custom": True}
@@ -110,7 +105,7 @@ DIALECT = Dialect(
         _TOOLS,
         {
             "workspace.fs": Code(_use_file, _show_file),
-            "workspace.shell": Code(_run, _show_command),
+            "workspace.shell": Code(_run),
             "ask.request": Code(_ask, _show_reply),
         },
         Path=str | tuple[str, ...],

@@ -68,7 +68,7 @@ class Code(NamedTuple):
     """Makes the canonical call of arguments and collected arguments. None: a call of the first tool."""
     show: Show | None = None
     then: "Callable[[Answered], Canonical | None] | None" = None
-    """Another call that the answer needs, after the first succeeded. A ToolError refuses the answer."""
+    """Another call that the answer needs, after the first succeeded."""
 
 
 class DialectTool(Struct, frozen=True, kw_only=True):
@@ -120,8 +120,6 @@ class Answered(Struct, frozen=True, gc=False):
     data: Any
     content: str
     surface: Surface
-    first: ToolResult[Any] | None = None
-    """The result of the call before, if there were two."""
 
     @property
     def message(self) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 from msgspec import Struct, to_builtins
 
 from handrail.dialects.dialect import NOTHING, Answered, Canonical, Code, Dialect, DialectAnswer, Shown
-from handrail.dialects.render import add_block, drop_none, group_matches, list_extras, number_page
+from handrail.dialects.render import add_block, drop_none, group_matches, list_extras, list_paths, number_page
 from handrail.dialects.session_view import Surface
 from handrail.dialects.table import parse_tools
 from handrail.dialects.translation import edit_or_create, filter_type, search_type
@@ -77,7 +77,7 @@ def _show_command(one: Answered) -> Shown:
 def _show_glob(one: Answered) -> Shown:
     found = one.surface.sort_newest(one.data.files)
     files = found[:_MAX_RESULTS]
-    output = "\n".join(map(one.surface.to_absolute, files)) or "No files found"
+    output = list_paths(one, files)
     return Shown(_describe_search(one, "count", len(files), len(found)), f"Found {len(files)} file(s)", output)
 
 
@@ -86,8 +86,7 @@ def _show_grep(one: Answered) -> Shown:
     order = {path: place for place, path in enumerate(one.surface.sort_newest(tuple({m.path for m in matches})))}
     matches.sort(key=lambda match: (order[match.path], match.line))
     shown = matches[:_MAX_RESULTS]
-    head = f"Found {len(shown)} matches" if shown else "No matches found"
-    output = "\n".join((head, *group_matches(one, shown, "  {}: {}", "  {}- {}")))
+    output = group_matches(one, shown, "  {}: {}", "  {}- {}", "\n") or "No matches found"
     return Shown(_describe_search(one, "matches", len(shown), len(matches)), f"Found {len(shown)} match(es)", output)
 
 

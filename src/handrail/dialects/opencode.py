@@ -8,7 +8,6 @@ from handrail.dialects.dialect import NOTHING, Answered, Canonical, Code, Dialec
 from handrail.dialects.render import (
     add_block,
     drop_none,
-    group_matches,
     group_problems,
     list_extras,
     list_patched_files,
@@ -23,7 +22,6 @@ _MAX_METADATA_CHARS = 30_000
 _DIFF_HEAD = r"^--- (?:a/(.+?)|/dev/null)\n\+\+\+ (?:b/(.+?)|/dev/null)\n"
 _FILE_DIFF = re.compile(rf"(?ms){_DIFF_HEAD}.*?(?=^--- [^\n]+\n\+\+\+ |\Z)")
 _MAX_PREVIEW_LINES = 20
-_CUT = "(Results are truncated. Consider using a more specific path or pattern.)"
 _TOOLS = """
 File:
   filePath* str -> path                                 # The path of the file.
@@ -59,11 +57,15 @@ glob = find maxResults=100: Finds files by a glob, such as **/*.ts.
   pattern* str len>=1 -> pattern                        # The glob.
   path str -> path                                      # The folder to search in.
   title: {data.path}
+  text: {add_cut(one, list_paths(one, data.files))}
+  data: count=len(data.files), truncated=truncated
 grep = grep: Searches file contents by a regular expression.
   pattern* str len>=1 -> pattern                        # The regular expression.
   path str -> path                                      # The folder to search in.
   include str len>=1 -> filePattern                     # Glob of the files to search.
   title: {args.pattern}
+  text: {add_cut(one, group_matches(one, data.matches, "  Line {}: {}") or "No files found")}
+  data: matches=len(data.matches), truncated=truncated
 todowrite = todo: Replaces the list of steps.
   todos* Todo[] -> items                                # The whole list.
   title: {len([todo for todo in args.todos if todo.status not in ("completed", "cancelled")])} todos
@@ -101,14 +103,14 @@ def _show_read(one: Answered) -> Shown:
         return _show_folder(one)
     if one.is_picture:
         return Shown({"preview": one.content, "truncated": False, "loaded": []})
-    meta, text = one.result.meta, one.content.removesuffix("\n")
-    first, total, more = one.data.first_line or 1, meta.total, meta.next_offset is not None
-    last = first + (meta.returned or 0) - 1
+    text, total = one.content.removesuffix("\n"), one.result.meta.total
+    display = {"text": text, "lineStart": one.first_line, "lineEnd": one.last_line, "totalLines": total}
     note = f"(End of file - total {total} lines)"
-    if more:
-        note = f"(Showing lines {first}-{last} of {total}. Use offset={last + 1} to continue.)"
-    display = {"text": text, "lineStart": first, "lineEnd": last, "totalLines": total, "truncated": more}
-    return _show_page(one.path, "file", "content", number_lines(one, ": ", 0), note, text, display)
+    if one.has_more:
+        note = (
+            f"(Showing lines {one.first_line}-{one.last_line} of {total}. Use offset={one.last_line + 1} to continue.)"
+        )
+    return _show_page(one, "file", "content", number_lines(one, ": ", 0), note, display | {"truncated": one.has_more})
 
 
 def _show_folder(one: Answered) -> Shown:
@@ -118,17 +120,15 @@ def _show_folder(one: Answered) -> Shown:
     more = first - 1 + len(shown) < len(entries) or one.truncated
     note = f"(Showing {len(shown)} of {len(entries)} entries.)" if more else f"({len(entries)} entries)"
     display = {"entries": shown, "offset": first, "totalEntries": len(entries), "truncated": more}
-    return _show_page(one.path, "directory", "entries", shown, note, "\n".join(shown), display)
+    return _show_page(one, "directory", "entries", shown, note, display)
 
 
-def _show_page(
-    path: str, kind: str, tag: str, rows: list[str], note: str, preview: str, display: dict[str, Any]
-) -> Shown:
+def _show_page(one: Answered, kind: str, tag: str, rows: list[str], note: str, display: dict[str, Any]) -> Shown:
     body = "\n".join((*rows, "", note))
-    text = f"<path>{path}</path>\n<type>{kind}</type>\n<{tag}>\n{body}\n</{tag}>"
-    if len(rows) > _MAX_PREVIEW_LINES:
-        preview = "\n".join(preview.split("\n", _MAX_PREVIEW_LINES)[:_MAX_PREVIEW_LINES])
-    display = {"type": kind, "path": path, **display}
+    text = f"<path>{one.path}</path>\n<type>{kind}</type>\n<{tag}>\n{body}\n</{tag}>"
+    lines = display["entries"] if tag == "entries" else display["text"].split("\n", _MAX_PREVIEW_LINES)
+    preview = "\n".join(lines[:_MAX_PREVIEW_LINES])
+    display = {"type": kind, "path": one.path, **display}
     return Shown({"preview": preview, "truncated": display["truncated"], "loaded": [], "display": display}, text=text)
 
 
@@ -158,20 +158,6 @@ def _show_command(one: Answered) -> Shown:
     output = add_block(data.output or "(no output)", "shell_metadata", notes)
     metadata = {"output": data.output[-_MAX_METADATA_CHARS:], "exit": data.exit_code, "truncated": one.truncated}
     return Shown(metadata | drop_none(outputPath=one.result.meta.output), one.args.command, output)
-
-
-def _show_glob(one: Answered) -> Shown:
-    files = [one.surface.to_absolute(path) for path in one.data.files]
-    output = "\n".join((*(files or ["No files found"]), *(("", _CUT) if one.truncated else ())))
-    return Shown({"count": len(files), "truncated": one.truncated}, text=output)
-
-
-def _show_grep(one: Answered) -> Shown:
-    matches = one.data.matches
-    grouped = group_matches(one, matches, "  Line {}: {}")[1:]
-    head = f"Found {len(matches)} matches" if matches else "No files found"
-    output = "\n".join((head, *grouped, *(("", _CUT) if one.truncated else ())))
-    return Shown({"matches": len(matches), "truncated": one.truncated}, text=output)
 
 
 def _render(one: Answered, shown: Shown) -> DialectAnswer:
@@ -229,8 +215,6 @@ DIALECT = Dialect(
             "read": Code(_read, _show_read),
             "edit": Code(edit_or_create),
             "apply_patch": Code(show=_show_patch),
-            "glob": Code(show=_show_glob),
-            "grep": Code(show=_show_grep),
             "question": Code(ask_questions),
             "lsp": Code(look_up),
         },

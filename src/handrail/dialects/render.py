@@ -3,7 +3,7 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import groupby
 from operator import add
@@ -64,13 +64,22 @@ def drop_none(**given: Any) -> dict[str, Any]:
     return {name: value for name, value in given.items() if value is not None}
 
 
-def group_matches(one: Answered, matches: Sequence[Any], row: str, around: str = "") -> list[str]:
-    """The rows of matches below the path of their file. An empty line is before each path."""
-    lines: list[str] = []
+def group_matches(one: Answered, matches: Sequence[Any], row: str, around: str = "", gap: str = "") -> str:
+    """Their number, and the rows of matches below the path of their file. Empty if there are none."""
+    blocks: list[str] = []
     for path, rows in groupby(list_match_rows(matches), key=lambda found: found[0]):
-        lines += ["", f"{one.surface.to_absolute(path)}:"]
-        lines += [(row if is_match else around).format(number, text) for _, number, text, is_match in rows]
-    return lines
+        lines = [(row if is_match else around).format(number, text) for _, number, text, is_match in rows]
+        blocks.append("\n".join((f"{one.surface.to_absolute(path)}:", *lines)))
+    return f"Found {len(matches)} matches\n{gap}" + "\n\n".join(blocks) if matches else ""
+
+
+def list_paths(one: Answered, paths: Iterable[str]) -> str:
+    return "\n".join(map(one.surface.to_absolute, paths)) or "No files found"
+
+
+def add_cut(one: Answered, text: str) -> str:
+    advice = "(Results are truncated. Consider using a more specific path or pattern.)"
+    return f"{text}\n\n{advice}" if one.truncated else text
 
 
 def list_match_rows(

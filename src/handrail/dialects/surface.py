@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import cached_property
 from itertools import repeat
+from types import SimpleNamespace
 from typing import Any, cast
 
 from msgspec import Struct, to_builtins
@@ -33,7 +34,7 @@ from handrail.protocol.tool_spec import BASE_NAMES, ToolSpec
 from handrail.protocol.wire import Json, convert, encode, escape_surrogates, sanitize_json
 from handrail.runtime.batch import MIN_BUDGET_CHARS, refuse_batch
 from handrail.runtime.pending_call import build_internal_error
-from handrail.runtime.registry import ToolSet, build_tool_set, find_nearest_name, parse_arguments
+from handrail.runtime.registry import build_tool_set, find_nearest_name, parse_arguments
 from handrail.runtime.session import Session
 from handrail.settings import LoadedSettings, Settings
 from handrail.settings.merge import ToolFile
@@ -58,17 +59,11 @@ class _Prepared(Struct, gc=False):
     shown: Shown | None = None
 
 
-class _OfferOnly(Struct):
-    """A session that only describes its tools."""
-
-    offer: ToolSet
-
-
 def list_dialect_specs(settings: Settings, files: tuple[ToolFile, ...] = ()) -> list[ToolSpec]:
     """The tools that a session with these settings offers in its dialect."""
     dialect = load_dialect(settings.dialect or "")
     adapted = adapt_settings(dialect, LoadedSettings(settings=settings, sources={}))
-    session = _OfferOnly(build_tool_set(adapted, list_helpers(dialect), files))
+    session = SimpleNamespace(offer=build_tool_set(adapted, list_helpers(dialect), files))
     return list(SessionSurface(dialect, cast("Session", session), _refuse_run).specs())
 
 
@@ -336,24 +331,22 @@ class SessionSurface(Surface):
 
     def _build_answer(self, prepared: _Prepared, result: ToolResult[Any], budget: int) -> ToolResult[Any]:
         tool = prepared.tool
-        first = None
         if result.error is None and tool.code.then is not None and prepared.args is not None:
             following = tool.code.then(self._build_answered(prepared, result))
-            if following is not None:
-                first, result = result, self._run_following(prepared, following)
+            result = result if following is None else self._run_following(prepared, following, result)
         if result.error is not None:
             error = self._reword_error(result.error, prepared)
             result = replace(result, error=error, content=result.content.replace(result.error.message, error.message))
         if tool.ignored and result.error is None:
             result = self._note_ignored(tool, prepared.given.args, result)
-        text, shape, size = self._render(prepared, result, first)
+        text, shape, size = self._render(prepared, result)
         while len(text) > budget or (size > 2 * budget and not result.attachments):
             page = shorten_page(result, budget, len(text)) if result.name == "read" else None
             if page is None:
-                result, text, shape = self._limit(prepared, result, first, budget, text)
+                result, text, shape = self._limit(prepared, result, budget, text)
                 break
             result = page
-            text, shape, size = self._render(prepared, result, first)
+            text, shape, size = self._render(prepared, result)
         return replace(
             result,
             tool_call_id=prepared.given.tool_call_id,
@@ -371,21 +364,19 @@ class SessionSurface(Surface):
         return replace(result, warnings=(*notes, *result.warnings)) if names else result
 
     def _limit(
-        self, prepared: _Prepared, result: ToolResult[Any], first: ToolResult[Any] | None, budget: int, text: str
+        self, prepared: _Prepared, result: ToolResult[Any], budget: int, text: str
     ) -> tuple[ToolResult[Any], str, Json]:
         """A part of an answer with a reference to the whole text."""
         reference = result.meta.output
         if reference is None and len(text) > budget:
             reference = self.session.outputs.store(result.tool_call_id, text)
         result = replace(result, meta=replace(result.meta, truncated=True, output=reference))
-        text, shape, _ = self._render(prepared, result, first)
+        text, shape, _ = self._render(prepared, result)
         return result, *limit_answer(text, shape, budget, reference)
 
-    def _render(
-        self, prepared: _Prepared, result: ToolResult[Any], first: ToolResult[Any] | None
-    ) -> tuple[str, Json, int]:
+    def _render(self, prepared: _Prepared, result: ToolResult[Any]) -> tuple[str, Json, int]:
         """The text, the shape, and the size of the shape."""
-        tool, one = prepared.tool, self._build_answered(prepared, result, first)
+        tool, one = prepared.tool, self._build_answered(prepared, result)
         show = self._tools.get(tool.answered_as.get(result.name, tool.name), tool).code.show
         shown = prepared.shown or NOTHING
         if one.code and (one.code != "TIMEOUT" or one.data is None):  # a command that was stopped has an output
@@ -411,17 +402,16 @@ class SessionSurface(Surface):
             return text, shape, len(text)
         return encoded.decode() if text is None else text, shape, len(encoded)
 
-    def _build_answered(
-        self, prepared: _Prepared, result: ToolResult[Any], first: ToolResult[Any] | None = None
-    ) -> Answered:
+    def _build_answered(self, prepared: _Prepared, result: ToolResult[Any]) -> Answered:
         given, args, tool = prepared.given, prepared.args, prepared.tool
-        return Answered(tool, args, given.args, given.tool_call_id, result, result.data, result.content, self, first)
+        return Answered(tool, args, given.args, given.tool_call_id, result, result.data, result.content, self)
 
-    def _run_following(self, prepared: _Prepared, following: Canonical) -> ToolResult[Any]:
+    def _run_following(self, prepared: _Prepared, following: Canonical, first: ToolResult[Any]) -> ToolResult[Any]:
         call = replace(self.build_call(*following), trace_id=prepared.call.trace_id)
         outcome = self._run((call,), True)
         if isinstance(outcome, Done):
-            return outcome.results[0]
+            (result,) = outcome.results
+            return replace(result, duration_ms=first.duration_ms + result.duration_ms)
         raise AssertionError("a reading call never waits")
 
     def _reword_error(self, error: ErrorInfo, prepared: _Prepared) -> ErrorInfo:
