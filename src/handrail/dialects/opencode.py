@@ -103,32 +103,32 @@ def _show_read(one: Answered) -> Shown:
         return _show_folder(one)
     if one.is_picture:
         return Shown({"preview": one.content, "truncated": False, "loaded": []})
-    text, total = one.content.removesuffix("\n"), one.result.meta.total
-    display = {"text": text, "lineStart": one.first_line, "lineEnd": one.last_line, "totalLines": total}
+    text, first, last, total = one.content.removesuffix("\n"), one.first_line, one.last_line, one.result.meta.total
+    more, rows = one.has_more, number_lines(one, ": ", 0)
     note = f"(End of file - total {total} lines)"
-    if one.has_more:
-        note = (
-            f"(Showing lines {one.first_line}-{one.last_line} of {total}. Use offset={one.last_line + 1} to continue.)"
-        )
-    return _show_page(one, "file", "content", number_lines(one, ": ", 0), note, display | {"truncated": one.has_more})
+    if more:
+        note = f"(Showing lines {first}-{last} of {total}. Use offset={last + 1} to continue.)"
+    preview = text if len(rows) <= _MAX_PREVIEW_LINES else "\n".join(text.split("\n", _MAX_PREVIEW_LINES)[:-1])
+    display = {"text": text, "lineStart": first, "lineEnd": last, "totalLines": total, "truncated": more}
+    return _show_page(one.path, "file", "content", rows, note, preview, display)
 
 
 def _show_folder(one: Answered) -> Shown:
     entries = [f"{entry.path}{'/' if entry.kind == 'directory' else ''}" for entry in one.data.entries]
     first = one.args.offset
-    shown = entries[first - 1 : first - 1 + one.args.limit]
-    more = first - 1 + len(shown) < len(entries) or one.truncated
-    note = f"(Showing {len(shown)} of {len(entries)} entries.)" if more else f"({len(entries)} entries)"
-    display = {"entries": shown, "offset": first, "totalEntries": len(entries), "truncated": more}
-    return _show_page(one, "directory", "entries", shown, note, display)
+    rows = entries[first - 1 : first - 1 + one.args.limit]
+    more = first - 1 + len(rows) < len(entries) or one.truncated
+    note = f"(Showing {len(rows)} of {len(entries)} entries.)" if more else f"({len(entries)} entries)"
+    display = {"entries": rows, "offset": first, "totalEntries": len(entries), "truncated": more}
+    return _show_page(one.path, "directory", "entries", rows, note, "\n".join(rows[:_MAX_PREVIEW_LINES]), display)
 
 
-def _show_page(one: Answered, kind: str, tag: str, rows: list[str], note: str, display: dict[str, Any]) -> Shown:
+def _show_page(
+    path: str, kind: str, tag: str, rows: list[str], note: str, preview: str, display: dict[str, Any]
+) -> Shown:
     body = "\n".join((*rows, "", note))
-    text = f"<path>{one.path}</path>\n<type>{kind}</type>\n<{tag}>\n{body}\n</{tag}>"
-    lines = display["entries"] if tag == "entries" else display["text"].split("\n", _MAX_PREVIEW_LINES)
-    preview = "\n".join(lines[:_MAX_PREVIEW_LINES])
-    display = {"type": kind, "path": one.path, **display}
+    text = f"<path>{path}</path>\n<type>{kind}</type>\n<{tag}>\n{body}\n</{tag}>"
+    display = {"type": kind, "path": path, **display}
     return Shown({"preview": preview, "truncated": display["truncated"], "loaded": [], "display": display}, text=text)
 
 

@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import groupby
@@ -13,12 +12,11 @@ from msgspec import to_builtins
 
 from handrail.dialects.dialect import Answered
 from handrail.edit.diff import NO_NEWLINE
-from handrail.edit.diff_parser import iterate_diff
+from handrail.edit.diff_parser import parse_hunk_range
 from handrail.protocol.errors import ErrorInfo
 from handrail.protocol.results import ToolResult
 from handrail.protocol.text import to_one_line, truncate
 
-_SIGNS = {"context": " ", "added": "+", "removed": "-"}
 _PARAMETER = re.compile(r"\b(?:[a-z]+[A-Z]\w+|cwd)\b")
 """Names of canonical parameters in messages. Other names are plain words."""
 _SUBJECT = re.compile(r"\A(\w+)(?= (?:is|holds|has)\b)")
@@ -110,7 +108,8 @@ def number_lines(one: Answered, separator: str, width: int | None = None) -> lis
     columns = len(str(last)) if width is None else width
     if last > _MAX_PREFIXES:
         return list(map(f"%{columns}d{separator}%s".__mod__, enumerate(lines, first)))
-    return list(map(add, _list_prefixes(columns, separator)[first - 1 : last], lines))
+    prefixes = _list_prefixes(columns, separator)
+    return list(map(add, prefixes if first == 1 else prefixes[first - 1 : last], lines))
 
 
 def number_page(one: Answered, width: int | None = None) -> str:
@@ -167,23 +166,19 @@ def reword(text: str, names: Mapping[str, str], tools: Mapping[str, str], *, is_
 
 
 def list_hunks(diff: str) -> list[dict[str, Any]]:
-    """The hunks of a unified diff with their lines."""
+    """The hunks of a diff of one file with their lines."""
     hunks: list[dict[str, Any]] = []
-    for line in iterate_diff(diff):
-        if line.range is not None:
-            names = ("oldStart", "oldLines", "newStart", "newLines")
-            hunks.append({**dict(zip(names, line.range, strict=True)), "lines": []})
-        elif line.kind in _SIGNS:
-            hunks[-1]["lines"].append(_SIGNS[line.kind] + line.text.removesuffix("\n"))
-        elif line.kind == "remark" and f"\\{line.text}" == NO_NEWLINE:
-            hunks[-1]["lines"].append(NO_NEWLINE)
+    for line in diff.split("\n")[2:]:
+        if stated := parse_hunk_range(line):
+            hunks.append(dict(zip(("oldStart", "oldLines", "newStart", "newLines"), stated, strict=True), lines=[]))
+        elif line.startswith((" ", "+", "-")) or line == NO_NEWLINE:
+            hunks[-1]["lines"].append(line)
     return hunks
 
 
 def count_changes(diff: str) -> dict[str, int]:
-    """The added and the removed lines of a diff."""
-    kinds = Counter(line.kind for line in iterate_diff(diff))
-    return {"additions": kinds["added"], "deletions": kinds["removed"]}
+    """The added and the removed lines of a diff of one file, whose header is the first two lines."""
+    return {"additions": max(0, diff.count("\n+") - 1), "deletions": diff.count("\n-")}
 
 
 def group_problems(one: Answered) -> dict[str, list[Any]]:

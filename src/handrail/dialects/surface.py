@@ -41,6 +41,8 @@ from handrail.settings.merge import ToolFile
 
 RunBatch = Callable[[tuple[ToolCall, ...], bool], Done | Parked]
 _MAX_REMEMBERED = 1_000
+_FIELDS = frozenset(("@purpose", "@confirm", "@shown"))
+"""Canonical arguments that are none."""
 _ANY_DATA: Any = Any
 """The answer in the form of the dialect, which has no schema."""
 _REST_TOOL = DialectTool(name="")
@@ -260,10 +262,11 @@ class SessionSurface(Surface):
         if is_repeated:
             return _Prepared(tool, call, call, args)
         name, own = tool.translate(args, given, self)
+        if not own.keys() & _FIELDS:
+            return _Prepared(tool, call, replace(call, name=name, args=own), args)
         shown = own.pop("@shown", None)
         fields = {field[1:]: own.pop(field) for field in ("@purpose", "@confirm") if field in own}
-        canonical = replace(call, name=name, args=own, **fields)
-        return _Prepared(tool, call, clean_call(canonical) if fields else canonical, args, shown=shown)
+        return _Prepared(tool, call, clean_call(replace(call, name=name, args=own, **fields)), args, shown=shown)
 
     def _build_unoffered_error(self, tool: DialectTool) -> ToolError:
         if tool.lacks:
