@@ -62,7 +62,8 @@ apply_patch = apply_patch: Change files by a patch: *** Begin Patch … *** End 
   new str                                       # Not for this tool.
   data: paths=[file.path for file in data.files], replacements=sum(len(file.strategies) for file in data.files),
     before_hash=[file.before for file in data.files], after_hash=[file.hash for file in data.files],
-    undo_id=result.meta.undo, diff=data.diff
+    undo_id=result.meta.undo, diff=data.diff, **({} if data.files[1:] else
+    dict(path=data.files[0].path, before_hash=data.files[0].before, after_hash=data.files[0].hash))
 delete_file = delete +File: Delete a file.
   data: path=data.path, deleted=True, before_hash=data.before
 grep = grep search_text: Search the contents of files by a regular expression.
@@ -149,12 +150,6 @@ def _show_listing(one: Answered) -> Shown:
     return Shown({"path": one.data.path, "items": items})
 
 
-def _show_patch(one: Answered) -> Shown:
-    """A patch of one file also has the names of one."""
-    file, *others = one.data.files
-    return Shown({} if others else {"path": file.path, "before_hash": file.before, "after_hash": file.hash})
-
-
 def _show_command(one: Answered) -> Shown:
     pids = {process.id: process.pid for process in one.surface.list_processes()}
     found = one.data.session_id
@@ -226,7 +221,7 @@ DIALECT = Dialect(
         _TOOLS,
         {
             "list_dir": Code(show=_show_listing),
-            "apply_patch": Code(_patch, _show_patch),
+            "apply_patch": Code(_patch),
             "grep": Code(_grep),
             "read_lints": Code(_read_lints),
             "run_terminal_cmd": Code(show=_show_command),

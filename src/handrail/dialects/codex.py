@@ -6,7 +6,7 @@ from posixpath import join, normpath
 from typing import Any
 
 from handrail.dialects.dialect import Answered, Canonical, Code, Dialect, DialectAnswer, Shown
-from handrail.dialects.render import add_notes, drop_none, list_answers, list_notes, list_patched_files
+from handrail.dialects.render import add_notes, drop_none, list_notes
 from handrail.dialects.session_view import Surface
 from handrail.dialects.table import parse_tools
 from handrail.dialects.translation import ask_questions
@@ -44,6 +44,7 @@ write_stdin = process: Writes characters to a running process, or polls it, and 
   max_output_tokens number=10000 >=0            # Most tokens of output to return.
 apply_patch = apply_patch @text=input: Changes files by a patch: *** Begin Patch … *** End Patch.
   input* str                                    # The entire contents of the patch.
+  text: {add_notes(list_patched_files(one), list_notes(result))}
 update_plan = todo: Updates the task plan. At most one step can be in_progress at a time.
   plan* Step[] -> items                         # The list of steps.
   explanation str                               # Why the plan changed.
@@ -53,6 +54,7 @@ view_image = read: View a local image.
   detail high|original=high                     # Its detail.
 request_user_input = question @request: Asks the person one to three questions and waits for the answers.
   questions* Question[] len>=1 len<=3           # The questions.
+  data: answers={asked.id: dict(answers=reply) for asked, reply in zip(args.questions, list_answers(one))}
 list_mcp_resources, list_mcp_resource_templates, read_mcp_resource = !: a host can bring a tool of this name
 tool_search, get_context_remaining, new_context, web_search = !: a host can bring a tool of this name
 spawn_agent, wait_agent, send_message, list_agents, interrupt_agent = !: a host can bring a tool of this name
@@ -72,11 +74,6 @@ def _find_process(number: float, surface: Surface) -> str:
         if _number(process.id) == int(number):
             return process.id
     raise ToolError("PROCESS_NOT_FOUND", f"Unknown process id {int(number)}")
-
-
-def _strip_heredoc(patch: str) -> str:
-    found = _WRAPPED.fullmatch(patch)
-    return found[4] if found else patch.strip() + "\n"
 
 
 def _execute(args: Any, given: dict[str, Any], surface: Surface) -> Canonical:
@@ -104,7 +101,8 @@ def _ask_person(args: Any) -> dict[str, Any]:
 
 
 def _patch(args: Any, _: Any, __: Surface) -> Canonical:
-    return "apply_patch", {"patch": _strip_heredoc(args.input)}
+    found = _WRAPPED.fullmatch(args.input)
+    return "apply_patch", {"patch": found[4] if found else args.input.strip() + "\n"}
 
 
 def _wait(surface: Surface, process_id: str, milliseconds: float | None, least: int, most: int) -> None:
@@ -158,20 +156,11 @@ def _cut(output: str, most: int) -> str:
     return output if len(output) <= most else truncate_middle(output, most, "\n… {} characters truncated …\n")
 
 
-def _show_patch(one: Answered) -> Shown:
-    return Shown(text=add_notes(list_patched_files(one), list_notes(one.result)))
-
-
 def _show_picture(one: Answered) -> Shown:
     if not one.is_picture:
         raise ToolError("INVALID_ARGUMENT", f"unable to process image: {one.args.path} has another format.")
     picture = one.result.attachments[0]
     return Shown({"image_url": f"data:{picture.mime};base64,{picture.content}", "detail": one.args.detail})
-
-
-def _show_reply(one: Answered) -> Shown:
-    answers = zip(one.args.questions, list_answers(one), strict=True)
-    return Shown({"answers": {asked.id: {"answers": reply} for asked, reply in answers}})
 
 
 def _plan(args: Any, given: dict[str, Any], surface: Surface) -> Canonical:
@@ -207,10 +196,10 @@ DIALECT = Dialect(
         {
             "exec_command": Code(_execute, _show_command),
             "write_stdin": Code(_write, _show_command, _poll_after_write),
-            "apply_patch": Code(_patch, _show_patch),
+            "apply_patch": Code(_patch),
             "update_plan": Code(_plan),
             "view_image": Code(show=_show_picture),
-            "request_user_input": Code(ask_questions, _show_reply),
+            "request_user_input": Code(ask_questions),
         },
         Sandbox="use_default|require_escalated|with_additional_permissions",
     ),

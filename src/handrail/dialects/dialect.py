@@ -150,10 +150,6 @@ class Answered(Struct, frozen=True, gc=False):
         return getattr(self.args, "content", "") or getattr(self.args, "new_string", "")
 
     @property
-    def written_lines(self) -> int:
-        return self.written.count("\n") + 1
-
-    @property
     def before(self) -> str | None:
         """The text of a file before the change. None if there was none, or it may not be read."""
         return self.surface.read_version(self.data.path, self.data.before)
@@ -187,10 +183,6 @@ class Answered(Struct, frozen=True, gc=False):
     def is_picture(self) -> bool:
         return bool(self.result.attachments)
 
-    @property
-    def limit(self) -> int:
-        return int(self.args.limit)
-
 
 class DialectAnswer(Struct, frozen=True, gc=False):
     """The answer to a call."""
@@ -221,10 +213,6 @@ class Dialect(Struct, frozen=True, kw_only=True):
     splits_streams: bool = False
     """Whether its commands have two output streams."""
 
-    @property
-    def canonical_tools(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(name for tool in self.tools for name in tool.to))
-
 
 def load_dialect(name: str) -> Dialect:
     """UsageError if there is none of this name."""
@@ -236,7 +224,7 @@ def load_dialect(name: str) -> Dialect:
 
 def list_helpers(dialect: Dialect) -> tuple[str, ...]:
     """The tools that exist for dialects alone and that this one uses."""
-    return tuple(name for name in dialect.canonical_tools if name in HELPED)
+    return tuple(dict.fromkeys(name for tool in dialect.tools for name in tool.to if name in HELPED))
 
 
 def adapt_settings(dialect: Dialect, loaded: LoadedSettings) -> Settings:

@@ -10,6 +10,7 @@ from handrail.protocol.errors import ToolError
 from handrail.protocol.wire import sanitize_json
 
 _MAX_NOTEBOOK_BYTES = 8 * 1024 * 1024
+_BROKEN = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
 
 
 def parse_cells(text: str) -> list[dict[str, Any]] | None:
@@ -17,16 +18,12 @@ def parse_cells(text: str) -> list[dict[str, Any]] | None:
     try:
         cells = json.loads(text)["cells"]
         shown = [
-            {
-                "cell_id": cell.get("id", f"cell-{number}"),
-                "cellType": cell["cell_type"],
-                "source": "".join(cell["source"]),
-                "outputs": cell.get("outputs", []),
-            }
+            {"cell_id": cell.get("id", f"cell-{number}"), "cellType": cell["cell_type"]}
+            | {"source": "".join(cell["source"]), "outputs": cell.get("outputs", [])}
             for number, cell in enumerate(cells)
         ]
         return sanitize_json(shown)[0]
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except _BROKEN:
         return None
 
 
@@ -36,13 +33,10 @@ def edit_notebook(args: Any, given: dict[str, Any], surface: Surface) -> Canonic
     try:
         notebook = json.loads(data)
         _change_cell(args, notebook)
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        raise ToolError("INVALID_ARGUMENT", f"{args.notebook_path} is not a notebook. Nothing was changed.") from None
-    try:
         content = json.dumps(notebook, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
         content.encode()
-    except (ValueError, RecursionError):
-        text = f"{args.notebook_path} has a number or text that JSON cannot hold. Nothing was changed."
+    except _BROKEN:
+        text = f"{args.notebook_path} is not a notebook in plain JSON. Nothing was changed."
         raise ToolError("INVALID_ARGUMENT", text) from None
     return "write", {**given, "content": content}
 

@@ -25,12 +25,12 @@ read = read +File: Reads a file. Lines are numbered.
   offset number=1 >=1 -> offset                             # The first line, from 1.
   limit number=2000 >=1 -> limit[1..10000]                  # The number of lines.
   title: Read {name} ({returned} lines)
-  data: filePath=path, lineCount=returned, offset=first_line, limit=limit, truncated=has_more, isBinary=is_picture,
-    fileSize=data.size
+  data: filePath=path, lineCount=returned, offset=first_line, limit=int(args.limit), truncated=has_more,
+    isBinary=is_picture, fileSize=data.size
 write = write +File: Writes a file. It replaces an existing one.
   content* str -> content                                   # The whole content.
   title: {change.capitalize()}d {name}
-  data: filePath=path, bytesWritten=data.size, lineCount=written_lines, created=data.created
+  data: filePath=path, bytesWritten=data.size, lineCount=written.count(chr(10)) + 1, created=data.created
 edit = edit write@write +File: Replaces an exact text in a file. It must be unique, unless replace_all is set.
   old_string* str -> oldText                                # The text to replace; empty creates the file.
   new_string* str -> newText                                # The text to replace it with.
@@ -99,7 +99,7 @@ def _render(one: Answered, shown: Shown) -> DialectAnswer:
     result = one.result
     if one.code == "BINARY_FILE" and one.args is not None:
         path = one.surface.to_absolute(one.args.file_path)
-        metadata = {"filePath": path, "lineCount": 0, "offset": 1, "limit": one.limit, "truncated": False}
+        metadata = {"filePath": path, "lineCount": 0, "offset": 1, "limit": int(one.args.limit), "truncated": False}
         shown = Shown(metadata | {"isBinary": True}, f"Read {path.rpartition('/')[2]}", one.message)
     if one.code and shown is NOTHING:
         rejected = "The user rejected permission to use this specific tool call. " * (one.code == "PERMISSION_DENIED")

@@ -1,14 +1,13 @@
 """The tools of a dialect in one session."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from datetime import UTC, datetime
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from itertools import repeat
 from types import SimpleNamespace
 from typing import Any, cast
 
 from msgspec import Struct, to_builtins
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from handrail.dialects.dialect import (
     NOTHING,
@@ -176,16 +175,10 @@ class SessionSurface(Surface):
         """A call in the system's own form as a ToolCall. Anything else as it is."""
         if self.dialect.unwrap is None or not isinstance(call, Mapping):
             return call
-        call_id = self.session.journal.new_call_id()
-        known: dict[str, Any] = {
-            "tool_call_id": call_id,
-            "trace_id": call_id,
-            "timestamp": datetime.now(UTC),
-            "args": {},
-        }
-        given: dict[str, Any] = known | self.dialect.unwrap(dict(cast("Mapping[str, Any]", call)))
+        known = asdict(self.build_call("", {}))
+        del known["name"]
         try:
-            return convert(given, ToolCall)
+            return convert(known | self.dialect.unwrap(dict(cast("Mapping[str, Any]", call))), ToolCall)
         except CONVERSION_ERRORS as error:
             raise UsageError(f"a call of {self.dialect.name} cannot be read: {error}") from None
 
@@ -198,26 +191,29 @@ class SessionSurface(Surface):
                 self._remember(only)
                 return outcome
             return Done(results=(self._answer(outcome.results[0], self.session.characters, only),))
+        results: list[ToolResult[Any]] = []
         for one in prepared:
             self._remember(one)
-        known: dict[str, ToolResult[Any]] = {}
-        for one in prepared:
             if one.error is not None:
                 if one.error.code != "INVALID_ARGUMENT":
                     self.warn(one.error.code, one.error.message, one.call.tool_call_id)
-                refused = refuse_batch(self.session, (one.call,), one.error)
-                known |= _by_id(refused)
-        rest = tuple(one.call for one in prepared if one.error is None)
-        if rest:
+                results += refuse_batch(self.session, (one.call,), one.error).results
+        if rest := tuple(one.call for one in prepared if one.error is None):
             outcome = self._run(rest, fresh)
             if isinstance(outcome, Parked):
                 return outcome
-            known |= _by_id(outcome)
-        return Done(results=tuple(self._answer_in_turn(known[one.given.tool_call_id] for one in prepared)))
+            results += outcome.results
+        by_id = {result.tool_call_id: result for result in results}
+        return self.answer_all(Done(results=tuple(by_id[one.given.tool_call_id] for one in prepared)))
 
     def answer_all(self, outcome: Done) -> Done:
-        """Renders the results of calls that were parked."""
-        return Done(results=tuple(self._answer_in_turn(outcome.results)))
+        """The answers of one batch, each with the rest of its budget."""
+        left, answers = self.session.batch_characters, list[ToolResult[Any]]()
+        for result in outcome.results:
+            answer = self._answer(result, min(self.session.characters, max(left, MIN_BUDGET_CHARS)))
+            left -= len(answer.content)
+            answers.append(answer)
+        return Done(results=tuple(answers))
 
     def name_interim(self, result: ToolResult[Any]) -> ToolResult[Any]:
         """The interim answer to a call that waits, under the name that was called."""
@@ -237,9 +233,8 @@ class SessionSurface(Surface):
         except HandrailError:
             raise
         except Exception as error:
-            prepared = _Prepared(self._tools.get(call.name, _REST_TOOL), call, call)
-            prepared.error = None if is_repeated else self._explain(error)
-            return prepared
+            refusal = None if is_repeated else self._explain(error)
+            return _Prepared(self._tools.get(call.name, _REST_TOOL), call, call, error=refusal)
 
     def _remember(self, prepared: _Prepared) -> None:
         self._prepared[prepared.given.tool_call_id] = prepared
@@ -298,14 +293,6 @@ class SessionSurface(Surface):
         journal.deliver()
 
     # Answers
-
-    def _answer_in_turn(self, results: Iterable[ToolResult[Any]]) -> Iterator[ToolResult[Any]]:
-        """The answers of one batch, each with the rest of its budget."""
-        left = self.session.batch_characters
-        for result in results:
-            answer = self._answer(result, min(self.session.characters, max(left, MIN_BUDGET_CHARS)))
-            left -= len(answer.content)
-            yield answer
 
     def _answer(self, result: ToolResult[Any], budget: int, prepared: _Prepared | None = None) -> ToolResult[Any]:
         prepared = prepared or self._prepared.get(result.tool_call_id)
@@ -438,7 +425,3 @@ class SessionSurface(Surface):
         """By the canonical tool, the first offered tool of the dialect that becomes it."""
         offered = [tool for tool in reversed(self.dialect.tools) if self.is_offered(tool)]
         return {name: tool.name for tool in offered for name in tool.to[:1] if tool.params is None or tool.to[1:] == ()}
-
-
-def _by_id(outcome: Done | Parked) -> dict[str, ToolResult[Any]]:
-    return {} if isinstance(outcome, Parked) else {result.tool_call_id: result for result in outcome.results}
