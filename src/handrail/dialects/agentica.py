@@ -11,6 +11,8 @@ from handrail.dialects.session_view import Surface
 from handrail.dialects.table import parse_tools
 
 _MAX_PLACES = 3
+_ARGUMENT_END = re.compile(r"\s*[:=]")
+"""Of the name in `name: type = default`."""
 _COMPLEXITIES = (10, 20)
 """Those of the most complex function of a simple file, and of a medium one."""
 _TOOLS = """
@@ -104,35 +106,26 @@ def _read_todos(_: Any, __: Any, surface: Surface) -> Canonical:
 
 
 def _show_analysis(one: Answered) -> Shown:
+    """What could be parsed, after the system's own error if that is not all."""
     data = one.data
-    functions = [
-        {"name": function.name, "args": list(map(_name_argument, function.args)), **_describe_place(function)}
-        for function in data.functions
-        if function.parent is None
-    ]
-    classes = [
-        {"name": own.name, "methods": own.methods, "bases": own.bases, **_describe_place(own)} for own in data.classes
-    ]
-    variables = data.global_variables
-    return Shown(
-        {
-            "imports": [{"name": own.name, "alias": own.alias} for own in data.imports],
-            "functions": functions,
-            "classes": classes,
-            "global_variables": [{"name": own.name, "value": own.value, "line_number": own.line} for own in variables],
-            "total_lines": data.lines,
-            "complexity_estimate": ("low", "medium", "high")[bisect_left(_COMPLEXITIES, data.max_complexity)],
-        }
-    )
+    own = [function for function in data.functions if function.parent is None]
+    told = {
+        "imports": [{"name": module.name, "alias": module.alias} for module in data.imports],
+        "functions": [_describe(part, args=[_ARGUMENT_END.split(text)[0] for text in part.args]) for part in own],
+        "classes": [_describe(part, methods=part.methods, bases=part.bases) for part in data.classes],
+        "global_variables": [
+            {"name": own.name, "value": own.value, "line_number": own.line} for own in data.global_variables
+        ],
+        "total_lines": data.lines,
+        "complexity_estimate": ("low", "medium", "high")[bisect_left(_COMPLEXITIES, data.max_complexity)],
+    }
+    if data.has_errors:
+        return Shown(text=f"Error: Syntax error in {one.args.file_path}: the rest of it is\n{to_json(told)}")
+    return Shown(told)
 
 
-def _describe_place(own: Any) -> dict[str, Any]:
-    return {"line_number": own.line, "docstring": own.doc or None}
-
-
-def _name_argument(text: str) -> str:
-    """The name in `name: type = default`."""
-    return re.split(r"[:=]", text, maxsplit=1)[0].strip()
+def _describe(own: Any, **more: Any) -> dict[str, Any]:
+    return {"name": own.name, **more, "line_number": own.line, "docstring": own.doc or None}
 
 
 def _show_lint(one: Answered) -> Shown:
@@ -167,8 +160,7 @@ def _show_grep(one: Answered) -> Shown:
 
 
 def _show_command(one: Answered) -> Shown:
-    data = one.data
-    text = data.output if data.stdout is None else data.stdout
+    data, text = one.data, one.stdout
     if data.stderr:
         text = f"{text.rstrip()}\n[stderr]\n{data.stderr}".lstrip("\n")
     if data.exit_code:

@@ -5,15 +5,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from handrail.dialects.dialect import NOTHING, Answered, Canonical, Code, Dialect, DialectAnswer, Shown
+from handrail.dialects.facts import list_match_rows, name_state, number_lines
 from handrail.dialects.notebook import edit_notebook, parse_cells
-from handrail.dialects.render import (
-    drop_none,
-    list_extras,
-    list_match_rows,
-    list_notes,
-    name_state,
-    number_lines,
-)
+from handrail.dialects.render import drop_none, list_extras, list_notes
 from handrail.dialects.session_view import Surface
 from handrail.dialects.table import parse_tools
 from handrail.dialects.translation import OPERATIONS, ask_questions, edit_or_create, filter_type, look_up, search_type
@@ -276,7 +270,7 @@ def _show_command(one: Answered) -> Shown:
     if data.session_id is not None:
         twin = {"stdout": "", "stderr": "", "interrupted": False, "backgroundTaskId": data.session_id}
         return Shown(twin, text=f"Command running in background with ID: {data.session_id}")
-    stdout, stderr = data.output if data.stdout is None else data.stdout, data.stderr or ""
+    stdout, stderr = one.stdout, data.stderr or ""
     twin: dict[str, Any] = {"stdout": stdout, "stderr": stderr, "interrupted": data.exit_code is None}
     twin |= drop_none(returnCodeInterpretation=data.meaning, persistedOutputPath=one.result.meta.output)
     printed = "\n".join(filter(None, (stdout.rstrip("\n"), stderr.rstrip("\n"))))

@@ -1,4 +1,4 @@
-"""The dialect of DeepChat: canonical names, its own answers, and its stream of events."""
+"""The dialect of DeepChat: canonical names, its own answers, its stream of events."""
 
 from collections import Counter
 from typing import Any, cast

@@ -1,4 +1,4 @@
-"""The dialect of DevMinds: two tools in the restricted profile, and its stream of events."""
+"""The dialect of DevMinds: tools in the restricted profile, its stream of events."""
 
 import shlex
 from typing import Any, cast
@@ -27,7 +27,7 @@ workspace.shell = exec: Run one of a few listed commands, such as ls, cat and gi
   cmd* str len>=1                           # The program, from the list.
   args str[]=[]                             # Its arguments.
   cwd str -> cwd                            # The folder to run it in; the workspace if not given.
-  data: stdout=data.output if data.stdout is None else data.stdout, stderr=data.stderr or "", exitCode=data.exit_code
+  data: stdout=stdout, stderr=data.stderr or "", exitCode=data.exit_code
 ask.request = question @request: Ask the person and wait for the answer.
   from* Sender                              # Who asks.
   to* Receiver                              # Who is asked.
@@ -182,7 +182,7 @@ class DevMindsEvents:
         match event:
             case events.ToolCallStart():
                 given: Any = event.args
-                args = _summarize_arguments(given) if isinstance(given, dict) else {}
+                args = _summarize_arguments(cast("dict[str, Any]", given)) if isinstance(given, dict) else {}
                 path = args.get("path", args.get("cwd"))
                 if path is not None:
                     self._paths[call_id] = path

@@ -141,6 +141,11 @@ class Answered(Struct, frozen=True, gc=False):
         return self.data.path.rpartition("/")[2]
 
     @property
+    def stdout(self) -> str:
+        """The output of a command, or its first stream."""
+        return self.data.output if self.data.stdout is None else self.data.stdout
+
+    @property
     def change(self) -> str:
         return "create" if self.data.created else "update"
 

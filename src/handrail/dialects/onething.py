@@ -1,4 +1,4 @@
-"""The dialect of one-thing, and its stream of events."""
+"""The dialect of one-thing: tools, answers, its stream of events."""
 
 from posixpath import join, normpath
 from typing import Any
@@ -6,7 +6,8 @@ from typing import Any
 from msgspec import Struct, to_builtins
 
 from handrail.dialects.dialect import NOTHING, Answered, Canonical, Code, Dialect, DialectAnswer, Shown
-from handrail.dialects.render import add_block, drop_none, group_matches, list_extras, list_paths, number_page
+from handrail.dialects.facts import group_matches, list_paths, number_page
+from handrail.dialects.render import add_block, drop_none, list_extras
 from handrail.dialects.session_view import Surface
 from handrail.dialects.table import parse_tools
 from handrail.dialects.translation import edit_or_create, filter_type, search_type

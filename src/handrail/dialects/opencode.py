@@ -5,14 +5,8 @@ from time import time
 from typing import Any
 
 from handrail.dialects.dialect import NOTHING, Answered, Canonical, Code, Dialect, DialectAnswer, Shown
-from handrail.dialects.render import (
-    add_block,
-    drop_none,
-    group_problems,
-    list_extras,
-    list_patched_files,
-    number_lines,
-)
+from handrail.dialects.facts import group_problems, list_patched_files, number_lines
+from handrail.dialects.render import add_block, drop_none, list_extras
 from handrail.dialects.session_view import Surface
 from handrail.dialects.table import parse_tools
 from handrail.dialects.translation import OPERATIONS, ask_questions, edit_or_create, look_up

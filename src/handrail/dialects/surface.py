@@ -197,7 +197,7 @@ class SessionSurface(Surface):
             if one.error is not None:
                 if one.error.code != "INVALID_ARGUMENT":
                     self.warn(one.error.code, one.error.message, one.call.tool_call_id)
-                results += refuse_batch(self.session, (one.call,), one.error).results
+                results += cast("Done", refuse_batch(self.session, (one.call,), one.error)).results
         if rest := tuple(one.call for one in prepared if one.error is None):
             outcome = self._run(rest, fresh)
             if isinstance(outcome, Parked):

@@ -21,7 +21,8 @@ Kinds: str, int, number, bool, object, choices such as `yes|no:canonical`, `"con
 such as `str[]`. Rows of a record may stand in one line, with semicolons between them.
 
 The answer has a `title`, a `text` with facts in braces, and `data`, or one fact as its `whole` data. Facts are
-expressions with the attributes of `Answered` and the functions of `render`. A line of four spaces continues the last.
+expressions with attributes of `Answered`, and with functions of `facts` or `render`. A line of four spaces continues
+the last.
 """
 
 import ast
@@ -34,7 +35,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 from msgspec import NODEFAULT, Meta, Struct, defstruct
 from msgspec.json import schema_components
 
-from handrail.dialects import render
+from handrail.dialects import facts, render
 from handrail.dialects.dialect import Answered, Code, Collect, DialectTool, Parameter, Show, Shown
 
 _PARAMETER = re.compile(
@@ -238,7 +239,7 @@ class _Facts(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> ast.AST:
         if not (isinstance(node.func, ast.Name) and node.func.id == "dict"):
             return self.generic_visit(node)
-        keys = [None if own.arg is None else ast.Constant(own.arg) for own in node.keywords]
+        keys: list[ast.expr | None] = [None if own.arg is None else ast.Constant(own.arg) for own in node.keywords]
         return ast.Dict(keys, [self.visit(own.value) for own in node.keywords])
 
 
@@ -255,4 +256,4 @@ def _build_show(own: Show | None, rows: Iterable[str]) -> Show | None:
         title, text = f"said.title or {title}", f"said.text or {text}"
     source = ast.parse(f"lambda one: Shown({data}, {title}, {text})", mode="eval")
     code = compile(ast.fix_missing_locations(_Facts().visit(source)), "<table>", "eval")
-    return eval(code, {**vars(render), "Shown": Shown, "own": own})  # noqa: S307  as above
+    return eval(code, {**vars(facts), **vars(render), "Shown": Shown, "own": own})  # noqa: S307  as above
