@@ -85,19 +85,25 @@ class Surface:
         """
         if digest is None or not self.is_allowed("read", {"path": path}):
             return None
-        data = bytearray()
         try:
-            if digest == self.session.workspace.hash_of(path):
-                data += self.session.workspace.read_small_file(path, _MAX_VERSION_BYTES)
-            else:
-                for piece in self.session.recorder.history.blobs.chunks(digest):
-                    data += piece
-                    if len(data) > _MAX_VERSION_BYTES:
-                        return None
+            data = self._read_stored(digest)
+            if data is None and digest == self.session.workspace.hash_of(path):
+                data = self.session.workspace.read_small_file(path, _MAX_VERSION_BYTES)
         except (ToolError, StoreError, OSError):
             return None
-        text = decode_text(bytes(data))
+        text = None if data is None else decode_text(data)
         return None if text is None else cut_text(text.text, self.session.characters)
+
+    def _read_stored(self, digest: str) -> bytes | None:
+        data = bytearray()
+        try:
+            for piece in self.session.recorder.history.blobs.chunks(digest):
+                data += piece
+                if len(data) > _MAX_VERSION_BYTES:
+                    return None
+        except FileNotFoundError:
+            return None
+        return bytes(data)
 
     def is_allowed(self, name: str, args: Any) -> bool:
         """Whether the session offers a tool, and policy would allow this call of it without approval."""
