@@ -103,13 +103,13 @@ class SessionSurface(Surface):
         return tuple(spec.name for spec in self.specs())
 
     def specs(self) -> tuple[ToolSpec, ...]:
-        own = (self._complete_spec(tool) for tool in self.dialect.tools if self.is_offered(tool))
+        own = (self._get_spec(tool) for tool in self.dialect.tools if self.is_offered(tool))
         return (*own, *(tool.spec for tool in self.session.offer.tools if self._passes(tool.spec.name)))
 
     def spec(self, name: str) -> ToolSpec | None:
         tool = self._tools.get(name)
         if tool is not None and not tool.lacks:
-            return self._complete_spec(tool) if self.is_offered(tool) else None
+            return self._get_spec(tool) if self.is_offered(tool) else None
         found = self.session.offer.get(name)
         return found.spec if found is not None and self._passes(name) else None
 
@@ -136,33 +136,25 @@ class SessionSurface(Surface):
         return tool is not None and tool.spec.category != "builtin" and not self.speaks(name)
 
     def _get_spec(self, tool: DialectTool) -> ToolSpec:
-        """The spec that arguments are checked against."""
+        """The spec of an offered tool."""
         spec = self._specs.get(tool.name)
         if spec is None:
-            same = self.session.offer.get(tool.to[0]) if tool.params is None else None
-            spec = self._specs[tool.name] = same.spec if same is not None else self._build_spec(tool)
+            spec = self._specs[tool.name] = self._build_spec(tool)
         return spec
 
     def _build_spec(self, tool: DialectTool) -> ToolSpec:
+        """The parameters of the dialect, and what its canonical tools are."""
+        built_on = [found.spec for name in tool.to if (found := self.session.offer.get(name)) is not None]
+        if tool.params is None:
+            return replace(built_on[0], data=_ANY_DATA)
         invalid = self.dialect.invalid
+        same = {name: getattr(built_on[0], name) for name in ("title", "idempotent", "layer", "stage", "intent")}
         return ToolSpec(
             name=tool.export_name,
-            title=tool.name,
             description=tool.about,
-            arguments=build_struct(tool.export_name, tool.params or {}),
+            arguments=build_struct(tool.export_name, tool.params),
             data=_ANY_DATA,
             format_error=None if invalid is None else lambda texts: invalid(tool.name, texts),
-        )
-
-    def _complete_spec(self, tool: DialectTool) -> ToolSpec:
-        """The spec with what its canonical tools are."""
-        spec = self._get_spec(tool)
-        if tool.params is None:
-            return replace(spec, data=_ANY_DATA)
-        built_on = [found.spec for name in tool.to if (found := self.session.offer.get(name)) is not None]
-        same = {name: getattr(built_on[0], name) for name in ("title", "idempotent", "layer", "stage", "intent")}
-        return replace(
-            spec,
             permissions=tuple(dict.fromkeys(one for own in built_on for one in own.permissions)),
             side_effects=tuple(dict.fromkeys(one for own in built_on for one in own.side_effects)),
             auto_execute=all(own.auto_execute for own in built_on),
