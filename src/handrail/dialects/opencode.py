@@ -97,8 +97,8 @@ def _show_read(one: Answered) -> Shown:
         return _show_folder(one)
     if one.is_picture:
         return Shown({"preview": one.content, "truncated": False, "loaded": []})
-    text, first, last, total = one.content.removesuffix("\n"), one.first_line, one.last_line, one.result.meta.total
-    more, rows = one.has_more, number_lines(one, ": ", 0)
+    text, first, rows = one.content.removesuffix("\n"), one.first_line, number_lines(one, ": ", 0)
+    last, total, more = first + len(rows) - 1, one.result.meta.total, one.has_more
     note = f"(End of file - total {total} lines)"
     if more:
         note = f"(Showing lines {first}-{last} of {total}. Use offset={last + 1} to continue.)"
