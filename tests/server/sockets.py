@@ -1,6 +1,7 @@
 """A client of `/ws/{task}` for tests: it takes frames until one of a kind comes."""
 
 import json
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -56,6 +57,14 @@ class Window:
         except ConnectionClosed as closed:
             return closed.rcvd.code if closed.rcvd is not None else 1006
         raise AssertionError("unreachable")
+
+
+def wait_until(is_done: Callable[[], object]) -> None:
+    """Looks again and again, for a minute at most."""
+    until = time.monotonic() + PATIENCE
+    while not is_done():
+        assert time.monotonic() < until
+        time.sleep(0.02)
 
 
 @contextmanager

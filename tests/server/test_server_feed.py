@@ -3,7 +3,6 @@
 import asyncio
 import json
 import os
-import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from http.client import HTTPConnection, HTTPResponse
@@ -14,11 +13,12 @@ import bench.server
 import pytest
 from bench.server.followers import Follower, follow, request
 from tests.server.handlers import Api, open_api
-from tests.server.sockets import open_window
+from tests.server.sockets import open_window, wait_until
 
 from handrail.models.scripted import call
 from handrail.protocol.calls import ToolCall
 from handrail.protocol.events import Notice
+from handrail.server import connection
 from handrail.server.tokens import digest_token, make_token
 
 DEEP = os.environ.get("HANDRAIL_DEEP", "") not in {"", "0"}
@@ -71,10 +71,10 @@ class Stream:
 
 
 def open_stream(api: Api, task: str, after: int = 0, **headers: str) -> tuple[HTTPConnection, Stream]:
-    connection = HTTPConnection(api.url.removeprefix("http://"), timeout=60)
+    client = HTTPConnection(api.url.removeprefix("http://"), timeout=60)
     given = {"Authorization": f"Bearer {api.token}", **headers}
-    connection.request("GET", f"/api/tasks/{task}/stream?after={after}", headers=given)
-    return connection, Stream(connection.getresponse())
+    client.request("GET", f"/api/tasks/{task}/stream?after={after}", headers=given)
+    return client, Stream(client.getresponse())
 
 
 def test_a_follower_gets_the_stored_events_and_then_the_new_ones(api: Api) -> None:
@@ -122,19 +122,19 @@ def test_events_of_another_process_are_followed(api: Api) -> None:
 
 def test_a_stream_has_the_numbers_of_events_as_ids(api: Api) -> None:
     task = create(api, "Done.")
-    connection, stream = open_stream(api, task)
+    client, stream = open_stream(api, task)
     taken = list[dict[str, str]]()
     for fields in stream:
         taken.append(fields)
         if fields.get("event") == "caught_up":
             break
-    connection.close()
+    client.close()
     events = [json.loads(fields["data"]) for fields in taken if "event" not in fields]
     assert events == read_all(api, task)
     assert [fields["id"] for fields in taken if "id" in fields] == [str(event["seq"]) for event in events]
-    connection, stream = open_stream(api, task, 0, **{"Last-Event-ID": str(events[-2]["seq"])})
+    client, stream = open_stream(api, task, 0, **{"Last-Event-ID": str(events[-2]["seq"])})
     assert next(fields["id"] for fields in stream if "id" in fields) == str(events[-1]["seq"])
-    connection.close()
+    client.close()
     assert api.get("/api/tasks/nothing/stream").status == 404
 
 
@@ -216,7 +216,7 @@ def test_a_client_that_does_not_read_is_dropped_and_resumes(workspace: Path, tmp
         last: int = api.get(f"/api/tasks/{task}").body["lastSeq"]
         with open_window(api.url, api.token, task, max_queue=1) as window:
             window.take_event("user")
-            wait_for_drop(api)
+            wait_until(lambda: not api.server.runner.feeds._feeds)
             assert window.read_to_end() == 4408
         assert window.seqs == list(range(1, len(window.seqs) + 1))
         rest = list(window.seqs)
@@ -227,12 +227,24 @@ def test_a_client_that_does_not_read_is_dropped_and_resumes(workspace: Path, tmp
         assert rest == list(range(1, last + 1))
 
 
-def wait_for_drop(api: Api) -> None:
-    """Until nobody follows any task."""
-    feeds = api.server.runner.feeds
-    ended = threading.Event()
-    while feeds._feeds:
-        ended.wait(0.02)
+def test_the_server_lets_go_of_a_client_that_never_reads(
+    workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "_GOODBYE_SECONDS", 0.2)
+    with open_api(workspace, tmp_path / "state", slow_seconds=0.2) as api:
+        task = create(api, "Done.")
+        tell(api, task, *("x" * 50_000 for _ in range(400)))
+        with open_window(api.url, api.token, task, max_queue=1, close_timeout=0.1) as window:
+            window.take_event("user")
+            port = window.connection.socket.getsockname()[1]
+            wait_until(lambda: not is_held(api, port))
+
+
+def is_held(api: Api, port: int) -> bool:
+    """Whether a process has the server's end of a connection. The kernel goes on with what it has accepted."""
+    served, other = f":{int(api.url.rpartition(':')[2]):04X}", f":{port:04X}"
+    rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    return any(row[1].endswith(served) and row[2].endswith(other) and row[9] != "0" for row in rows)
 
 
 # Load

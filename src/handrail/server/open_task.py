@@ -184,7 +184,7 @@ class OpenTask:
 
 
 def _build_late_failure() -> ApiFailure:
-    return ApiFailure(409, "CONFLICT", "Another person answered first. Your answer does not count.")
+    return ApiFailure(409, "CONFLICT", "The request already has an answer. Yours does not count.")
 
 
 def open_rail(
