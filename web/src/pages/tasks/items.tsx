@@ -3,7 +3,6 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { memo, type RefObject, useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { Link } from "../../router";
-import { Empty } from "../../parts/states";
 import { MarkdownText, Visible } from "../../parts/text";
 import type { Conversation, Item } from "../../state/conversation";
 import { useKeys } from "../../state/keys";
@@ -76,13 +75,6 @@ export function ItemList({ task, conversation, selected, answered }: Props) {
   const toggle = useCallback((key: string, open: boolean) => {
     setToggled((before) => new Map(before).set(key, open));
   }, []);
-  if (items.length === 0) {
-    return (
-      <div className="items">
-        <Empty>Nothing here yet. Send a message.</Empty>
-      </div>
-    );
-  }
   return (
     <div className="items-frame">
       {/* A region that scrolls has to be reached by the keyboard. */}
