@@ -3,6 +3,7 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { memo, type RefObject, useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { Link } from "../../router";
+import { Counts } from "../../parts/diff";
 import { MarkdownText, Visible } from "../../parts/text";
 import type { Conversation, Item } from "../../state/conversation";
 import { useKeys } from "../../state/keys";
@@ -336,8 +337,7 @@ function EndLine({ item }: { item: Extract<Item, { kind: "end" }> }) {
       {turn.files > 0 && (
         <span>
           {" "}
-          · {formatPlural(turn.files, "file")} changed <span className="plus">+{turn.added}</span>{" "}
-          <span className="minus">−{turn.removed}</span>
+          · {formatPlural(turn.files, "file")} changed <Counts added={turn.added} removed={turn.removed} />
         </span>
       )}
       {turn.notCovered.length > 0 && <p className="note warn">Not covered by undo: {turn.notCovered.join("; ")}</p>}
