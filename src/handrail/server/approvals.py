@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator
 from functools import lru_cache
+from threading import Event
 
 from msgspec.structs import replace
 
 from handrail.answers import AnswerObstacle, end_grant, find_obstacle, list_changed_files
+from handrail.api import Handrail
 from handrail.protocol.events import ToolCallQuestionRequired
 from handrail.protocol.permissions import Answer, InboxQuestion, InboxRequest, OpenedFolder, Reply, StandingGrant
 from handrail.server.context import Request, ServerContext
@@ -99,10 +101,22 @@ def give_answer(server: ServerContext, request_id: str, wanted: NewAnswer) -> An
     with server.runner.rail(task) as rail:
         if obstacle := find_obstacle(rail, waiting, answer, checks_files=waiting.answer is None):
             raise _build_refusal(obstacle)
-        left = server.runner.settle(
-            task, lambda rail: rail.answer(request_id, answer), lambda rail: not rail.is_pending(request_id)
-        )
+        left = _settle_answer(server, waiting, answer)
     return AnswerOutcome(task=task, subject=request_id, left=left)
+
+
+def _settle_answer(server: ServerContext, waiting: InboxRequest, answer: Answer) -> int:
+    request_id, began = waiting.request.id, Event()
+
+    def act(rail: Handrail) -> object:
+        began.set()
+        return rail.answer(request_id, answer)
+
+    def is_settled(rail: Handrail) -> bool:
+        """The answer of a request that only waits to run is stored already."""
+        return began.is_set() if waiting.answer is not None else not rail.is_pending(request_id)
+
+    return server.runner.settle(waiting.request.session_id, act, is_settled)
 
 
 def give_reply(server: ServerContext, question_id: str, wanted: NewReply) -> AnswerOutcome:
