@@ -13,7 +13,8 @@ from bench.server.program import TOKEN
 
 _EVENT = re.compile(rb'"seq":(\d+),.{0,120}?"time":"([^"]+)"')
 _END = re.compile(rb'^\{"type":"event","event":\{"kind":"(?:end|error)"')
-_CLOSE = 8
+_CLOSE, _PING, _PONG = 8, 9, 10
+_NO_MASK = bytes(4)
 
 
 class Delivery(NamedTuple):
@@ -76,6 +77,9 @@ class Follower(asyncio.Protocol):
     def _take(self, kind: int, payload: bytes, now: float) -> None:
         if kind == _CLOSE:
             self.code = struct.unpack("!H", payload[:2])[0]
+        elif kind == _PING:
+            assert self.transport is not None
+            self.transport.write(bytes((0x80 | _PONG, 0x80 | len(payload))) + _NO_MASK + payload)
         elif payload.startswith(b'{"type":"event"'):
             found = _EVENT.search(payload)
             assert found is not None

@@ -27,8 +27,8 @@ from handrail.server.wire import (
     ReplyFrame,
 )
 
-_TIMED_CHARS = 100_000
-"""How much a client has to read in `slow_seconds`."""
+_WRITTEN_CHARS = 50_000
+"""Frames are written together up to this length. A client has `slow_seconds` to read that."""
 
 
 async def serve_task(server: ServerContext, caller: ApiCaller, websocket: WebSocket) -> None:
@@ -78,9 +78,11 @@ class _SocketClient:
         frames += [frame for _, frame in batch.frames]
         loop, seconds, chars = self._server.loop, self._server.options.slow_seconds, 0
         async with asyncio.timeout(seconds) as limit:
-            for frame in frames:
-                await self._websocket.send({"type": "websocket.send", "text": frame})
-                if (chars := chars + len(frame)) > _TIMED_CHARS:
+            for number, frame in enumerate(frames, start=1):
+                chars += len(frame)
+                more = number < len(frames) and chars < _WRITTEN_CHARS
+                await self._websocket.send({"type": "websocket.send", "text": frame, "more": more})
+                if not more:
                     limit.reschedule(loop.time() + seconds)
                     chars = 0
 

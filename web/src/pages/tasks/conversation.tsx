@@ -5,7 +5,7 @@ import { type ModeName, request } from "../../api/client";
 import type { Task } from "../../api/types";
 import { MODE_WORDS, ModeOptions } from "../../parts/modes";
 import { Dock } from "../../parts/permission/dock";
-import { Failure, Skeleton } from "../../parts/states";
+import { Empty, Failure, Skeleton } from "../../parts/states";
 import { TaskStateLabel } from "../../parts/task_state";
 import { Link, navigate, pathTo } from "../../router";
 import { type Action, useAction } from "../../state/action";
@@ -47,6 +47,10 @@ export function TaskConversation({ id, call }: { id: string; call: string | null
         <Late>
           <Skeleton rows={8} />
         </Late>
+      ) : view.conversation.items.length === 0 ? (
+        <div className="items">
+          <Empty>Nothing here yet. Send a message.</Empty>
+        </div>
       ) : (
         <ItemList task={id} conversation={view.conversation} selected={call} answered={answered} />
       )}

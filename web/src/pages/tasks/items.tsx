@@ -3,7 +3,7 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { memo, type RefObject, useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { Link } from "../../router";
-import { Empty } from "../../parts/states";
+import { Counts } from "../../parts/diff";
 import { MarkdownText, Visible } from "../../parts/text";
 import type { Conversation, Item } from "../../state/conversation";
 import { useKeys } from "../../state/keys";
@@ -76,13 +76,6 @@ export function ItemList({ task, conversation, selected, answered }: Props) {
   const toggle = useCallback((key: string, open: boolean) => {
     setToggled((before) => new Map(before).set(key, open));
   }, []);
-  if (items.length === 0) {
-    return (
-      <div className="items">
-        <Empty>Nothing here yet. Send a message.</Empty>
-      </div>
-    );
-  }
   return (
     <div className="items-frame">
       {/* A region that scrolls has to be reached by the keyboard. */}
@@ -344,8 +337,7 @@ function EndLine({ item }: { item: Extract<Item, { kind: "end" }> }) {
       {turn.files > 0 && (
         <span>
           {" "}
-          · {formatPlural(turn.files, "file")} changed <span className="plus">+{turn.added}</span>{" "}
-          <span className="minus">−{turn.removed}</span>
+          · {formatPlural(turn.files, "file")} changed <Counts added={turn.added} removed={turn.removed} />
         </span>
       )}
       {turn.notCovered.length > 0 && <p className="note warn">Not covered by undo: {turn.notCovered.join("; ")}</p>}

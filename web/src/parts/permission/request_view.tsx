@@ -21,6 +21,7 @@ import { type Tab, Tabs } from "../tabs";
 import { Visible } from "../text";
 
 const FIRST_ROWS = 6;
+const MAX_PART = 100;
 
 interface Props {
   request: PermissionRequest;
@@ -43,7 +44,7 @@ export function RequestView({ request, outdated, command, onScroll }: Props) {
             {asking.map((part, place) => (
               <tr key={place}>
                 <th scope="row">
-                  <Visible text={part.subject} />
+                  <Visible text={shortenPart(part.subject)} />
                 </th>
                 <td>needs approval: {part.effect !== undefined && part.effect !== "" ? part.effect : part.reason}</td>
                 <td className="muted">rule {part.rule}</td>
@@ -71,6 +72,11 @@ export function RequestView({ request, outdated, command, onScroll }: Props) {
       <RequestTabs request={request} run={run} />
     </>
   );
+}
+
+/** The whole command stands above its parts. */
+function shortenPart(subject: string): string {
+  return subject.length > MAX_PART ? `${subject.slice(0, MAX_PART)}…` : subject;
 }
 
 function CallText({ request, box, onScroll }: { request: PermissionRequest; box: RefObject<HTMLPreElement | null>; onScroll: () => void }) {
@@ -286,18 +292,20 @@ function PreviewNetwork({ request, blocked }: { request: PermissionRequest; bloc
 
 function Why({ request }: { request: PermissionRequest }) {
   const parts = request.parts ?? [];
+  // If all parts need approval, they are shown above.
+  const isNew = parts.some((part) => part.decision !== "confirm");
   return (
     <div className="stack">
       <p>
         Rule <code>{request.rule}</code> needs your approval: <Visible text={request.reason} />.
       </p>
-      {parts.length > 0 && (
+      {isNew && (
         <table className="request-parts">
           <tbody>
             {parts.map((part, place) => (
               <tr key={place}>
                 <th scope="row">
-                  <Visible text={part.subject} />
+                  <Visible text={shortenPart(part.subject)} />
                 </th>
                 <td>{nameVerdict(part.decision)}</td>
                 <td>
