@@ -19,4 +19,5 @@ BENCHMARKS = (
     "loop",
     "mcp",
     "lsp",
+    "server",
 )

@@ -331,6 +331,10 @@ class SessionJournal:
         row = self.database.row(query, (*kinds, before))
         return self._read_event(*row) if row else None
 
+    def list_events_after(self, seq: int, *kinds: str) -> list[AnyEvent | BrokenEvent]:
+        query = f"{_EVENTS} WHERE seq > ? AND kind IN ({', '.join('?' * len(kinds))}) ORDER BY seq"
+        return [self._read_event(*row) for row in self.database.rows(query, (seq, *kinds))]
+
     def list_events_of(self, call_id: str, *kinds: str, after: int = 0) -> list[AnyEvent | BrokenEvent]:
         query = f"{_EVENTS} WHERE seq > ? AND call_id = ? AND kind IN ({', '.join('?' * len(kinds))}) ORDER BY seq"
         return [self._read_event(*row) for row in self.database.rows(query, (after, call_id, *kinds))]
