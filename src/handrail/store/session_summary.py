@@ -78,7 +78,7 @@ def _update(journal: SessionJournal, known: SessionSummary) -> SessionSummary:
         first = journal.event(1)
         created = first.time if isinstance(first, Event) else None
         known = replace(known, created=created, is_task=isinstance(first, ModeEvent))
-    for event in journal.list_events_after(known.last_seq, *_KINDS):
+    for event in journal.list_events_of(None, *_KINDS, after=known.last_seq):
         if not isinstance(event, BrokenEvent):
             known = _add(known, event)
     messages = Messages(journal)
