@@ -109,11 +109,13 @@ def run_tool(
     exit_code: bool = False,
     enable: bool = False,
     details: dict[str, Any] | None = None,
+    finds: str = "",
 ) -> int:
     """Makes a call, asks at a terminal, and prints the result. Returns the exit code.
 
     `exit_code`: that of the command of exec, whose output is then all that stdout gets. `enable`: offer the tool
-    even if the settings do not enable it. `details`: of the call, such as its id.
+    even if the settings do not enable it. `details`: of the call, such as its id. `finds`: the field of the result that
+    is empty if the command succeeded.
     """
     if not options.session:
         raise CommandFailed("--session is empty. Nothing was run.")
@@ -153,7 +155,9 @@ def run_tool(
             print_note(rest)
     if exit_code:
         return NOT_RUN if result.error is not None else to_dict(result.data).get("exitCode") or OK
-    return WAITING if question is not None else get_exit_code(result)
+    if question is not None:
+        return WAITING
+    return get_exit_code(result) or (FAILED if finds and getattr(result.data, finds, ()) else OK)
 
 
 COMMANDS = {
