@@ -35,7 +35,7 @@ class ProcessRecord(Wire, frozen=True):
     id: str
     """`p-` and 20 letters and digits. Any unique beginning of it will do."""
     state: Literal["running", "ended", "lost"]
-    """`lost`: its keeper was killed, so its exit code is unknown. Nothing of it runs any more."""
+    """`lost`: its keeper was killed, so its exit code is unknown. None of its processes runs."""
     command: str
     cwd: str
     """The folder that it was started in: relative in the workspace, absolute in an extra root."""
