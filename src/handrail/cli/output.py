@@ -94,11 +94,13 @@ def print_note(text: str) -> None:
 
 def warn(text: str) -> None:
     """Writes a warning or an error to stderr, also with -q."""
-    if not os.environ.get(_IN_SESSION):
-        _write(sys.stderr, f"{text}\n")
+    if not _is_terminal(sys.stderr):
+        _write_encodable(sys.stderr, f"{text}\n")
         return
-    shown = escape_control(_name_slash_commands(text)).split("\n")
-    _write_encodable(sys.stderr, "".join(wrap_line(line, measure_columns(sys.stderr), 2) for line in shown))
+    in_session, columns = bool(os.environ.get(_IN_SESSION)), measure_columns(sys.stderr)
+    for line in escape_control(_name_slash_commands(text)).split("\n"):
+        # A command to copy stays in one line.
+        _write_encodable(sys.stderr, wrap_line(line, columns if in_session or "handrail " not in line else None, 2))
 
 
 def print_error(text: str, then: str = "") -> None:

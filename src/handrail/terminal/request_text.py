@@ -195,7 +195,7 @@ def describe_answers(request: PermissionRequest, *, with_reason: bool = True) ->
         "session": f"{verb}, and {grant} in this session",
         "workspace": f"{verb}, and {grant} in this workspace",
         "edits": f"{verb}, and {_ALLOW_EDITS}",
-        "output": "drop changes, show model output" if keeps else "drop its changes, show the model its output",
+        "output": "drop changes, show output to model",
         "deny": f"{'drop' if keeps else 'deny'} it{reason}",
     }
     return {kind: text for kind, text in words.items() if kind in request.answers or kind == "deny"}

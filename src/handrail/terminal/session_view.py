@@ -34,7 +34,7 @@ from handrail.protocol.wire import to_dict
 from handrail.terminal.call_lines import (
     describe_granted,
     describe_unasked,
-    render_call_line,
+    render_call_lines,
     render_display,
     render_event,
     render_running_line,
@@ -238,9 +238,9 @@ class SessionView:
 
     def _render_result(self, result: ToolResult[Any], args: object, label: str, change: ChangeSet | None) -> list[str]:
         """The line of a call. Below it, why nobody was asked, or what needs no approval from now on."""
-        line = render_call_line(result, args, self._sized_glyphs(), label, change)
-        line = to_slash_commands(line) if self._in_session else line
-        rows = [line] if result.ok or self._detail == "lines" else _wrap_error(line, self._output.width)
+        rows = render_call_lines(result, args, self._sized_glyphs(), label, change)
+        rows = [to_slash_commands(row) if self._in_session else row for row in rows]
+        rows = rows if result.ok or self._detail == "lines" else _wrap_error(rows[0], self._output.width)
         if result.meta.answered_by is not None:
             rows.append(f"{_BODY}{describe_unasked(result.meta.answered_by, changed=result.meta.undo is not None)}")
         if granted := self._granted.pop(result.tool_call_id, ""):

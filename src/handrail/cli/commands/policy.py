@@ -144,7 +144,7 @@ def read_query(options: SimpleNamespace) -> PolicyQuery | None:
     if options.tool is not None and options.cwd is not None:
         raise CommandFailed("--cwd works only for commands, not with --tool.")
     if options.tool is not None:
-        return PolicyQuery(options.tool, read_json_argument(options.args))
+        return PolicyQuery(options.tool, read_json_argument(options.args, options.tool))
     if options.stdin:
         return None
     if not options.rest:
