@@ -25,6 +25,8 @@ from handrail.terminal.style import (
 _PATIENCE_SECONDS = 1.0
 _CAPITAL = re.compile(r"(A|An|Another|Change|Command|Every|It|No|Nothing|Only|Rule|Stopped|That|The|There|This|You)\b")
 """The first word of a message for models. Others may be names."""
+_COMMAND = re.compile(r"(?:^\s*(?:\$ )?|: |`)handrail [a-z]")
+"""A line with a command of handrail to copy."""
 _IN_SESSION = "HANDRAIL_IN_SESSION"
 """The variable that a session sets for a command whose output it shows."""
 _hidden: list[bool] = []
@@ -99,8 +101,8 @@ def warn(text: str) -> None:
         return
     in_session, columns = bool(os.environ.get(_IN_SESSION)), measure_columns(sys.stderr)
     for line in escape_control(_name_slash_commands(text)).split("\n"):
-        # A command to copy stays in one line.
-        _write_encodable(sys.stderr, wrap_line(line, columns if in_session or "handrail " not in line else None, 2))
+        is_copied = not in_session and _COMMAND.search(line)  # a command to copy stays in one line
+        _write_encodable(sys.stderr, wrap_line(line, None if is_copied else columns, 2))
 
 
 def print_error(text: str, then: str = "") -> None:

@@ -134,7 +134,7 @@ class SessionView:
             case Display():
                 self._write(self._render_display(event))
             case _:
-                self._write(render_event(event, self._glyphs, int(self._verbose)))
+                self._write_signed(render_event(event, self._glyphs, int(self._verbose)))
 
     def show_piece(self, piece: StreamPiece) -> None:
         """Shows that the model thinks, or writes a long call."""
@@ -234,13 +234,14 @@ class SessionView:
         self.cards.append(card)
         rows = self._render_result(result, args, label, change) if self._detail != "warnings" else []
         rows += self._render_excerpt(result, card) if self._detail == "all" else []
-        self._write([*rows, *(f"{self._glyphs.sign('asks')} {to_one_line(text)}" for text in result.warnings)])
+        self._write(rows)
+        self._write_signed([f"{self._glyphs.sign('asks')} {to_one_line(text)}" for text in result.warnings])
 
     def _render_result(self, result: ToolResult[Any], args: object, label: str, change: ChangeSet | None) -> list[str]:
         """The line of a call. Below it, why nobody was asked, or what needs no approval from now on."""
         rows = render_call_lines(result, args, self._sized_glyphs(), label, change)
         rows = [to_slash_commands(row) if self._in_session else row for row in rows]
-        rows = rows if result.ok or self._detail == "lines" else _wrap_error(rows[0], self._output.width)
+        rows = rows if result.ok or self._detail == "lines" else _wrap_signed(rows[0], self._output.width)
         if result.meta.answered_by is not None:
             rows.append(f"{_BODY}{describe_unasked(result.meta.answered_by, changed=result.meta.undo is not None)}")
         if granted := self._granted.pop(result.tool_call_id, ""):
@@ -291,6 +292,9 @@ class SessionView:
         if rows:
             self._output.write(rows)
 
+    def _write_signed(self, lines: list[str]) -> None:
+        self._write([row for line in lines for row in _wrap_signed(line, self._output.width)])
+
     def _wrap(self, line: str) -> list[str]:
         """The rows of a line. Later rows stand below its text."""
         column = re.match(r" *(?:\S+(?: \S+)* {2,})?", line)
@@ -308,8 +312,8 @@ class SessionView:
         return msgspec.structs.replace(self._glyphs, width=max(40, min(160, self._output.width)))
 
 
-def _wrap_error(line: str, width: int) -> list[str]:
-    """The line of a failed call in rows. Only its sign may be painted."""
+def _wrap_signed(line: str, width: int) -> list[str]:
+    """A line behind a sign in rows. Only the sign may be painted."""
     sign, _, text = line.partition(" ")
     first, *more = (row.rstrip() for row in wrap(text, width - 2))
     return [f"{sign} {first}", *(f"  {row}" for row in more)]
