@@ -4,7 +4,6 @@ import os
 
 from handrail.kernel.process import send_signal
 
-
 _FORKED = 0x40
 """The kernel's PF_FORKNOEXEC."""
 

@@ -29,7 +29,7 @@ from handrail.protocol.events import (
     User,
 )
 from handrail.protocol.results import ToolResult
-from handrail.protocol.text import escape_control, to_one_line, wrap
+from handrail.protocol.text import escape_control, to_one_line
 from handrail.protocol.wire import to_dict
 from handrail.terminal.call_lines import (
     describe_granted,
@@ -155,9 +155,10 @@ class SessionView:
         self._arguments.setdefault(call_id, args)
 
     def write_note(self, text: str) -> None:
-        """Writes lines of handrail, which break between words."""
-        lines = escape_control(text).rstrip("\n").split("\n")
-        self._write([row for line in lines for row in self._wrap(line)])
+        """Writes lines of handrail, which break between words. Later rows stand below the last column."""
+        for line in escape_control(text).rstrip("\n").split("\n"):
+            column = re.match(r" *(?:\S+(?: \S+)* {2,})?", line)
+            self._write(self._wrap(line, column.end() if column else 0))
 
     def render_live(self) -> list[str]:
         """The rows that change: a line of the model, running calls with their last output, or what is waited for."""
@@ -241,11 +242,11 @@ class SessionView:
         """The line of a call. Below it, why nobody was asked, or what needs no approval from now on."""
         rows = render_call_lines(result, args, self._sized_glyphs(), label, change)
         rows = [to_slash_commands(row) if self._in_session else row for row in rows]
-        rows = rows if result.ok or self._detail == "lines" else _wrap_signed(rows[0], self._output.width)
+        rows = rows if result.ok or self._detail == "lines" else self._wrap(rows[0], 2)
         if result.meta.answered_by is not None:
             rows.append(f"{_BODY}{describe_unasked(result.meta.answered_by, changed=result.meta.undo is not None)}")
         if granted := self._granted.pop(result.tool_call_id, ""):
-            rows += [row.rstrip() for row in wrap(f"{_BODY}{granted}", self._output.width, _BODY)]
+            rows += self._wrap(f"{_BODY}{granted}", len(_BODY))
         return rows
 
     def _render_excerpt(self, result: ToolResult[Any], card: Card) -> list[str]:
@@ -293,12 +294,10 @@ class SessionView:
             self._output.write(rows)
 
     def _write_signed(self, lines: list[str]) -> None:
-        self._write([row for line in lines for row in _wrap_signed(line, self._output.width)])
+        self._write([row for line in lines for row in self._wrap(line, 2)])
 
-    def _wrap(self, line: str) -> list[str]:
-        """The rows of a line. Later rows stand below its text."""
-        column = re.match(r" *(?:\S+(?: \S+)* {2,})?", line)
-        return wrap_line(line, self._output.width, column.end() if column else 0).splitlines()
+    def _wrap(self, line: str, indent: int) -> list[str]:
+        return wrap_line(line, self._output.width, indent).splitlines()
 
     def _end_words(self) -> None:
         if rows := self._markdown.end(self._words.width):
@@ -310,13 +309,6 @@ class SessionView:
 
     def _sized_glyphs(self) -> Glyphs:
         return msgspec.structs.replace(self._glyphs, width=max(40, min(160, self._output.width)))
-
-
-def _wrap_signed(line: str, width: int) -> list[str]:
-    """A line behind a sign in rows. Only the sign may be painted."""
-    sign, _, text = line.partition(" ")
-    first, *more = (row.rstrip() for row in wrap(text, width - 2))
-    return [f"{sign} {first}", *(f"  {row}" for row in more)]
 
 
 def _build_card(result: ToolResult[Any], args: object, label: str, change: ChangeSet | None) -> Card:
