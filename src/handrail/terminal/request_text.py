@@ -383,7 +383,7 @@ def _name_new(noun: str, names: Sequence[str]) -> str:
 def _list_effects(request: PermissionRequest) -> Iterator[str]:
     """The effects of an approval beyond the preview."""
     if request.fingerprint is not None:
-        sent = f"Nothing has been sent. If you approve, {to_one_line(request.server_name)} gets it"
+        sent = f"Nothing has been sent. If you approve, {to_one_line(request.server_name)} gets this input"
         yield f"{sent}; undo does not cover its effects."
     elif request.preview and request.preview.kind == "input":
         yield _NOT_SENT
