@@ -16,11 +16,10 @@ from handrail.terminal.style import (
     can_encode,
     choose_paint,
     measure_columns,
-    measure_painted,
-    pad_painted,
     paint_nothing,
     wrap_line,
 )
+from handrail.terminal.tables import layout_table
 
 _PATIENCE_SECONDS = 1.0
 _CAPITAL = re.compile(r"(A|An|Another|Change|Command|Every|It|No|Nothing|Only|Rule|Stopped|That|The|There|This|You)\b")
@@ -141,10 +140,7 @@ def hide_notes(hidden: bool) -> Generator[None]:
 
 def render_table(rows: Iterable[Sequence[str]], paint_cell: Callable[[int, str], str] = lambda _, cell: cell) -> str:
     """Renders rows in columns without borders. `paint_cell` gets the number of the column, from 0."""
-    lines = [[paint_cell(column, to_one_line(cell)) for column, cell in enumerate(row)] for row in rows]
-    widths = [max(map(measure_painted, column)) for column in zip(*lines, strict=True)]
-    columns, indent = measure_columns(sys.stdout), sum(width + 2 for width in widths[:-1])
-    return "".join(wrap_line("  ".join(map(pad_painted, row, widths)).rstrip(), columns, indent) for row in lines)
+    return layout_table(rows, measure_columns(sys.stdout), paint_cell)
 
 
 def can_show(text: str) -> bool:

@@ -18,6 +18,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "demo": ("demo", "Run a demo with a scripted model, without a key."),
     "mcp": ("mcp", "Run an MCP server with handrail's tools for another agent."),
     "acp": ("acp", "Run as an agent in editors with the Agent Client Protocol."),
+    "serve": ("serve", "Serve tasks and approvals over HTTP, with a web console."),
+    "serve tokens": ("serve", "List, add or remove the named tokens of the server."),
     "call": ("call", "Run one tool call and print its result."),
     "exec": ("shortcuts", "Run a command in the sandbox; exits with its code."),
     "read": ("shortcuts", "Read a file, or a page of it."),
@@ -87,7 +89,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
 has the rest. A module is imported when one of its commands runs, or when its help is printed."""
 
 _GROUPS = {
-    "Use": "chat run demo exec read edit write grep find ls code call mcp acp",
+    "Use": "chat run demo exec read edit write grep find ls code call serve mcp acp",
     "Review": "approvals log diff undo redo sessions replay processes memory audit",
     "Set up": "config trust doctor completion",
     "Inspect": "tools skills schema policy help version",

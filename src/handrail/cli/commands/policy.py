@@ -23,13 +23,14 @@ from handrail.inspection import (
     PolicyInspector,
     PolicyReplay,
     PolicyTest,
-    list_network_remarks,
+    list_remarks,
 )
 from handrail.protocol.decisions import MODES, Decision, Facts, Mode
 from handrail.protocol.errors import ToolError
-from handrail.protocol.text import clip_text, escape_control, escape_exact_line, format_count, truncate
+from handrail.protocol.text import clip_text, format_count, truncate
 from handrail.protocol.wire import Json, encode, get_json_decoder
-from handrail.terminal.style import measure_columns, wrap_line
+from handrail.terminal.decision_text import name_decision, render_call, render_decision
+from handrail.terminal.style import measure_columns
 
 _SCHEMA = "handrail.policy/1"
 _EXITS = {"allow": OK, "deny": FAILED, "confirm": WAITING}
@@ -54,7 +55,7 @@ def run_modes(options: SimpleNamespace) -> int:
     if options.json:
         print_json(encode({"schema": _SCHEMA, "modes": MODES, "table": MODE_TABLE}))
         return OK
-    rows = [(subject, *(_name_decision(cells[mode]) for mode in MODES)) for subject, cells in MODE_TABLE.items()]
+    rows = [(subject, *(name_decision(cells[mode]) for mode in MODES)) for subject, cells in MODE_TABLE.items()]
     print_out(render_table([("", *MODES), *rows]))
     print_note("undoable: allow where undo covers it, needs approval elsewhere")
     print_note('outside: with paths.outside = "ask" in the user file, file tools ask; plan mode asks only for reading')
@@ -112,12 +113,6 @@ class PolicyQuery(msgspec.Struct, frozen=True):
     tool: str
     args: Json
     mode: Mode | None = None
-
-    def render(self) -> str:
-        """The call for people, once its arguments are known to be valid."""
-        if self.tool == "exec":
-            return f"$ {self.args['command']}"
-        return f"{self.tool} {truncate(msgspec.json.encode(self.args).decode(), 2_000)}"
 
 
 class _QueryLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -188,16 +183,14 @@ def _explain_one(inspector: PolicyInspector, query: PolicyQuery, options: Simple
         else:
             print_tool_error(error, query.tool, query.args, mode=query.mode)
         return USAGE
-    mode, command = inspector.get_mode(query.mode), facts.command
+    mode = inspector.get_mode(query.mode)
     if options.json:
         print_json(_encode_decision(decision, facts, mode))
     else:
-        remarks = list_network_remarks(decision, command) if command else []
-        if command and options.tier is None:
-            remarks.append(f"in the sandbox of this machine: tier {command.tier}")
-        if facts.foreign:
-            remarks.append("no server was contacted: its arguments and version are not checked")
-        print_out(_render_decision(query.render(), decision, mode, remarks))
+        remarks = list_remarks(decision, facts, tells_tier=options.tier is None)
+        columns, plain = measure_columns(sys.stdout), not can_show("├└")
+        call = render_call(query.tool, query.args)
+        print_out(render_decision(call, decision, mode, remarks, columns=columns, plain=plain))
     return _EXITS[decision.decision] if options.exit_code else OK
 
 
@@ -242,38 +235,6 @@ def _encode_error(error: ToolError) -> bytes:
     return encode({"schema": _SCHEMA, "error": body})
 
 
-def _render_decision(call: str, decision: Decision, mode: str, remarks: list[str]) -> str:
-    """The call, a branch for each part, the decision, and remarks."""
-    between, last = ("├ ", "└ ") if can_show("├└") else ("|- ", "`- ")
-    signs = [between] * (len(decision.parts) - 1) + [last]
-    branches = [
-        (f"{sign}{truncate(part.subject, _MAX_SUBJECT_CHARS)}", _name_decision(part.decision), part.rule, part.reason)
-        for sign, part in zip(signs, decision.parts, strict=True)
-    ]
-    ending = f"= {_name_decision(decision.decision)} in mode {mode}: {_describe_reason(decision)}"
-    rows = (wrap_line(line, measure_columns(sys.stdout), 4) for line in (ending, *(f"  {one}" for one in remarks)))
-    return f"{_wrap_call(call)}{render_table(branches)}{''.join(rows)}"
-
-
-def _name_decision(decision: str) -> str:
-    return "needs approval" if decision == "confirm" else decision
-
-
-def _describe_reason(decision: Decision) -> str:
-    """The part that decides, and the number of other parts that decide the same."""
-    if decision.decision == "allow" and len(decision.parts) > 1:
-        return "every part is allowed"
-    more = sum(part.decision == decision.decision for part in decision.parts) - 1
-    others = f", and {more} more" if decision.decision == "confirm" and more > 0 else ""
-    return f"{escape_control(decision.reason)} ({decision.rule}){others}"
-
-
-def _wrap_call(call: str) -> str:
-    """The whole call, with every character visible."""
-    first, *others = map(escape_exact_line, call.split("\n"))
-    return "".join(wrap_line(line, measure_columns(sys.stdout), 2) for line in (first, *(f"  {one}" for one in others)))
-
-
 def _print_test(found: PolicyTest) -> None:
     tried = len(found.examples)
     if failures := [one for one in found.examples if one.problem]:
@@ -289,7 +250,7 @@ def _print_test(found: PolicyTest) -> None:
 def _build_replay_row(one: DecisionChange) -> tuple[str, ...]:
     arrow = "→" if can_show("→") else "->"
     subject = truncate(one.subject, _MAX_SUBJECT_CHARS)
-    then, now = map(_name_decision, (one.then, one.now))
+    then, now = map(name_decision, (one.then, one.now))
     return format_time(one.time), one.session, one.tool, subject, then, arrow, now, one.rule
 
 
