@@ -40,7 +40,9 @@ def parse_arguments(name: str, words: list[str], command: Command | None = None)
     if command.takes_rest and "--" in words:
         end = words.index("--")
     elif command.takes_rest and words and not words[0].startswith("-"):
-        problem = "put -- before the command. Otherwise handrail takes its options. Nothing was run."
+        problem = (
+            "put -- before the command. Otherwise handrail reads the command's options as its own. Nothing was run."
+        )
         raise CommandFailed(problem, then=f"handrail {name} -- {shlex.join(words)}")
     try:
         parser = build_parser(name, command)

@@ -83,7 +83,7 @@ class ProcessRecord(Wire, frozen=True):
         return f"exit code {self.exit_code}{by}"
 
     def describe_dropped(self) -> str:
-        return f"{self.dropped:,} bytes are not kept: the log is the first 64 KB and the last 64 MB"
+        return f"{self.dropped:,} bytes in the middle were dropped: the log has the first 64 KB and the last 64 MB"
 
     def format_run_time(self, now: datetime) -> str:
         """`02:14`, `1:02:14`, `3 d 01:02`."""

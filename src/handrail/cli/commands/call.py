@@ -72,8 +72,8 @@ def run(options: SimpleNamespace) -> int:
         call = _read_call(options)
         return run_tool(options, call.pop("name"), call.pop("args"), details=call)
     if options.exit_code:
-        return run_command(options, lambda: read_json_argument(options.arguments))
-    return run_tool(options, options.tool, read_json_argument(options.arguments))
+        return run_command(options, lambda: read_json_argument(options.arguments, options.tool))
+    return run_tool(options, options.tool, read_json_argument(options.arguments, options.tool))
 
 
 def _read_call(options: SimpleNamespace) -> dict[str, Any]:
@@ -81,7 +81,7 @@ def _read_call(options: SimpleNamespace) -> dict[str, Any]:
     from handrail.dialects.dialect import load_dialect  # noqa: PLC0415  few calls come whole
 
     unwrap = load_dialect(options.dialect).unwrap if options.dialect else None
-    given: Any = read_json_argument(options.tool) if unwrap is not None and options.tool[:1] in {"{", "-"} else None
+    given: Any = read_json_argument(options.tool, "") if unwrap is not None and options.tool[:1] in {"{", "-"} else None
     if unwrap is None or not isinstance(given, dict):
         raise CommandFailed("JSON is missing: the arguments of the tool. Nothing was run.", then="handrail help call")
     call: dict[str, Any] = {"args": {}, **unwrap(cast("dict[str, Any]", given))}

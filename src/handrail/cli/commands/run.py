@@ -330,7 +330,7 @@ class RunInterrupt:
                     os.write(2, self._view.erasure + _LEFT)  # takes no lock, since a hanging thread may hold it
                 os._exit(INTERRUPTED)  # the journal has everything
             self.noted = True
-            self._view.print_line("Stopping … once more leaves at once.")
+            self._view.print_line("Stopping … Ctrl-C again leaves at once.")
             cancel()
 
         for number in (signal.SIGINT, signal.SIGTERM):
