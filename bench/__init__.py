@@ -11,7 +11,6 @@ BENCHMARKS = (
     "edit",
     "search",
     "code",
-    "outline",
     "policy",
     "exec",
     "layers",
@@ -21,4 +20,5 @@ BENCHMARKS = (
     "mcp",
     "lsp",
     "fleet",
+    "server",
 )

@@ -25,7 +25,7 @@ EXCEPTIONS = tomllib.loads((ROOT / "scripts" / "house.toml").read_text())
 # Lower these when exceptions are removed.
 MOST_EXCEPTIONS = {
     "cycles": 0, "past_the_library": 2, "twin_modules": 0, "twin_classes": 0, "gerunds": 2, "long_files": 1,
-    "crowded": 1, "docstrings": 0,
+    "crowded": 2, "docstrings": 0,
 }  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from msgspec import to_builtins
 from msgspec.structs import replace
 
 from handrail.protocol.calls import Done, Parked, ToolCall, check_call, check_call_id, clean_call
-from handrail.protocol.decisions import MODES, Mode
+from handrail.protocol.decisions import MODES, Decision, Mode
 from handrail.protocol.errors import UsageError
 from handrail.protocol.events import AnyEvent, BrokenEvent, Event, Notice
 from handrail.protocol.events import Mode as ModeEvent
@@ -244,6 +244,14 @@ class Handrail(TypedTools):
         run = self._run_batch if self._surface is None else self._surface.run
         return self._enter(run, batch, False)
 
+    def check_call(self, name: str, args: Any) -> tuple[Decision, PermissionRequest | None]:
+        """The decision about a call, and the request with its preview that a person would see. The call is not made.
+
+        A denied call has no request. ToolError if the call is invalid, or if it fails in its preview.
+        """
+        call = ToolCall(tool_call_id="check", name=name, args=args, trace_id="check", timestamp=datetime.now(UTC))
+        return self._enter(_load_approvals().permission_request.check_call, self._session, clean_call(call))
+
     def new_call_id(self) -> str:
         """Makes an id for a future call: `call(…, tool_call_id=…)`. The call can be cancelled from now on.
 
@@ -460,6 +468,11 @@ class Handrail(TypedTools):
         """Undoes the last undo."""
         undo = _load_undo()
         return self._enter(undo.undo, self._session, undo.select_last_undo, resolve)
+
+    def preview_redo(self, *, resolve: "Resolve | None" = None) -> str:
+        """The diff that a redo would make. ToolError if it would be refused."""
+        undo = _load_undo()
+        return self._enter(undo.preview, self._session, undo.select_last_undo, resolve)
 
     def line_origin(self, path: str, line: int) -> "tuple[str, str, LineOrigin]":
         """The path as results name it, the line as it is now, and the change set that wrote it, if that is known.

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 from msgspec import structs
 
 from handrail.kernel.files import has_openat2
-from handrail.policy.config import Grant, PolicyConfig
+from handrail.policy.config import Grant, PolicyConfig, Rule
 from handrail.policy.network.needs import MIN_NETWORK_TIER, render_host
 from handrail.policy.rules.lint import review
 from handrail.policy.verdict import TABLE as MODE_TABLE
@@ -28,6 +28,7 @@ from handrail.runtime.explain import (
     Example,
     Explainer,
     PolicyReplay,
+    compare_replays,
     open_roots,
     replay,
     run_rule_examples,
@@ -44,6 +45,7 @@ from handrail.settings import LoadedSettings, Settings, SettingsError, resolve_s
 from handrail.settings.load import build_policy_config, check_tools, list_trusted_servers
 from handrail.settings.merge import ToolFile
 from handrail.settings.paths import expand_home
+from handrail.settings.toml_file import parse_rules
 from handrail.store.grants import GrantFiles
 from handrail.store.runner import list_dead_runners
 from handrail.store.state_dir import StateFolder
@@ -142,10 +144,12 @@ class PolicyTest(NamedTuple):
 class PolicyInspector:
     """The policy of a workspace, for a person who asks about it."""
 
-    def __init__(self, workspace: str, loaded: LoadedSettings, tier: int | None = None) -> None:
+    def __init__(
+        self, workspace: str, loaded: LoadedSettings, tier: int | None = None, *, state: StateFolder | None = None
+    ) -> None:
         """`tier` is the sandbox that commands are judged in. None: the one that they have here."""
         self.workspace = workspace
-        self._loaded, self._state = loaded, StateFolder(resolve_state_folder(os.environ))
+        self._loaded, self._state = loaded, state or StateFolder(resolve_state_folder(os.environ))
         self._tier = tier
         self._rules: dict[Mode | None, PolicyConfig] = {}
 
@@ -173,12 +177,29 @@ class PolicyInspector:
 
     def replay(self, session_folders: Iterable[str], since: datetime | None, mode: Mode | None) -> PolicyReplay:
         """Decides past calls again by their recorded facts."""
+        return replay(session_folders, self._find_spec, self._get_rules(), since, mode)
 
-        def find_spec(name: str) -> ToolSpec | None:
-            tool = self._offer.get_registered(name)
-            return EXEC if name == EXEC.name else tool.spec if tool else None
+    def try_rule(self, table: Mapping[str, object], session_folders: Iterable[str], since: datetime) -> PolicyReplay:
+        """Decides past calls again with one more rule. `then` of a change is the decision without it.
 
-        return replay(session_folders, find_spec, self._get_rules(), since, mode)
+        The table is written as in a settings file. SettingsError if the rule is unusable.
+        """
+        rule, rules, folders = self._parse_rule(table), self._get_rules(), tuple(session_folders)
+        extended = structs.replace(rules, rules=(*rules.rules, rule))
+        without = replay(folders, self._find_spec, rules, since)
+        return compare_replays(without, replay(folders, self._find_spec, extended, since), rule)
+
+    def _find_spec(self, name: str) -> ToolSpec | None:
+        tool = self._offer.get_registered(name)
+        return EXEC if name == EXEC.name else tool.spec if tool else None
+
+    def _parse_rule(self, table: Mapping[str, object]) -> Rule:
+        rules, problems = parse_rules([dict(table)], "user", "")
+        faults = review((*self._loaded.rules, *rules)) if rules else ()
+        if problems := [*problems, *(fault.problem for fault in faults if fault.is_error)]:
+            raise SettingsError("The rule is unusable", problems, "Correct it, then try again.")
+        check_tools(structs.replace(self._loaded, rules=rules), self._offer.registered)
+        return rules[0]
 
     def test(self) -> PolicyTest:
         """Tests the examples of rules and tables. SettingsError if a rule is wrong without its examples too."""
@@ -219,7 +240,18 @@ class PolicyInspector:
         return CommandEnvironment(self._loaded.settings, state, os.environ)
 
 
-def list_network_remarks(decision: Decision, command: CommandFact) -> list[str]:
+def list_remarks(decision: Decision, facts: Facts, *, tells_tier: bool = True) -> list[str]:
+    """Sentences that follow the explanation of a decision. `tells_tier`: the sandbox is the one of this machine."""
+    command = facts.command
+    remarks = _list_network_remarks(decision, command) if command is not None else []
+    if command is not None and tells_tier:
+        remarks.append(f"in the sandbox of this machine: tier {command.tier}")
+    if facts.foreign is not None:
+        remarks.append("no server was contacted: its arguments and version are not checked")
+    return remarks
+
+
+def _list_network_remarks(decision: Decision, command: CommandFact) -> list[str]:
     """Sentences about the hosts that a command names, and about what would open them."""
     hosts = ", ".join(map(render_host, command.hosts))
     if not hosts or command.tier == 0 or decision.rule == "call.denied":

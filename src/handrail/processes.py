@@ -2,12 +2,14 @@
 
 import os
 import time
+from codecs import utf_8_decode
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from functools import partial
 from socket import socket
+from typing import NamedTuple
 
-from handrail.process.output import Cleaner
+from handrail.process.output import Cleaner, clean_output
 from handrail.process.sessions.ports import NamespaceConnector, forward_port
 from handrail.process.sessions.sessions import ProcessSession, ProcessSessions
 from handrail.protocol.errors import ToolError
@@ -19,6 +21,13 @@ from handrail.state import add_notice, find_workspace, open_journal
 
 _BLOCK_BYTES = 1 << 18
 _PAUSE_SECONDS = 0.1
+
+
+class LogPage(NamedTuple):
+    text: str
+    next: int
+    """The byte that the next page begins with."""
+    running: bool
 
 
 class StoredProcess:
@@ -78,6 +87,15 @@ class StoredProcess:
                 return
             else:
                 time.sleep(_PAUSE_SECONDS)
+
+    def read_page(self, after: int) -> LogPage:
+        """A part of the log as text, from a byte on or from the next that is kept. It ends with a whole line if there
+        is one, so that pages do not cut sequences and characters."""
+        ended = self.has_ended()
+        start, data = self._process.log.read_from(after, _BLOCK_BYTES)
+        whole = data.rfind(b"\n") + 1 or (len(data) if ended else utf_8_decode(data, "replace", False)[1])
+        part = data if ended and len(data) < _BLOCK_BYTES else data[:whole]
+        return LogPage(clean_output(part), start + len(part), not ended)
 
     def read_clean_log(self, *, follow: bool) -> Iterator[str]:
         """The same as text without terminal sequences."""

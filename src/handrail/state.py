@@ -18,8 +18,8 @@ from handrail.kernel.files import is_locked
 from handrail.protocol.errors import HandrailError, StoreError, UsageError, list_frames
 from handrail.protocol.events import BrokenEvent, Event, Notice, ToolCallPermissionGranted, ToolCallStart, User
 from handrail.protocol.permissions import InboxRequest
+from handrail.protocol.receipt import ChainedRecord
 from handrail.protocol.records import (
-    AuditRecord,
     CallStory,
     Memory,
     SessionInfo,
@@ -28,6 +28,7 @@ from handrail.protocol.records import (
 )
 from handrail.settings import resolve_state_folder
 from handrail.settings.trust import Trust, TrustFile, build_trust_path, read_trust
+from handrail.store.access_tokens import AccessTokens
 from handrail.store.audit import (
     AuditChain,
     FinishedCalls,
@@ -45,7 +46,8 @@ from handrail.store.grants import load_variables
 from handrail.store.inbox import Inbox, check_requests
 from handrail.store.journal import PastCall, SessionJournal, list_calls
 from handrail.store.memories import Memories
-from handrail.store.runner import Lease, is_in_use
+from handrail.store.runner import Lease, has_lease, is_in_use
+from handrail.store.session_summary import SessionSummaries, SessionSummary
 from handrail.store.state_dir import (
     StateFolder,
     make_id,
@@ -58,6 +60,9 @@ from handrail.store.state_dir import (
     write_report,
 )
 from handrail.store.transcript import Messages
+
+# What programs that list sessions take from here.
+__all__ = ["Inbox", "SessionJournal", "SessionSummaries", "SessionSummary", "has_lease"]
 
 _DAY = 86_400
 _YOUNG_SECONDS = 60
@@ -230,7 +235,7 @@ class StoredState(StateFolder):
 
     # Audit
 
-    def list_audit_records(self, limit: int) -> list[AuditRecord | None]:
+    def list_audit_records(self, limit: int) -> list[ChainedRecord | None]:
         """The last records of the audit, oldest first. None for a changed line."""
         return read_last_records(self.audit, limit)
 
@@ -288,6 +293,10 @@ class StoredState(StateFolder):
         memories = Memories(self.memories(workspace))
         with memories.lock():
             memories.remove(note_id)
+
+    def open_tokens(self) -> AccessTokens:
+        """The named tokens of `handrail serve`."""
+        return AccessTokens(os.path.join(self.path, "tokens"))
 
     def list_trusted_projects(self) -> dict[str, Trust]:
         return read_trust(self.path)

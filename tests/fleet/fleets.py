@@ -15,12 +15,12 @@ import psycopg
 
 import postgres
 from handrail.fleet.sessions import (
+    FleetRequest,
     FleetSessions,
     GitWorkspace,
     Outcome,
     RunOptions,
     SharedFolder,
-    WaitingRequest,
     prepare_database,
 )
 from handrail.fleet.status import open_status_database, read_status
@@ -158,8 +158,8 @@ class Fleet:
             return {one.id for one in self.sessions.list_sessions("idle", "failed") if one.id in names}
         return set()
 
-    def wait_for_request(self, name: str) -> WaitingRequest:
-        found: list[WaitingRequest] = []
+    def wait_for_request(self, name: str) -> FleetRequest:
+        found: list[FleetRequest] = []
 
         def is_there() -> str | None:
             found[:] = [one for one in self.sessions.list_waiting() if one.session == name]

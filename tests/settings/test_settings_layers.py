@@ -227,6 +227,7 @@ RESERVED = [
     ("sandbox.tier", 2, USER_SOURCES, "only the user file or a flag may set this"),
     ("sandbox.toolchains", ["/opt/sdk"], USER_SOURCES, "only the user file or a flag may set this"),
     ("sandbox.environment", ["NODE_ENV"], USER_SOURCES, "only the user file or a flag may set this"),
+    ("server.requests", 200, FILE_SOURCES, "only the user file may set this"),
     ("network.allow", ["example.org:443"], FILE_SOURCES, "only the user file may set this"),
 ]
 

@@ -78,6 +78,11 @@ def test_every_setting_can_be_set_in_the_user_file(tmp_path: Path) -> None:
     [mcp]
     wait = "20s"
     permission_wait = "1 min"
+    [server]
+    direct_calls = true
+    body = "2 MB"
+    requests = 20
+    websockets = 8
     [lsp]
     servers = ["ty", "clangd=/opt/llvm/bin/clangd"]
     diagnostics = "warnings"
@@ -157,6 +162,10 @@ def test_every_setting_can_be_set_in_the_user_file(tmp_path: Path) -> None:
         "network.allow": ("example.net:443", "*.example.org", "127.0.0.1:8080", "10.0.0.0/8:5432"),
         "mcp.wait": "20s",
         "mcp.permission_wait": "1 min",
+        "server.direct_calls": True,
+        "server.body": "2 MB",
+        "server.requests": 20,
+        "server.websockets": 8,
         "lsp.servers": ("ty", "clangd=/opt/llvm/bin/clangd"),
         "lsp.diagnostics": "warnings",
         "lsp.wait": "3s",

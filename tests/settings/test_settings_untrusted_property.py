@@ -15,7 +15,17 @@ MODES = ("plan", "ask", "auto", "full")
 TIMES = {"500 ms": 0.5, 1: 1, "60s": 60, "1 min": 60, "1.5 min": 90, 120: 120, "120s": 120, "10 min": 600}
 IDLE = {"1 s": 1, "30 min": 1_800, "168 h": 604_800}
 SIZES = {"16 MB": 16 << 20, "16777216 B": 16 << 20, "0.02 GB": 0.02 * 2**30, 33554432: 2**25, "64 MB": 64 << 20}
-AMOUNTS = {**TIMES, "1.5s": 1.5, "5s": 5, "10s": 10, **IDLE, **SIZES, "4 MB": 4 << 20, "256 MB": 256 << 20}
+AMOUNTS = {
+    **TIMES,
+    "1.5s": 1.5,
+    "5s": 5,
+    "10s": 10,
+    **IDLE,
+    **SIZES,
+    "1 MB": 1 << 20,
+    "4 MB": 4 << 20,
+    "256 MB": 256 << 20,
+}
 AMOUNTS |= {f"{number} GB": number << 30 for number in (1, 2, 3, 4)}
 
 
@@ -71,6 +81,10 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
     "network.allow": some_of("a.example.org:443", "*.example.org", "10.0.0.0/8:80", "10.1.2.3:80"),
     "mcp.wait": one_of(*TIMES),
     "mcp.permission_wait": one_of(*TIMES),
+    "server.direct_calls": st.booleans(),
+    "server.body": one_of(*SIZES),
+    "server.requests": st.integers(1, 1_000),
+    "server.websockets": st.integers(1, 1_000),
     "lsp.servers": some_of("ty", "clangd", "*.x=./server"),
     "lsp.diagnostics": one_of("off", "errors", "warnings"),
     "lsp.wait": one_of(*TIMES),
@@ -183,6 +197,10 @@ LOOSER: dict[str, Callable[[Any, Any], bool]] = {
     "network.allow": reaches_more,
     "mcp.wait": larger,
     "mcp.permission_wait": larger,
+    "server.direct_calls": higher,
+    "server.body": larger,
+    "server.requests": higher,
+    "server.websockets": higher,
     "lsp.servers": differs,
     "lsp.diagnostics": later_in("off", "errors", "warnings"),
     "lsp.wait": larger,

@@ -18,6 +18,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "demo": ("demo", "Run a demo with a scripted model, without a key."),
     "mcp": ("mcp", "Run an MCP server with handrail's tools for another agent."),
     "acp": ("acp", "Run as an agent in editors with the Agent Client Protocol."),
+    "serve": ("serve", "Serve tasks and approvals over HTTP, with a web console."),
+    "serve tokens": ("serve", "List, add or remove the named tokens of the server."),
     "call": ("call", "Run one tool call and print its result."),
     "exec": ("shortcuts", "Run a command in the sandbox; exits with its code."),
     "read": ("shortcuts", "Read a file, or a page of it."),
@@ -48,10 +50,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "log export": ("log", "Export the events of a session to JSONL files."),
     "sessions": ("sessions", "List stored sessions with their state and size."),
     "sessions remove": ("sessions", "Remove a session with its journal and outputs."),
-    "replay": (
-        "replay",
-        "Run a recorded session again in a copy and compare results.",
-    ),
+    "replay": ("replay", "Run a recorded session again in a copy and compare results."),
     "diff": ("changes", "Show the diff of a change."),
     "undo": ("changes", "Undo a change; later changes stay."),
     "redo": ("changes", "Undo the last undo."),
@@ -71,10 +70,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "policy explain": ("policy", "Show the decision about a command or a call."),
     "policy modes": ("policy", "Show the decisions of each mode."),
     "policy test": ("policy", "Check the examples of the rules and of the built-in tables."),
-    "policy replay": (
-        "policy",
-        "Re-check past calls against the current rules.",
-    ),
+    "policy replay": ("policy", "Re-check past calls against the current rules."),
     "worker": ("fleet", "Run sessions of a shared database on this machine."),
     "fleet migrate": ("fleet", "Make or update the tables of a shared database."),
     "fleet run": ("fleet", "Give a session a prompt; a worker runs it."),
@@ -90,16 +86,13 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "doctor": ("doctor", "Check the installation and this machine."),
     "config": ("config", "Show every setting and rule, and where it comes from."),
     "completion": ("completion", "Print a script that completes commands in a shell."),
-    "trust": (
-        "trust",
-        "Trust this project's current settings, servers and tools.",
-    ),
+    "trust": ("trust", "Trust this project's current settings, servers and tools."),
 }
 """The module in `handrail.cli.commands` of each command, with its line of help. The dictionary `COMMANDS` of the module
 has the rest. A module is imported when one of its commands runs, or when its help is printed."""
 
 _GROUPS = {
-    "Use": "chat run demo exec read edit write grep find ls code call mcp acp worker fleet",
+    "Use": "chat run demo exec read edit write grep find ls code call serve mcp acp worker fleet",
     "Review": "approvals log diff undo redo sessions replay processes memory audit",
     "Set up": "config trust doctor completion",
     "Inspect": "tools skills schema policy help version",

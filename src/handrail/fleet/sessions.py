@@ -122,7 +122,7 @@ class TenantLimits(msgspec.Struct, frozen=True, kw_only=True):
     """Run time of all sessions together."""
 
 
-class SessionSummary(msgspec.Struct, frozen=True, kw_only=True):
+class FleetSession(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     tenant: str
     state: State
@@ -135,7 +135,7 @@ class SessionSummary(msgspec.Struct, frozen=True, kw_only=True):
     changed: datetime
 
 
-class WaitingRequest(msgspec.Struct, frozen=True):
+class FleetRequest(msgspec.Struct, frozen=True):
     session: str
     request: PermissionRequest
 
@@ -181,10 +181,10 @@ class FleetSessions:
             journal.write((event,), create)
         return session
 
-    def list_waiting(self, after: str = "", limit: int = 1000) -> list[WaitingRequest]:
+    def list_waiting(self, after: str = "", limit: int = 1000) -> list[FleetRequest]:
         """The requests without an answer, the oldest first. `after`: only requests with a greater id."""
         rows = self._database.rows(_WAITING, (after, limit))
-        return [WaitingRequest(session, decode_json(data, PermissionRequest)) for session, data in rows]
+        return [FleetRequest(session, decode_json(data, PermissionRequest)) for session, data in rows]
 
     def answer(self, request_id: str, answer: Answer, *, shown: PermissionRequest | None = None) -> str:
         """Answers a request. With the last answer of a batch, a worker runs the batch. Returns the session.
@@ -226,11 +226,11 @@ class FleetSessions:
         update = "UPDATE handrail.session SET cancelled = true WHERE id = ? AND state IN ('queued', 'running')"
         return self._database.run(update, (session,)) == 1
 
-    def find(self, session: str) -> SessionSummary | None:
+    def find(self, session: str) -> FleetSession | None:
         row = self._database.row(f"{_INFO} WHERE id = ?", (session,))
         return _read_summary(row) if row else None
 
-    def list_sessions(self, *states: State, limit: int = 1000) -> list[SessionSummary]:
+    def list_sessions(self, *states: State, limit: int = 1000) -> list[FleetSession]:
         """The sessions in some states, or all, the last changed first."""
         where = f"WHERE state IN ({', '.join('?' * len(states))})" if states else ""
         rows = self._database.rows(f"{_INFO} {where} ORDER BY changed DESC LIMIT ?", (*states, limit))
@@ -344,9 +344,9 @@ def prepare_database(url: str) -> None:
         raise build_open_error(error) from error
 
 
-def _read_summary(row: Row) -> SessionSummary:
+def _read_summary(row: Row) -> FleetSession:
     name, tenant, state, worker, options, outcome, tokens, seconds, created, changed = row
-    return SessionSummary(
+    return FleetSession(
         id=name,
         tenant=tenant,
         state=state,

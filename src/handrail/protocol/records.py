@@ -19,8 +19,6 @@ _SESSION_ID = r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
 _MIN_ID_CHARS = 3
 _TIME_DIGITS = 16
 """The digits of an id that are the time it was made. The digits after them tell ids apart."""
-ProcessState = Literal["running", "ended", "lost"]
-"""`lost`: its keeper was killed, so its exit code is unknown. Nothing of it runs any more."""
 _REASONS = {
     "stopped": "stopped",
     "idle": "ended: it was idle for too long (limits.idle)",
@@ -36,7 +34,8 @@ class ProcessRecord(Wire, frozen=True):
 
     id: str
     """`p-` and 20 letters and digits. Any unique beginning of it will do."""
-    state: ProcessState
+    state: Literal["running", "ended", "lost"]
+    """`lost`: its keeper was killed, so its exit code is unknown. None of its processes runs."""
     command: str
     cwd: str
     """The folder that it was started in: relative in the workspace, absolute in an extra root."""
@@ -84,7 +83,7 @@ class ProcessRecord(Wire, frozen=True):
         return f"exit code {self.exit_code}{by}"
 
     def describe_dropped(self) -> str:
-        return f"{self.dropped:,} bytes are not kept: the log is the first 64 KB and the last 64 MB"
+        return f"{self.dropped:,} bytes in the middle were dropped: the log has the first 64 KB and the last 64 MB"
 
     def format_run_time(self, now: datetime) -> str:
         """`02:14`, `1:02:14`, `3 d 01:02`."""
@@ -197,6 +196,17 @@ class StoredGrant(msgspec.Struct, frozen=True):
     home: str
     workspace: str | None
     """The workspace it counts in, if it is known."""
+
+    @property
+    def id(self) -> str:
+        """The id that revokes it. That of an opened folder is made from its path and scope."""
+        granted = self.granted
+        if not isinstance(granted, OpenedFolder):
+            return granted.id
+        import hashlib  # noqa: PLC0415  few open folders
+
+        key = f"{self.home} {granted.scope} {granted.session_id} {granted.path} {granted.access}"
+        return f"f-{hashlib.sha256(key.encode(errors='surrogateescape')).hexdigest()[:12]}"
 
 
 class CallStory(msgspec.Struct, frozen=True, kw_only=True):

@@ -250,6 +250,23 @@ def replay(
     )
 
 
+def compare_replays(without: PolicyReplay, extended: PolicyReplay, rule: Rule) -> PolicyReplay:
+    """The calls that a rule decides differently than the other rules do."""
+    before = {(one.session, one.tool_call_id): one for one in without.differ}
+    changes: list[DecisionChange] = []
+    for one in extended.differ:
+        base = before.pop((one.session, one.tool_call_id), None)
+        if base is None:
+            changes.append(one)
+        elif base.now != one.now:
+            changes.append(msgspec.structs.replace(one, then=base.now, rule_then=base.rule))
+    for base in before.values():  # with the rule, they are decided as they were then
+        because = rule.because or base.reason
+        changed = {"then": base.now, "now": base.then, "rule_then": base.rule, "rule": rule.id, "reason": because}
+        changes.append(msgspec.structs.replace(base, **changed))
+    return msgspec.structs.replace(extended, differ=tuple(sorted(changes, key=lambda one: one.time)))
+
+
 def _find_past_spec(call: "PastCall", spec_of: Callable[[str], ToolSpec | None]) -> ToolSpec | None:
     fact = call.decided.facts.foreign
     return spec_of(call.start.tool_call_name) or (_build_foreign_spec(fact) if fact is not None else None)

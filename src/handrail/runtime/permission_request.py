@@ -14,9 +14,9 @@ from handrail.changes.overlay.commit import is_unchanged_since, list_stale_paths
 from handrail.changes.overlay.previews import load_preview
 from handrail.policy.decide import list_permissions
 from handrail.policy.parse import parse_command
-from handrail.protocol.calls import quote_purpose
+from handrail.protocol.calls import ToolCall, quote_purpose
 from handrail.protocol.changes import PREVIEW_GONE, Preview
-from handrail.protocol.decisions import CommandFact, DecisionPart
+from handrail.protocol.decisions import CommandFact, Decision, DecisionPart
 from handrail.protocol.errors import StoreError, ToolError, UsageError
 from handrail.protocol.events import ToolCallPermissionRequired, ToolCallStart
 from handrail.protocol.permissions import (
@@ -168,6 +168,27 @@ def _describe_call(pending: PendingCall) -> str:
     about = command.text if command is not None else ", ".join(fact.path for fact in facts.paths)
     folder = f"in {command.cwd}: " if command is not None and command.cwd != "." else ""
     return f"{pending.tool.spec.title} {folder}{about}".strip()
+
+
+# Checking a call that is not made
+
+
+def check_call(session: Session, call: ToolCall) -> tuple[Decision, PermissionRequest | None]:
+    """The decision about a call, and the request that a person would see if it needed approval. None if it is denied.
+    Nothing of it is stored. ToolError if it is invalid, or fails in its preview."""
+    decided, asking = PendingCall(call, session.characters), PendingCall(call, session.characters)
+    asking.replace_call(replace(call, confirm=True))
+    try:
+        take_steps(session, decided, DECIDING)
+        if decided.error is not None and decided.decision.decision == "deny" and decided.rules is not None:
+            return decided.decision, None
+        take_steps(session, asking, (*DECIDING, request_approval))
+        if (error := decided.error or asking.error) is not None:
+            raise ToolError(error.code, error.message, details=error.details)
+        return decided.decision, asking.request
+    finally:
+        session.workspace.drop_cached()
+        drop_preview(session, asking.preview_id)
 
 
 # Binding to files

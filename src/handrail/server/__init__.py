@@ -1,1 +1,1 @@
-"""`handrail serve`: tasks, events and approvals over HTTP and WebSocket."""
+"""The server of `handrail serve`."""

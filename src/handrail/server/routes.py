@@ -1,14 +1,46 @@
-"""The table of the HTTP API: every route with the role that it needs and the messages that it takes and returns.
+"""The table of the HTTP API: every route with its role, handler, messages.
 
 Dispatch, the check of roles and the OpenAPI document follow from it.
 """
 
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
+
+from msgspec import Meta
 
 from handrail.server import wire
 from handrail.server.wire import Role
 
 Method = Literal["GET", "POST", "DELETE"]
+_Number = Annotated[int, Meta(ge=0, le=1 << 53)]
+_Term = Annotated[str, Meta(max_length=1_000, pattern=r"\A[^\0-\x1f\x7f]*\Z")]
+
+
+class QueryParameter(NamedTuple):
+    """A parameter of a query."""
+
+    kind: Any
+    default: Any
+    summary: str
+
+
+PARAMETERS: dict[str, QueryParameter] = {
+    "workspace": QueryParameter(
+        _Term, None, "A folder that the server serves. Absent: the default one, or all for lists."
+    ),
+    "state": QueryParameter(wire.TaskState, None, "Only tasks in this state."),
+    "text": QueryParameter(_Term, None, "Only tasks whose title has this text."),
+    "after": QueryParameter(_Number, 0, "Only what comes after this number."),
+    "limit": QueryParameter(Annotated[int, Meta(ge=1, le=1_000)], 100, "How many at most."),
+    "offset": QueryParameter(_Number, 0, "How many to skip."),
+    "task": QueryParameter(_Term, None, "Only of this task."),
+    "path": QueryParameter(_Term, None, "Only changes of this path."),
+}
+PATH_PARAMETERS: dict[str, Any] = {
+    "task": Annotated[str, Meta(pattern=r"\A[A-Za-z0-9][A-Za-z0-9._-]{0,63}\Z")],
+    "number": Annotated[int, Meta(ge=1, le=1 << 53)],
+}
+"""The parts of paths. All others are ids of this form."""
+ID = Annotated[str, Meta(pattern=r"\A[!-.0-~]{1,200}\Z")]
 
 
 class Route(NamedTuple):
@@ -160,7 +192,7 @@ ROUTES: tuple[Route, ...] = (
         "approvals.answer_request",
         "Answer a request.",
         wire.NewAnswer,
-        wire.Answered,
+        wire.AnswerOutcome,
     ),
     Route(
         "POST",
@@ -178,7 +210,7 @@ ROUTES: tuple[Route, ...] = (
         "approvals.reply_to_question",
         "Reply to a question.",
         wire.NewReply,
-        wire.Answered,
+        wire.AnswerOutcome,
     ),
     Route("DELETE", "/api/grants/{grant}", "operator", "approvals.revoke_grant", "Revoke a grant.", status=204),
     # Changes
@@ -334,3 +366,5 @@ ROUTES: tuple[Route, ...] = (
 )
 """Beside these, without a role: `POST /api/login` (a token for the cookie), `POST /api/logout`, `GET /healthz`, and the
 files of the console. `/ws/{task}` needs the role viewer; its frames need operator. `/mcp` needs operator."""
+SOCKET_HANDLER = "websocket.serve_task"
+"""The handler of `/ws/{task}`: a coroutine of the server, the caller and the WebSocket of Starlette."""

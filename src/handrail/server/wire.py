@@ -9,9 +9,10 @@ from handrail.protocol.changes import ChangeRecord
 from handrail.protocol.decisions import Decision, Facts, Mode
 from handrail.protocol.events import AnyEvent
 from handrail.protocol.permissions import AnswerKind, OpenedFolder, PermissionRequest, Question, StandingGrant
-from handrail.protocol.records import AuditRecord, ProcessRecord
+from handrail.protocol.receipt import ChainedRecord
+from handrail.protocol.records import ProcessRecord
 from handrail.protocol.results import ToolResult
-from handrail.protocol.tool_spec import ToolSpec
+from handrail.protocol.tool_spec import ToolDescription
 from handrail.protocol.wire import Json, Time, Wire
 
 Role = Literal["viewer", "operator", "admin"]
@@ -32,7 +33,7 @@ class ApiError(Wire, frozen=True, omit_defaults=False):
     ok: Literal[False] = False
 
 
-class Caller(Wire, frozen=True, omit_defaults=False):
+class ApiCaller(Wire, frozen=True, omit_defaults=False):
     """Whose token it is."""
 
     name: str
@@ -47,7 +48,7 @@ class ServerInfo(Wire, frozen=True, omit_defaults=False):
     """What a client needs to know first."""
 
     version: str
-    caller: Caller
+    caller: ApiCaller
     workspaces: tuple[str, ...]
     """The folders that new tasks may work in, the default first."""
     models: tuple[str, ...]
@@ -103,7 +104,7 @@ class NewPrompt(Wire, frozen=True):
 
 
 class Accepted(Wire, frozen=True, omit_defaults=False):
-    """The work goes on after the response. Its events tell how."""
+    """The work continues after the response, with events."""
 
     task: Task
     queued: bool = False
@@ -111,7 +112,7 @@ class Accepted(Wire, frozen=True, omit_defaults=False):
 
 
 class NewFork(Wire, frozen=True):
-    before: int | None = None
+    before: Annotated[int, Meta(ge=1, le=1 << 53)] | None = None
     """Copies only what came before the prompt with this event number. Absent: everything."""
 
 
@@ -132,7 +133,7 @@ class EventPage(Wire, frozen=True, omit_defaults=False):
 Phase = Literal["model", "queue", "person", "policy", "sandbox", "tool"]
 
 
-class Span(Wire, frozen=True, omit_defaults=False):
+class TraceSpan(Wire, frozen=True, omit_defaults=False):
     """A part of the time of a turn."""
 
     phase: Phase
@@ -150,7 +151,7 @@ class Trace(Wire, frozen=True, omit_defaults=False):
     """The event number of its prompt."""
     prompt: str
     duration_ms: float
-    spans: tuple[Span, ...]
+    spans: tuple[TraceSpan, ...]
 
 
 class Traces(Wire, frozen=True, omit_defaults=False):
@@ -178,8 +179,11 @@ class WaitingQuestion(Wire, frozen=True, omit_defaults=False):
 
 
 class GrantEntry(Wire, frozen=True, omit_defaults=False):
+    """One of `grant` and `folder` is set."""
+
     id: str
-    granted: StandingGrant | OpenedFolder
+    grant: StandingGrant | None
+    folder: OpenedFolder | None
     workspace: str | None
 
 
@@ -218,8 +222,8 @@ class NewCommand(Wire, frozen=True):
     """Absent: the same command again."""
 
 
-class Answered(Wire, frozen=True, omit_defaults=False):
-    """The answer counts. If it was the last one of its batch, the calls run and the task goes on."""
+class AnswerOutcome(Wire, frozen=True, omit_defaults=False):
+    """The answer counts. If it was the last one of its batch, the calls run and the task continues."""
 
     task: str
     subject: str
@@ -270,7 +274,7 @@ class ProcessOutput(Wire, frozen=True, omit_defaults=False):
 
 
 class AuditPage(Wire, frozen=True, omit_defaults=False):
-    records: tuple[AuditRecord | None, ...]
+    records: tuple[ChainedRecord | None, ...]
     """The oldest first. Null: a record that was changed."""
 
 
@@ -300,7 +304,7 @@ class PolicyAnswer(Wire, frozen=True, omit_defaults=False):
 
 
 class NewRule(Wire, frozen=True):
-    """A rule that somebody considers, as a table of the settings."""
+    """A rule to try, as a table of the settings."""
 
     rule: dict[str, Any]
     workspace: Name | None = None
@@ -329,7 +333,7 @@ class RuleEffect(Wire, frozen=True, omit_defaults=False):
 
 
 class ToolList(Wire, frozen=True, omit_defaults=False):
-    tools: tuple[ToolSpec, ...]
+    tools: tuple[ToolDescription, ...]
 
 
 class NewCall(Wire, frozen=True):
@@ -363,10 +367,12 @@ class CallOutcome(Wire, frozen=True, omit_defaults=False):
 class EventFrame(Wire, frozen=True, tag_field="type", tag="event"):
     event: AnyEvent
     """In a dialect: its own record."""
+    seq: int | None = None
+    """In a dialect, with the last record of an event: its number, to resume after it."""
 
 
 class OutputFrame(Wire, frozen=True, tag_field="type", tag="preview"):
-    """Output of a preview that runs. It is not stored."""
+    """Output of a preview that runs. The journal does not have this output."""
 
     tool_call_id: str
     output: str

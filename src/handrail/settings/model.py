@@ -267,6 +267,28 @@ class _Mcp(Section, frozen=True, kw_only=True):
     permission_wait: Annotated[Time, declare_time(_PERMISSION_WAIT, "100 ms", "10 min", '"45s"')] = "10s"
 
 
+_BODY = "Maximum body of a request to `handrail serve`."
+
+
+class _Server(Section, frozen=True, kw_only=True):
+    """`handrail serve`. A server works in several workspaces, so no project decides these."""
+
+    direct_calls: Annotated[
+        _Switch, Field("Whether operators may run calls without a model over HTTP.", loosened_by=FILE_SOURCES)
+    ] = False
+    body: Annotated[Size, declare_size(_BODY, "4 KB", "64 MB", "4 MB"), Field(loosened_by=FILE_SOURCES)] = "1 MB"
+    requests: Annotated[
+        int,
+        Meta(ge=1, le=100_000),
+        Field("Maximum requests per second of one token.", min, loosened_by=FILE_SOURCES),
+    ] = 100
+    websockets: Annotated[
+        int,
+        Meta(ge=1, le=100_000),
+        Field("Maximum open event streams of one token.", min, loosened_by=FILE_SOURCES),
+    ] = 256
+
+
 _CHECK_WAIT = "How long a change waits for the problems that it caused."
 
 
@@ -389,6 +411,7 @@ class Settings(Section, frozen=True, kw_only=True):
     sandbox: Sandbox = Sandbox()
     network: NetworkSettings = NetworkSettings()
     mcp: _Mcp = _Mcp()
+    server: _Server = _Server()
     lsp: _Lsp = _Lsp()
     limits: Limits = Limits()
     agent: _Agent = _Agent()

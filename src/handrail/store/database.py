@@ -98,6 +98,7 @@ CONTENTS = Schema(
 _SYNCHRONOUS: dict[Durability, str] = {"none": "OFF", "crash": "NORMAL", "power": "FULL"}
 _BUSY_SECONDS = 10
 _SCRATCH_BYTES = 1 << 16
+_FRESH_NANOSECONDS = 2 * 10**9
 _DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 _VAGUE = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN}
 
@@ -355,6 +356,11 @@ def copy_database(source: str, target: str) -> None:
 def read_stamp(path: str) -> Stamp:
     """Size and time of a database and of its write-ahead log: one of them changes with every write."""
     return tuple(_read_size_and_time(path + ending) for ending in ("", "-wal"))
+
+
+def is_fresh(stamp: Stamp) -> bool:
+    """Whether the database was written just now. Then it may be written again with the same stamp."""
+    return time.time_ns() - max(changed for _, changed in stamp) < _FRESH_NANOSECONDS
 
 
 def _read_size_and_time(path: str) -> tuple[int, int]:

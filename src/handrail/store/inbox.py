@@ -1,7 +1,6 @@
 """The inbox: permission requests or questions that wait for people, of one session or of all."""
 
 import os
-import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from functools import lru_cache
@@ -14,7 +13,7 @@ from handrail.protocol.events import KIND_NAMES, BrokenEvent, ToolCallQuestionRe
 from handrail.protocol.permissions import Answer, InboxQuestion, InboxRequest, PermissionRequest, Question
 from handrail.protocol.records import StoredGrant
 from handrail.protocol.wire import UNREADABLE, decode_json, encode
-from handrail.store.database import Database, ReadOnlyDatabase, Row, Stamp, read_stamp
+from handrail.store.database import Database, ReadOnlyDatabase, Row, Stamp, is_fresh, read_stamp
 from handrail.store.grants import GrantedFolders, GrantFiles
 from handrail.store.journal import OpenCall, SessionJournal, list_calls
 from handrail.store.runner import is_dead
@@ -29,7 +28,6 @@ _ANSWERED = "SELECT data, answer FROM request WHERE answer IS NOT NULL ORDER BY 
 _REPLACE = "UPDATE request SET id = ?, data = ? WHERE id = ? AND data = ? AND answer IS NULL"
 _ANSWER = "UPDATE request SET answer = ? WHERE id = ? AND data = ? AND answer IS NULL"
 _QUESTION = KIND_NAMES[ToolCallQuestionRequired]
-_FRESH_NANOSECONDS = 2 * 10**9
 _Content = TypeVar("_Content")
 
 
@@ -149,18 +147,28 @@ def _build_question(event: ToolCallQuestionRequired) -> Question:
 # All sessions
 
 
+class _SessionInbox(NamedTuple):
+    """What waits in one session."""
+
+    stamp: Stamp
+    is_complete: bool
+    """Whether a journal with the same stamp has exactly this."""
+    requests: list[InboxRequest]
+    questions: list[InboxQuestion]
+
+
 class Inbox:
     """The requests of one workspace or of all. Journals that have not changed are not read again."""
 
     def __init__(self, state: StateFolder, workspace: str | None) -> None:
         self._state = state
         self._workspace = workspace
-        self._cache: dict[str, tuple[Stamp, list[InboxRequest]]] = {}
+        self._cache: dict[str, _SessionInbox] = {}
         self.unreadable: dict[str, str] = {}
         """The session folders whose journals cannot be read, with the reasons."""
 
     def list_requests(self) -> list[InboxRequest]:
-        requests = [request for folder in self._folders() for request in self._read_session(folder)]
+        requests = [request for folder in self._folders() for request in self._read_session(folder).requests]
         return sorted(requests, key=lambda request: request.request.id)
 
     def list_pending_ids(self) -> list[str]:
@@ -168,15 +176,7 @@ class Inbox:
         return [name for folder in self._folders() for name in self._read(folder, _list_pending_ids, [])]
 
     def list_questions(self) -> list[InboxQuestion]:
-        questions: list[InboxQuestion] = []
-        for folder in self._folders():
-            workspace = self._find_workspace(os.path.dirname(folder))
-            for event in self._read(folder, _list_question_events, []):
-                if isinstance(event, BrokenEvent):
-                    self.unreadable[folder] = f"a question in {folder} cannot be read: {event.problem}"
-                else:
-                    question, time = _build_question(event), event.time
-                    questions.append(InboxQuestion(question=question, folder=folder, workspace=workspace, time=time))
+        questions = [question for folder in self._folders() for question in self._read_session(folder).questions]
         return sorted(questions, key=lambda question: question.time)
 
     def list_answers(self) -> dict[str, Answer]:
@@ -217,15 +217,28 @@ class Inbox:
     def _find_workspace(self, home: str) -> str | None:
         return self._workspace or read_workspace_path(home)
 
-    def _read_session(self, folder: str) -> list[InboxRequest]:
+    def _read_session(self, folder: str) -> _SessionInbox:
         stamp = read_stamp(os.path.join(folder, "journal.db"))
         cached = self._cache.get(folder)
-        if cached is None or cached[0] != stamp or _is_fresh(stamp) or any(request.answer for request in cached[1]):
+        if cached is None or not cached.is_complete or cached.stamp != stamp:
             self.unreadable.pop(folder, None)
             workspace = self._find_workspace(os.path.dirname(folder))
-            requests = self._read(folder, lambda journal: list(_list_waiting(journal, folder, workspace)), [])
-            cached = self._cache[folder] = (stamp, requests)
-        return cached[1]
+            empty = _SessionInbox(stamp, True, [], [])
+            cached = self._read(folder, lambda journal: self._list(journal, folder, workspace, stamp), empty)
+            self._cache[folder] = cached
+        return cached
+
+    def _list(self, journal: SessionJournal, folder: str, workspace: str | None, stamp: Stamp) -> _SessionInbox:
+        questions: list[InboxQuestion] = []
+        for event in _list_question_events(journal):
+            if isinstance(event, BrokenEvent):
+                self.unreadable[folder] = f"a question in {folder} cannot be read: {event.problem}"
+            else:
+                question, time = _build_question(event), event.time
+                questions.append(InboxQuestion(question=question, folder=folder, workspace=workspace, time=time))
+        # The death of a runner returns an answered request to the list, and the stamp stays.
+        is_complete = not is_fresh(stamp) and not list_calls(journal.database, "ready", "claimed")
+        return _SessionInbox(stamp, is_complete, list(_list_waiting(journal, folder, workspace)), questions)
 
     def _read(self, folder: str, read: Callable[[SessionJournal], _Content], missing: _Content) -> _Content:
         try:
@@ -315,8 +328,3 @@ def _list_pending_ids(journal: SessionJournal) -> list[str]:
     asked = {call_id for _, call_id, _ in rows}
     calls = list_calls(journal.database, "parked")
     return [*(str(row[0]) for row in rows if row[2]), *(call.id for call in calls if call.id not in asked)]
-
-
-def _is_fresh(stamp: Stamp) -> bool:
-    """Whether the journal was written just now. Then it may be written again with the same stamp."""
-    return time.time_ns() - max(changed for _, changed in stamp) < _FRESH_NANOSECONDS

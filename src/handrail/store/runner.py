@@ -124,6 +124,11 @@ class Lease(_LockFile):
         self.release()
 
 
+def has_lease(folder: str) -> bool:
+    """Whether a process runs the loop of a session."""
+    return is_locked(os.path.join(folder, _LEASE_NAME))
+
+
 def _describe_holder(descriptor: int) -> str:
     process = os.pread(descriptor, 20, 0).decode("ascii", "replace").strip()
     if process == str(os.getpid()):

@@ -12,13 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from handrail.cli.commands.run_setup import (
-    build_no_model_error,
-    build_turn_limits,
-    enable_companion_tools,
-    resolve_model,
-    warm_up,
-)
+from handrail.cli.commands.run_setup import build_turn_limits, enable_companion_tools, open_named_model
 from handrail.cli.context import is_whole_home, load_settings
 from handrail.cli.exits import OK, CommandFailed
 from handrail.cli.output import print_error, print_note
@@ -103,14 +97,7 @@ class CommandHost:
         return (last, *(name for name in named if name != last)) if last in named and last else named
 
     def open_model(self, loaded: LoadedSettings, name: str | None) -> "Model":
-        try:
-            if name is None:
-                raise build_no_model_error()
-            model = resolve_model(name, loaded.settings.agent.window)
-        except CommandFailed as stop:
-            raise UsageError(f"{stop}") from None
-        warm_up(name)
-        return model
+        return open_named_model(name, loaded)
 
     def open_sources(
         self, loaded: LoadedSettings, workspace: str, servers: "tuple[EditorServer, ...]"

@@ -10,11 +10,11 @@ from typing import Any
 
 from msgspec import structs
 
+from handrail.answers import end_grant
 from handrail.api import Handrail, deny_stored_request, expire_requests
 from handrail.cli.commands.approvals_answer import (
     SCHEMA,
     answer_request,
-    build_grant_id,
     build_inbox_hooks,
     describe_grant,
     describe_retry,
@@ -195,7 +195,7 @@ def run_reply(options: SimpleNamespace) -> int:
         print_json(encode({"schema": SCHEMA, "results": done.results, "waiting": ()}))
         return OK
     print_out(f"put aside: {to_one_line(question.question)}\n" if reply is None else f"{done.results[0].content}\n")
-    print_note(f"session {to_one_line(asked.session_id)} has it, and continues with it")
+    print_note(f"session {to_one_line(asked.session_id)} has the reply, and continues with it")
     return OK
 
 
@@ -299,14 +299,10 @@ def run_revoke(options: SimpleNamespace) -> int:
         raise CommandFailed(
             "the workspace of this grant is not recorded. Nothing was revoked. Name it with --workspace."
         )
+    end_grant(open_state_folder(), grant, load_settings(options, None, workspace), workspace=workspace)
     granted = grant.granted
-    with Handrail(workspace, session=granted.session_id, settings=load_settings(options, None, workspace)) as rail:
-        if isinstance(granted, OpenedFolder):
-            rail.close_folder(granted.path)
-        else:
-            rail.revoke(granted.id)
     if options.json:
-        print_json(encode({"schema": SCHEMA, "revoked": build_grant_id(grant)}))
+        print_json(encode({"schema": SCHEMA, "revoked": grant.id}))
     else:
         verb = "ask" if isinstance(granted, StandingGrant) and granted.command == StandingGrant.EDITS else "asks"
         print_out(f"revoked: {to_one_line(describe_grant(grant))} {verb} again\n")
@@ -377,7 +373,7 @@ def _build_short_ids(
 ) -> dict[str, str]:
     """The short ids of all of them. None means two."""
     questions = (one.question.tool_call_id for one in asked)
-    return shorten_ids([*(one.request.id for one in waiting), *map(build_grant_id, granted), *questions])
+    return shorten_ids([*(one.request.id for one in waiting), *(one.id for one in granted), *questions])
 
 
 def _build_request_row(one: InboxRequest, names: dict[str, str]) -> dict[str, Any]:
@@ -393,7 +389,7 @@ def _build_question_row(one: InboxQuestion, names: dict[str, str]) -> dict[str, 
 
 
 def _build_grant_row(grant: StoredGrant, names: dict[str, str]) -> dict[str, Any]:
-    granted, name = grant.granted, build_grant_id(grant)
+    granted, name = grant.granted, grant.id
     row = {"id": name, "short": names[name], "scope": granted.scope, "sessionId": granted.session_id}
     row |= {"workspace": grant.workspace, "time": granted.time}
     if isinstance(granted, OpenedFolder):
@@ -431,7 +427,7 @@ def _render_inbox(
         rows.append(build_row(request.id, _STATES[one.state], one.time, request.session_id, one.workspace, what))
     for one in granted:
         state, what = f"granted, {one.granted.scope}", truncate(describe_grant(one), 80)
-        grant_id, since = build_grant_id(one), one.granted.time
+        grant_id, since = one.id, one.granted.time
         rows.append(build_row(grant_id, state, since, one.granted.session_id, one.workspace, what))
     return render_table(rows)
 

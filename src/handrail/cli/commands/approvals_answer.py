@@ -8,6 +8,7 @@ from contextlib import suppress
 from types import SimpleNamespace
 from typing import Any
 
+from handrail.answers import AnswerObstacle, find_obstacle, list_changed_files
 from handrail.api import Handrail
 from handrail.cli.commands.call import get_exit_code, print_result
 from handrail.cli.context import choose_id, find_server_sources, load_settings, open_state_folder
@@ -71,7 +72,7 @@ def resolve_request(options: SimpleNamespace) -> InboxRequest:
 def resolve_grant(options: SimpleNamespace) -> StoredGrant:
     """Finds a grant by its id, or an opened folder by its path: in this workspace, else anywhere."""
     for workspace in _list_lookups(options):
-        grants = {build_grant_id(one): one for one in open_state_folder().open_inbox(workspace).list_grants()}
+        grants = {one.id: one for one in open_state_folder().open_inbox(workspace).list_grants()}
         for grant in grants.values() if options.id.startswith("/") else ():
             if isinstance(grant.granted, OpenedFolder) and os.path.realpath(options.id) == grant.granted.path:
                 return grant
@@ -104,17 +105,6 @@ def _list_lookups(options: SimpleNamespace) -> list[str | None]:
         return everywhere
 
 
-def build_grant_id(grant: StoredGrant) -> str:
-    """The id that revokes a grant. The id of an opened folder is made from its path and scope."""
-    granted = grant.granted
-    if not isinstance(granted, OpenedFolder):
-        return granted.id
-    import hashlib  # noqa: PLC0415  few open folders
-
-    key = f"{grant.home} {granted.scope} {granted.session_id} {granted.path} {granted.access}"
-    return f"f-{hashlib.sha256(key.encode(errors='surrogateescape')).hexdigest()[:12]}"
-
-
 def describe_grant(grant: StoredGrant) -> str:
     granted = grant.granted
     return f"{granted.path} ({granted.access})" if isinstance(granted, OpenedFolder) else granted.command
@@ -139,12 +129,9 @@ def answer_request(
         problem = f"the request already has an answer: {waiting.answer.kind}. It has not run yet."
         raise CommandFailed(problem, FAILED, then=f"handrail approvals allow {request.id}")
     with open_asking_session(options, waiting) as rail:
-        _refuse_foreign(rail, waiting, answer)
-        if answer.kind != "deny":
-            refuse_other_variables(rail, waiting)
-            _refuse_half(request, answer)
-        if report is None and waiting.answer is None:
-            _refuse_outdated(rail, request, answer)
+        checks_files = report is None and waiting.answer is None
+        if (obstacle := find_obstacle(rail, waiting, answer, checks_files=checks_files)) is not None:
+            raise _build_refusal(waiting, obstacle)
         try:
             with print_slow_notice(options, request.command or request.description):
                 outcome = rail.answer(request, answer)
@@ -213,7 +200,7 @@ def list_outdated_files(options: SimpleNamespace, waiting: InboxRequest, request
     if request.preview_id is None:
         return ()
     with suppress(CommandFailed, HandrailError), open_asking_session(options, waiting) as rail:
-        return rail.outdated(request)
+        return list_changed_files(rail, request)
     return ()
 
 
@@ -224,41 +211,23 @@ def describe_retry(request: PermissionRequest) -> str:
 def refuse_other_variables(rail: Handrail, waiting: InboxRequest) -> None:
     """Refuses an approval if the command would get other variables than in the session that asked."""
     if rail.would_differ(waiting.environment):
-        raise CommandFailed(
-            "the command would now get other variables (PATH, language, toolchains). Nothing was approved.",
-            FAILED,
-            then=f"handrail approvals deny {shorten_request_id(waiting.request.id)}",
-        )
+        raise _build_refusal(waiting, AnswerObstacle("variables"))
 
 
-def _refuse_foreign(rail: Handrail, waiting: InboxRequest, answer: Answer) -> None:
-    """Refuses an answer if a call of the batch needs a tool of the program that asked: the approval would be lost. A
-    denial does not need the tool of its own call."""
-    here = {spec.name for spec in rail.specs()}
-    tools = list(waiting.tools)
-    if answer.kind == "deny" and waiting.request.called in tools:
-        tools.remove(waiting.request.called)
-    if missing := [name for name in tools if name not in here]:
-        message = f"only the program that made the request has the tool {missing[0]!r}. Nothing was answered."
-        raise CommandFailed(f"{message} In that program, call rail.answer({waiting.request.id!r}, …).", FAILED)
-
-
-def _refuse_half(request: PermissionRequest, answer: Answer) -> None:
-    """Refuses to commit a command that was stopped. The request stays pending."""
-    if answer.kind in request.answers or "once" in request.answers or "output" not in request.answers:
-        return
-    short = shorten_request_id(request.id)
-    problem = "the command was stopped early. Nothing was kept."
-    raise CommandFailed(problem, then=f"handrail approvals allow {short} --output-only")
-
-
-def _refuse_outdated(rail: Handrail, request: PermissionRequest, answer: Answer) -> None:
-    """Refuses an approval that would commit nothing, so that the request can still be retried."""
-    if not answer.approves or request.preview_id is None:
-        return
-    if paths := rail.outdated(request):
-        retry = f"handrail approvals retry {shorten_request_id(request.id)}"
-        raise CommandFailed(f"{describe_outdated(paths, 'Nothing was kept')}", FAILED, then=retry)
+def _build_refusal(waiting: InboxRequest, obstacle: AnswerObstacle) -> CommandFailed:
+    """The error for a person who cannot give an answer here. The request stays pending."""
+    short = shorten_request_id(waiting.request.id)
+    if obstacle.kind == "tool":
+        message = f"only the program that made the request has the tool {obstacle.names[0]!r}. Nothing was answered."
+        return CommandFailed(f"{message} In that program, call rail.answer({waiting.request.id!r}, …).", FAILED)
+    if obstacle.kind == "variables":
+        problem = "the command would now get other variables (PATH, language, toolchains). Nothing was approved."
+        return CommandFailed(problem, FAILED, then=f"handrail approvals deny {short}")
+    if obstacle.kind == "stopped":
+        problem = "the command was stopped early. Nothing was kept."
+        return CommandFailed(problem, then=f"handrail approvals allow {short} --output-only")
+    problem = describe_outdated(obstacle.names, "Nothing was kept")
+    return CommandFailed(problem, FAILED, then=f"handrail approvals retry {short}")
 
 
 def _print_results(

@@ -21,7 +21,7 @@ from handrail.protocol.text import render_value, to_one_line, truncate
 from handrail.protocol.wire import encode
 
 if TYPE_CHECKING:
-    from handrail.fleet.sessions import FleetSessions, WaitingRequest
+    from handrail.fleet.sessions import FleetRequest, FleetSessions
     from handrail.models.base import Model
 
 _SCHEMA = "handrail.fleet/1"
@@ -208,7 +208,7 @@ def _answer(options: SimpleNamespace, answer: Answer) -> int:
     return OK
 
 
-def _find_request(sessions: "FleetSessions", text: str) -> "WaitingRequest":
+def _find_request(sessions: "FleetSessions", text: str) -> "FleetRequest":
     waiting = {one.request.id: one for one in sessions.list_waiting()}
     descriptions = {name: one.request.description for name, one in waiting.items()}
     name = choose_id(text, descriptions, "handrail fleet approvals")

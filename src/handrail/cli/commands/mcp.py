@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from handrail.api import Handrail
     from handrail.mcp.http.guard import Address
     from handrail.mcp.protocol import Caller
+    from handrail.mcp.sessions import SessionPool
 
 _TOKEN = "HANDRAIL_TOKEN"  # noqa: S105  the name of the variable
 _MIN_TOKEN_CHARS = 16
@@ -123,19 +124,13 @@ def _list_default_tools(options: SimpleNamespace) -> "dict[str, Raw] | None":
 def _serve_http(options: SimpleNamespace) -> int:
     """Serves until a signal ends it. Clients of one name share a session, and all clients share a named one."""
     from handrail.mcp.http.guard import Address, parse_address  # noqa: PLC0415  few serve HTTP
-    from handrail.mcp.sessions import SessionPool, build_session_name  # noqa: PLC0415
 
     address = parse_address(options.http)
-    has_token = bool(os.environ.get(_TOKEN))
-    token = _take_token()
+    given = take_token()
     try:
         from handrail.mcp.http.application import serve  # noqa: PLC0415  an optional dependency
     except ImportError as error:
-        reason = str(error).splitlines()[0][:120] if str(error) else type(error).__name__
-        raise CommandFailed(
-            f"MCP over HTTP is not installed ({reason}). Nothing was started.",
-            then=build_install_command("mcp"),
-        ) from None
+        raise build_missing_error("MCP over HTTP", "mcp", error) from None
     options.workspace = resolve_workspace(options, quiet=True)
     if not os.path.isdir(options.workspace):
         raise CommandFailed(f"the workspace {options.workspace} is not a folder. Nothing was started.")
@@ -143,33 +138,49 @@ def _serve_http(options: SimpleNamespace) -> int:
     load_settings(options, options.mode, options.workspace, flags=flags)  # prints remarks once, and not for each client
     options.quiet = True
     listening = address.listen()
-    _print_address(Address(*listening.getsockname()[:2]), None if has_token else token)
+    token = given or _make_token()
+    _print_address(Address(*listening.getsockname()[:2]), None if given else token)
     with ExitStack() as held:
-
-        def open_session(caller: "Caller") -> "Handrail":
-            own = ExitStack()
-            rail = open_client_session(options, caller, own)
-            held.push(own)
-            return rail
-
-        pool = SessionPool(open_session, lambda caller: options.session or build_session_name(caller))
-        serve(listening, token, pool, warn, INTERRUPTED)
+        serve(listening, token, build_session_pool(options, held), warn, INTERRUPTED)
     return OK
 
 
-def _take_token() -> str:
-    """The token of the environment, or a random one. It is removed from there, so that no other program gets it."""
+def build_missing_error(what: str, extra: str, error: ImportError) -> CommandFailed:
+    reason = str(error).splitlines()[0][:120] if str(error) else type(error).__name__
+    problem = f"{what} is not installed ({reason}). Nothing was started."
+    return CommandFailed(problem, then=build_install_command(extra))
+
+
+def build_session_pool(options: SimpleNamespace, held: ExitStack) -> "SessionPool":
+    """The sessions of clients over HTTP. `held` releases their names."""
+    from handrail.mcp.sessions import SessionPool, build_session_name  # noqa: PLC0415  few serve HTTP
+
+    def open_session(caller: "Caller") -> "Handrail":
+        own = ExitStack()
+        rail = open_client_session(options, caller, own)
+        held.push(own)
+        return rail
+
+    return SessionPool(open_session, lambda caller: options.session or build_session_name(caller))
+
+
+def take_token() -> str | None:
+    """The token of the environment, if there is one. It is removed from there, so that no other program gets it."""
     given = os.environ.pop(_TOKEN, "")
     if not given:
-        import secrets  # noqa: PLC0415  it loads OpenSSL
-
-        return secrets.token_urlsafe(32)
+        return None
     if len(given) < _MIN_TOKEN_CHARS or not given.isascii() or not given.isprintable() or " " in given:
         raise CommandFailed(
             f"{_TOKEN} needs at least {_MIN_TOKEN_CHARS} visible ASCII characters. Nothing was started.",
             then=f"export {_TOKEN}=$(openssl rand -hex 32)",
         )
     return given
+
+
+def _make_token() -> str:
+    import secrets  # noqa: PLC0415  it loads OpenSSL
+
+    return secrets.token_urlsafe(32)
 
 
 def _print_address(address: "Address", token: str | None) -> None:

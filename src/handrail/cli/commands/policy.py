@@ -23,13 +23,14 @@ from handrail.inspection import (
     PolicyInspector,
     PolicyReplay,
     PolicyTest,
-    list_network_remarks,
+    list_remarks,
 )
 from handrail.protocol.decisions import MODES, Decision, Facts, Mode
 from handrail.protocol.errors import ToolError
-from handrail.protocol.text import clip_text, escape_control, escape_exact_line, format_count, truncate
+from handrail.protocol.text import clip_text, format_count, truncate
 from handrail.protocol.wire import Json, encode, get_json_decoder
-from handrail.terminal.style import measure_columns, wrap_line
+from handrail.terminal.decision_text import name_decision, render_call, render_decision
+from handrail.terminal.style import measure_columns
 
 _SCHEMA = "handrail.policy/1"
 _EXITS = {"allow": OK, "deny": FAILED, "confirm": WAITING}
@@ -54,7 +55,7 @@ def run_modes(options: SimpleNamespace) -> int:
     if options.json:
         print_json(encode({"schema": _SCHEMA, "modes": MODES, "table": MODE_TABLE}))
         return OK
-    rows = [(subject, *(_name_decision(cells[mode]) for mode in MODES)) for subject, cells in MODE_TABLE.items()]
+    rows = [(subject, *(name_decision(cells[mode]) for mode in MODES)) for subject, cells in MODE_TABLE.items()]
     print_out(render_table([("", *MODES), *rows]))
     print_note("undoable: allow where undo covers it, needs approval elsewhere")
     print_note('outside: with paths.outside = "ask" in the user file, file tools ask; plan mode asks only for reading')
@@ -113,12 +114,6 @@ class PolicyQuery(msgspec.Struct, frozen=True):
     args: Json
     mode: Mode | None = None
 
-    def render(self) -> str:
-        """The call for people, once its arguments are known to be valid."""
-        if self.tool == "exec":
-            return f"$ {self.args['command']}"
-        return f"{self.tool} {truncate(msgspec.json.encode(self.args).decode(), 2_000)}"
-
 
 class _QueryLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     command: str | None = None
@@ -135,7 +130,7 @@ def read_query(options: SimpleNamespace) -> PolicyQuery | None:
     """The question of the command line. None if questions come on stdin."""
     if options.words:
         example = f"handrail policy explain -- {shlex.join(options.words)}"
-        problem = "put -- before the command. Otherwise handrail takes its options."
+        problem = "put -- before the command. Otherwise handrail reads the command's options as its own."
         raise CommandFailed(problem, then=example)
     if (options.rest is not None) + (options.tool is not None) + options.stdin != 1:
         raise CommandFailed(f"the command to explain is missing. Give it in one of three ways: {_WAYS}.")
@@ -144,7 +139,7 @@ def read_query(options: SimpleNamespace) -> PolicyQuery | None:
     if options.tool is not None and options.cwd is not None:
         raise CommandFailed("--cwd works only for commands, not with --tool.")
     if options.tool is not None:
-        return PolicyQuery(options.tool, read_json_argument(options.args))
+        return PolicyQuery(options.tool, read_json_argument(options.args, options.tool))
     if options.stdin:
         return None
     if not options.rest:
@@ -188,16 +183,14 @@ def _explain_one(inspector: PolicyInspector, query: PolicyQuery, options: Simple
         else:
             print_tool_error(error, query.tool, query.args, mode=query.mode)
         return USAGE
-    mode, command = inspector.get_mode(query.mode), facts.command
+    mode = inspector.get_mode(query.mode)
     if options.json:
         print_json(_encode_decision(decision, facts, mode))
     else:
-        remarks = list_network_remarks(decision, command) if command else []
-        if command and options.tier is None:
-            remarks.append(f"in the sandbox of this machine: tier {command.tier}")
-        if facts.foreign:
-            remarks.append("no server was contacted: its arguments and version are not checked")
-        print_out(_render_decision(query.render(), decision, mode, remarks))
+        remarks = list_remarks(decision, facts, tells_tier=options.tier is None)
+        columns, plain = measure_columns(sys.stdout), not can_show("├└")
+        call = render_call(query.tool, query.args)
+        print_out(render_decision(call, decision, mode, remarks, columns=columns, plain=plain))
     return _EXITS[decision.decision] if options.exit_code else OK
 
 
@@ -242,46 +235,14 @@ def _encode_error(error: ToolError) -> bytes:
     return encode({"schema": _SCHEMA, "error": body})
 
 
-def _render_decision(call: str, decision: Decision, mode: str, remarks: list[str]) -> str:
-    """The call, a branch for each part, the decision, and remarks."""
-    between, last = ("├ ", "└ ") if can_show("├└") else ("|- ", "`- ")
-    signs = [between] * (len(decision.parts) - 1) + [last]
-    branches = [
-        (f"{sign}{truncate(part.subject, _MAX_SUBJECT_CHARS)}", _name_decision(part.decision), part.rule, part.reason)
-        for sign, part in zip(signs, decision.parts, strict=True)
-    ]
-    ending = f"= {_name_decision(decision.decision)} in mode {mode}: {_describe_reason(decision)}"
-    rows = (wrap_line(line, measure_columns(sys.stdout), 4) for line in (ending, *(f"  {one}" for one in remarks)))
-    return f"{_wrap_call(call)}{render_table(branches)}{''.join(rows)}"
-
-
-def _name_decision(decision: str) -> str:
-    return "needs approval" if decision == "confirm" else decision
-
-
-def _describe_reason(decision: Decision) -> str:
-    """The part that decides, and the number of other parts that decide the same."""
-    if decision.decision == "allow" and len(decision.parts) > 1:
-        return "every part is allowed"
-    more = sum(part.decision == decision.decision for part in decision.parts) - 1
-    others = f", and {more} more" if decision.decision == "confirm" and more > 0 else ""
-    return f"{escape_control(decision.reason)} ({decision.rule}){others}"
-
-
-def _wrap_call(call: str) -> str:
-    """The whole call, with every character visible."""
-    first, *others = map(escape_exact_line, call.split("\n"))
-    return "".join(wrap_line(line, measure_columns(sys.stdout), 2) for line in (first, *(f"  {one}" for one in others)))
-
-
 def _print_test(found: PolicyTest) -> None:
     tried = len(found.examples)
     if failures := [one for one in found.examples if one.problem]:
         rows = [(one.rule, one.example, one.problem, one.came_out or "-") for one in failures]
         print_out(render_table([("rule", "example", "problem", "what came out"), *rows]))
-        print_out(f"{len(failures):,} of {tried:,} examples have another decision\n")
+        print_out(f"{len(failures):,} of {tried:,} examples have an unexpected decision\n")
     else:
-        print_out(f"all {tried:,} examples come out as they should\n")
+        print_out(f"all {tried:,} examples have the expected decision\n")
     for remark in found.remarks:
         print_note(remark)
 
@@ -289,14 +250,14 @@ def _print_test(found: PolicyTest) -> None:
 def _build_replay_row(one: DecisionChange) -> tuple[str, ...]:
     arrow = "→" if can_show("→") else "->"
     subject = truncate(one.subject, _MAX_SUBJECT_CHARS)
-    then, now = map(_name_decision, (one.then, one.now))
+    then, now = map(name_decision, (one.then, one.now))
     return format_time(one.time), one.session, one.tool, subject, then, arrow, now, one.rule
 
 
 def _print_replay_notes(found: PolicyReplay) -> None:
     """The calls that were not decided again."""
     if found.unjudged:
-        print_note(f"{format_count(found.unjudged, 'call')} left out: invalid before the policy decided")
+        print_note(f"{format_count(found.unjudged, 'call')} left out: the call was invalid, so policy did not decide")
     for name, number in found.gone.items():
         print_note(f"{format_count(number, 'call')} of {truncate(name, 80)} left out: no tool of that name is offered")
     if found.broken:
@@ -310,7 +271,7 @@ def _add_explain_arguments(parser: ArgumentParser) -> None:
         "words",
         metavar="-- COMMAND",
         nargs="*",
-        help="the command: one word is its text as it is, several are quoted and joined",
+        help="the command; several words are quoted and joined",
     )
     parser.add_argument("--tool", metavar="NAME", help="a tool call instead, with --args")
     parser.add_argument("--args", metavar="JSON", help="the tool's arguments, one JSON object; - reads it from stdin")
@@ -327,7 +288,7 @@ def _add_explain_arguments(parser: ArgumentParser) -> None:
         metavar="N",
         type=parse_number(0),
         choices=range(4),
-        help="the sandbox: 3 with an overlay, 2, 1, 0 none (yours)",
+        help="the sandbox tier, from 3 (overlay) to 0 (none) (this machine's)",
     )
     parser.add_argument(
         "--exit-code", action="store_true", help="allow 0, deny 1, needs approval 3; of several lines the strictest"
@@ -369,7 +330,7 @@ COMMANDS = {
         run_test,
         add_place_options,
         ("handrail policy test", "handrail policy test --workspace . --json"),
-        {FAILED: "an example has another decision"},
+        {FAILED: "an example has an unexpected decision"},
     ),
     "policy replay": Command(
         run_replay,

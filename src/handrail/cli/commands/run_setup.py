@@ -20,6 +20,7 @@ from handrail.cli.stdin import read_prompt
 from handrail.models import registry
 from handrail.models.base import Model, ModelError, ModelRequest, StreamPiece, open_stream
 from handrail.models.providers import PROVIDERS
+from handrail.protocol.errors import UsageError
 from handrail.settings import LoadedSettings, resolve_user_file
 from handrail.state import make_session_id
 
@@ -199,6 +200,18 @@ def resolve_model(name: str, window: int | None = None) -> Model:
     except ModelError as error:
         raise CommandFailed(f"{error.message} Nothing was run.") from None
     return _LazyModel(name, window)
+
+
+def open_named_model(name: str | None, loaded: LoadedSettings) -> Model:
+    """The same for a program that a person does not see. UsageError instead of CommandFailed."""
+    try:
+        if name is None:
+            raise build_no_model_error()
+        model = resolve_model(name, loaded.settings.agent.window)
+    except CommandFailed as stop:
+        raise UsageError(f"{stop}") from None
+    warm_up(name)
+    return model
 
 
 def warm_up(name: str) -> None:

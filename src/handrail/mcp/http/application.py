@@ -2,13 +2,11 @@
 
 import asyncio
 import contextlib
-import logging
 import socket
 from collections.abc import Callable
 from typing import Any
 
 import mcp_types as types
-import uvicorn
 from mcp.server.caching import CacheHint
 from mcp.server.context import CallNext, HandlerResult
 from mcp.server.lowlevel.server import NotificationOptions, Server
@@ -19,7 +17,7 @@ from pydantic import ValidationError
 
 from handrail.mcp.http.guard import Address, Guard
 from handrail.mcp.http.handlers import HttpHandlers
-from handrail.mcp.http.listener import Listener, UnauthenticatedLimit
+from handrail.mcp.http.listener import GOODBYE_SECONDS, Listener, UnauthenticatedLimit, build_config, silence_logs
 from handrail.mcp.http.middleware import MAX_BODY_BYTES, MAX_IDLE_SESSIONS, Context, Middleware
 from handrail.mcp.http.request_runner import CallThreads
 from handrail.mcp.protocol import describe_defect, negotiate_version
@@ -27,10 +25,43 @@ from handrail.mcp.results import CACHED, INSTRUCTIONS, SERVER_INFO
 from handrail.mcp.sessions import SessionPool
 from handrail.protocol.jsonrpc import INTERNAL_ERROR
 
-_GOODBYE_SECONDS = 2
-"""How long calls may be answered when the server ends, and then how long connections may take to close."""
 _JOIN_SECONDS = 5.0
 """How long cancelled calls may take to end."""
+
+
+class McpEndpoint:
+    """The ASGI application at `/mcp`, without a guard."""
+
+    def __init__(self, sessions: SessionPool, note: Callable[[str], None]) -> None:
+        """`note` takes lines for a person."""
+        self._sessions = sessions
+        self._threads = CallThreads()
+        self._handlers = HttpHandlers(sessions, self._threads)
+        server = _build_server(self._handlers)
+        # Twice as many sessions exist only while most of them have requests in flight.
+        self._manager = StreamableHTTPSessionManager(
+            server, max_request_body_size=MAX_BODY_BYTES, max_sessions=MAX_IDLE_SESSIONS * 2
+        )
+        self.app = Middleware(self._manager.handle_request)
+        server.middleware += (self.app.track_request, DefectReporter(note).wrap_request)
+        self._running = contextlib.AsyncExitStack()
+
+    async def start(self) -> None:
+        await self._running.enter_async_context(self._manager.run())
+
+    async def end(self) -> None:
+        """Lets calls be answered for a short time, then ends all connections."""
+        self._sessions.stop()
+        self._handlers.subscriptions.close()
+        await self.app.wait_until_answered(GOODBYE_SECONDS)
+        self._threads.abandon()
+        await self._running.aclose()
+
+    def close(self) -> None:
+        """Closes the sessions, after the event loop has ended."""
+        self._sessions.stop()
+        if self._threads.end(_JOIN_SECONDS):  # otherwise the next process that opens the sessions settles them
+            self._sessions.close()
 
 
 def serve(
@@ -40,58 +71,19 @@ def serve(
 
     `note` takes lines for a person. A second signal exits with `exit_code`.
     """
-    for name in ("uvicorn", "mcp", "asyncio"):  # their logs may hold a token or a file
-        logger = logging.getLogger(name)
-        logger.handlers, logger.propagate = [logging.NullHandler()], False
-    threads = CallThreads()
+    silence_logs()
+    endpoint = McpEndpoint(sessions, note)
     try:
-        asyncio.run(_serve(listening, token, sessions, threads, DefectReporter(note), exit_code))
+        asyncio.run(_serve(listening, token, endpoint, exit_code))
     finally:
-        sessions.stop()
-        if threads.end(_JOIN_SECONDS):  # otherwise the next process that opens the sessions settles them
-            sessions.close()
+        endpoint.close()
 
 
-async def _serve(
-    listening: socket.socket,
-    token: str,
-    sessions: SessionPool,
-    threads: CallThreads,
-    defects: "DefectReporter",
-    exit_code: int,
-) -> None:
-    handlers = HttpHandlers(sessions, threads)
-    server = _build_server(handlers)
-    # Twice as many sessions exist only while most of them have requests in flight.
-    manager = StreamableHTTPSessionManager(
-        server, max_request_body_size=MAX_BODY_BYTES, max_sessions=MAX_IDLE_SESSIONS * 2
-    )
-    middleware = Middleware(manager.handle_request)
-    server.middleware += (middleware.track_request, defects.wrap_request)
+async def _serve(listening: socket.socket, token: str, endpoint: McpEndpoint, exit_code: int) -> None:
     names, limit = Address(*listening.getsockname()[:2]).names(), UnauthenticatedLimit()
-    config = uvicorn.Config(
-        Guard(limit.wrap_authenticated(middleware), names, token),
-        http="h11",
-        lifespan="off",
-        ws="none",
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        date_header=False,
-        proxy_headers=False,
-        timeout_graceful_shutdown=_GOODBYE_SECONDS,
-    )
-    async with contextlib.AsyncExitStack() as running:
-        await running.enter_async_context(manager.run())
-
-        async def end() -> None:
-            sessions.stop()
-            handlers.subscriptions.close()
-            await middleware.wait_until_answered(_GOODBYE_SECONDS)
-            threads.abandon()
-            await running.aclose()
-
-        await Listener(config, limit, end, exit_code).serve([listening])
+    config = build_config(Guard(limit.wrap_authenticated(endpoint.app), names, token), ws="none")
+    await endpoint.start()
+    await Listener(config, limit, endpoint.end, exit_code).serve([listening])
 
 
 class _HandrailServer(Server[Any]):

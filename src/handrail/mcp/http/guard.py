@@ -8,7 +8,7 @@ the body. There is no answer to a preflight request: no page is let in.
 import hmac
 import socket
 from collections.abc import Awaitable, Callable, MutableMapping
-from ipaddress import ip_address
+from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import Any, NamedTuple
 
 from handrail.mcp.protocol import is_modern
@@ -26,7 +26,7 @@ _USE = "use 127.0.0.1:PORT, localhost:PORT or [::1]:PORT; port 0 takes any free 
 
 
 class Address(NamedTuple):
-    """A loopback address with a port."""
+    """An address of this machine with a port."""
 
     host: str
     port: int
@@ -46,6 +46,11 @@ class Address(NamedTuple):
         return listening
 
     @property
+    def is_loopback(self) -> bool:
+        ip = _parse_ip(self.host)
+        return ip is not None and ip.is_loopback
+
+    @property
     def name(self) -> str:
         """The host and port of a URL."""
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
@@ -56,27 +61,28 @@ class Address(NamedTuple):
         return frozenset((*(f"{host}:{self.port}" for host in hosts), *(hosts if self.port == 80 else ())))
 
 
-def parse_address(text: str) -> Address:
-    """Raises UsageError for a text that is no loopback address."""
+def parse_address(text: str, option: str = "--http", *, loopback: bool = True) -> Address:
+    """Raises UsageError for a text that is no address. `loopback`: also for one that other machines reach."""
     host, colon, port = text.rpartition(":")
     if not colon or not (port.isascii() and port.isdigit()) or int(port) > 65535:
-        raise UsageError(f"--http {render_value(text)} is not HOST:PORT; {_USE}")
+        raise UsageError(f"{option} {render_value(text)} is not HOST:PORT; {_USE}")
     bare = host[1:-1] if host.startswith("[") and host.endswith("]") else host
     if bare in {"", "localhost"}:
         return Address("127.0.0.1", int(port))
-    if not _is_loopback(bare) or (":" in bare) != (bare != host):
+    address = Address(bare, int(port))
+    if (":" in bare) != (bare != host) or not (address.is_loopback if loopback else _parse_ip(bare)):
+        why = "a loopback address: anyone who reaches the server can change files and run commands"
         raise UsageError(
-            f"--http {render_value(text)} is not a loopback address: anyone who reaches the server can "
-            f"change files and run commands; {_USE}"
+            f"{option} {render_value(text)} is not {why if loopback else 'an IP address with a port'}; {_USE}"
         )
-    return Address(bare, int(port))
+    return address
 
 
-def _is_loopback(host: str) -> bool:
+def _parse_ip(host: str) -> IPv4Address | IPv6Address | None:
     try:
-        return ip_address(host).is_loopback
+        return ip_address(host)
     except ValueError:
-        return False
+        return None
 
 
 class HttpRefusal(NamedTuple):

@@ -5,14 +5,17 @@ descriptors or the time of clients that have the token.
 """
 
 import asyncio
+import logging
 import os
 import select
 import signal
 import socket
+import ssl
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
+import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
@@ -24,9 +27,34 @@ AUTHENTICATION_SECONDS = 10.0
 """The time to send the token."""
 CROWDED_SECONDS = 1.0
 """The time to send it while others wait."""
+GOODBYE_SECONDS = 2
+"""How long requests may be answered when the server ends, and then how long connections may take to close."""
 _KEY = "handrail.connection"
 _RETRY_SECONDS = 0.05
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def build_config(app: App, **options: Any) -> uvicorn.Config:
+    """The configuration of a `Listener`: no log, and no header that tells what the server is."""
+    return uvicorn.Config(
+        cast("Any", app),
+        http="h11",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        date_header=False,
+        proxy_headers=False,
+        timeout_graceful_shutdown=GOODBYE_SECONDS,
+        **options,
+    )
+
+
+def silence_logs() -> None:
+    """Disables the logs of the libraries, which may hold a token or a file."""
+    for name in ("uvicorn", "mcp", "asyncio"):
+        logger = logging.getLogger(name)
+        logger.handlers, logger.propagate = [logging.NullHandler()], False
 
 
 class UnauthenticatedLimit:
@@ -70,10 +98,14 @@ class UnauthenticatedLimit:
         """The application behind the guard, so its requests have the token."""
 
         async def pass_on(scope: Scope, receive: Receive, send: Send) -> None:
-            self.forget(scope["state"][_KEY])
+            self.admit(scope)
             await app(scope, receive, send)
 
         return pass_on
+
+    def admit(self, scope: Scope) -> None:
+        """The connection of this request has sent the token."""
+        self.forget(scope["state"][_KEY])
 
     def _expire(self, one: "HttpConnection") -> None:
         if one.is_silent():
@@ -104,6 +136,11 @@ class HttpConnection(H11Protocol):
         poll.register(self.transport.get_extra_info("socket").fileno(), select.POLLIN)
         return self.transport.is_closing() or not poll.poll(0)
 
+    def handle_websocket_upgrade(self, event: h11.Request) -> None:
+        """Overrides uvicorn: from here on another protocol has the connection, and refuses it without the token."""
+        self._limit.forget(self)
+        super().handle_websocket_upgrade(event)
+
     def connection_lost(self, exc: Exception | None) -> None:
         """Overrides uvicorn."""
         self._limit.forget(self)
@@ -113,10 +150,17 @@ class HttpConnection(H11Protocol):
 class ConnectionAcceptor:
     """Accepts connections while there is room. asyncio's own server would accept all of them."""
 
-    def __init__(self, listening: socket.socket, limit: UnauthenticatedLimit, options: dict[str, Any]) -> None:
+    def __init__(
+        self,
+        listening: socket.socket,
+        limit: UnauthenticatedLimit,
+        options: dict[str, Any],
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
         self._listening = listening
         self._limit = limit
         self._options = options
+        self._tls = tls
         self._loop = asyncio.get_running_loop()
         listening.setblocking(False)
         self._open()
@@ -144,7 +188,10 @@ class ConnectionAcceptor:
     async def _begin(self, one: HttpConnection, accepted: socket.socket) -> None:
         try:
             accepted.setblocking(False)
-            await self._loop.connect_accepted_socket(lambda: one, accepted)
+            seconds = AUTHENTICATION_SECONDS if self._tls else None
+            await self._loop.connect_accepted_socket(
+                lambda: one, accepted, ssl=self._tls, ssl_handshake_timeout=seconds
+            )
         except OSError:
             self._limit.forget(one)
             accepted.close()
@@ -188,7 +235,7 @@ class Listener(uvicorn.Server):
         """Accepts connections by our own acceptors."""
         await super().startup(sockets=[])
         options = {"config": self.config, "server_state": self.server_state, "app_state": self.lifespan.state}
-        self._acceptors = [ConnectionAcceptor(one, self._limit, options) for one in sockets or ()]
+        self._acceptors = [ConnectionAcceptor(one, self._limit, options, self.config.ssl) for one in sockets or ()]
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Ends calls and sessions first: connections wait for them."""

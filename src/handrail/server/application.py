@@ -1,0 +1,179 @@
+"""The ASGI application of the server, from a listening socket to its end."""
+
+import asyncio
+import socket
+from collections import defaultdict
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, NamedTuple
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request as HttpRequest
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Mount, WebSocketRoute
+from starlette.routing import Route as HttpRoute
+from starlette.websockets import WebSocket
+
+from handrail.mcp.http.guard import App, Receive, Scope, Send
+from handrail.mcp.http.listener import Listener, UnauthenticatedLimit, build_config, silence_logs
+from handrail.protocol.wire import encode
+from handrail.server.access import CALLER, LOGIN, LOGOUT, MCP, Access, ServerNames
+from handrail.server.connection import SocketConnection
+from handrail.server.console_files import ConsoleFiles
+from handrail.server.context import ServerContext
+from handrail.server.dispatch import Dispatcher, check_role, find_handler, render_failure
+from handrail.server.login import CookieLogin
+from handrail.server.options import ApiFailure, ServerOptions
+from handrail.server.routes import ROUTES, SOCKET_HANDLER, Method, Route
+from handrail.server.runner import TaskRunner
+from handrail.server.tokens import TokenBook
+
+if TYPE_CHECKING:
+    from handrail.mcp.http.application import McpEndpoint
+
+_THREADS = 16
+_WHY = {404: ("NOT_FOUND", "Nothing is at this address."), 405: ("METHOD_NOT_ALLOWED", "This address takes GET.")}
+
+
+class ServerLimits(NamedTuple):
+    """The `[server]` settings that bound what a client may do."""
+
+    body_bytes: int
+    requests_per_second: int
+    streams: int
+
+
+class Entrance(NamedTuple):
+    """The socket of the server, with all that decides who comes in."""
+
+    listening: socket.socket
+    names: ServerNames
+    start_token: str | None
+    """The token of an admin. None: only the named ones count."""
+    limits: ServerLimits
+    certificate: tuple[str, str] | None = None
+    """The files of a TLS certificate and its key."""
+
+
+def serve(entrance: Entrance, options: ServerOptions, exit_code: int, mcp: "McpEndpoint | None" = None) -> None:
+    """Serves until a signal. A second signal exits with `exit_code`. `mcp` is served beside the API."""
+    silence_logs()
+    try:
+        asyncio.run(_serve(entrance, options, exit_code, mcp))
+    finally:
+        if mcp is not None:
+            mcp.close()
+
+
+async def _serve(entrance: Entrance, options: ServerOptions, exit_code: int, mcp: "McpEndpoint | None") -> None:
+    loop = asyncio.get_running_loop()
+    pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="handler")
+    runner = TaskRunner(options, loop)
+    tokens, limit = TokenBook(options.state, entrance.start_token), UnauthenticatedLimit()
+    login = CookieLogin(tokens, entrance.names.cookie)
+    access = Access(
+        build_app(ServerContext(options, runner, loop, pool), login, entrance.limits.body_bytes, mcp),
+        entrance.names,
+        tokens,
+        limit,
+        requests_per_second=entrance.limits.requests_per_second,
+        streams=entrance.limits.streams,
+    )
+    certificate, key = entrance.certificate or (None, None)
+    config = build_config(
+        access,
+        ws=SocketConnection,
+        ws_max_size=entrance.limits.body_bytes,
+        ws_per_message_deflate=False,  # it costs memory for each connection
+        ssl_certfile=certificate,
+        ssl_keyfile=key,
+    )
+    if mcp is not None:
+        await mcp.start()
+    watch = loop.create_task(access.watch())
+
+    async def end() -> None:
+        watch.cancel()
+        closing = loop.create_task(runner.close())
+        if mcp is not None:
+            await mcp.end()  # in the task that started it
+        await closing
+        pool.shutdown(wait=False, cancel_futures=True)
+
+    await Listener(config, limit, end, exit_code).serve([entrance.listening])
+
+
+def build_app(
+    context: ServerContext,
+    login: CookieLogin,
+    max_body_bytes: int,
+    mcp: "McpEndpoint | None" = None,
+    table: Sequence[Route] = ROUTES,
+) -> App:
+    """The application behind `Access`."""
+    dispatcher = Dispatcher(context, max_body_bytes)
+    by_path: defaultdict[str, dict[Method, Route]] = defaultdict(dict)
+    for route in table:
+        by_path[route.path][route.method] = route
+
+    async def serve_task(websocket: WebSocket) -> None:
+        await find_handler(SOCKET_HANDLER)(context, websocket.scope[CALLER], websocket)
+
+    routes: list[BaseRoute] = [
+        HttpRoute(LOGIN, login.log_in, methods=["POST"]),
+        HttpRoute(LOGOUT, login.log_out, methods=["POST"]),
+        HttpRoute("/healthz", _report_health, methods=["GET"]),
+        *(HttpRoute(path, _Endpoint(dispatcher, routes)) for path, routes in by_path.items()),
+        WebSocketRoute("/ws/{task}", serve_task),
+    ]
+    if mcp is not None:
+        routes.append(HttpRoute(MCP, _OperatorsOnly(mcp.app)))
+    routes += [HttpRoute(f"/{name}/{{rest:path}}", _NOWHERE) for name in ("api", "ws")]
+    routes.append(Mount("/", ConsoleFiles()))
+    app = Starlette(routes=routes, exception_handlers={HTTPException: _explain_status})
+    app.router.redirect_slashes = False
+    return app
+
+
+class _Endpoint:
+    """An address of the API with all its methods. No function, which Starlette would allow GET alone."""
+
+    def __init__(self, dispatcher: Dispatcher, routes: dict[Method, Route]) -> None:
+        self._dispatcher = dispatcher
+        self._routes = routes
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        response = await self._dispatcher.respond(HttpRequest(scope, receive, send), self._routes)
+        await response(scope, receive, send)
+
+
+class _OperatorsOnly:
+    """An application that needs the role operator."""
+
+    def __init__(self, app: App) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            check_role(scope[CALLER], "operator")
+        except ApiFailure as failure:
+            await render_failure(failure)(scope, receive, send)
+            return
+        await self._app(scope, receive, send)
+
+
+async def _report_health(_http: HttpRequest) -> Response:
+    return Response(encode({"ok": True}), media_type="application/json")
+
+
+_NOWHERE = render_failure(ApiFailure(404, *_WHY[404]))
+
+
+async def _explain_status(_http: HttpRequest, error: Exception) -> Response:
+    """The refusals of Starlette in the form of the API."""
+    assert isinstance(error, HTTPException)
+    code, text = _WHY.get(error.status_code, ("INVALID_ARGUMENT", error.detail))
+    response = render_failure(ApiFailure(error.status_code, code, text))
+    response.headers.update(error.headers or {})
+    return response

@@ -1,0 +1,85 @@
+"""Calls that a person makes without a model, in a session of their own or in a task."""
+
+import hashlib
+import re
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import cast
+
+from handrail.api import Handrail
+from handrail.inspection import list_tool_specs
+from handrail.protocol.errors import Problem, ToolError
+from handrail.protocol.schema import describe
+from handrail.protocol.tool_spec import MCP_PREFIX
+from handrail.protocol.wire import Json
+from handrail.server.context import Request
+from handrail.server.options import ApiFailure
+from handrail.server.wire import CallCheck, CallOutcome, NewCall, ToolList
+
+
+def list_tools(request: Request) -> ToolList:
+    """The tools of handrail and of the project. No server is started for the list."""
+    loaded = request.server.load_settings(request.server.resolve_workspace(request.query["workspace"]))
+    return ToolList(tools=tuple(map(describe, list_tool_specs(loaded.settings, loaded.tool_files))))
+
+
+def check_call(request: Request) -> CallCheck:
+    """The decision about a call and its preview, or its problems. The call is not made, and nothing of it stays."""
+    wanted: NewCall = request.body
+    try:
+        with _open_session(request, wanted) as rail:
+            decision, asked = rail.check_call(wanted.name, wanted.args)
+    except ToolError as error:
+        return CallCheck(problems=_list_problems(error))
+    return CallCheck(problems=(), decision=decision, request=asked)
+
+
+def run_call(request: Request) -> CallOutcome:
+    wanted: NewCall = request.body
+    if not request.server.options.direct_calls:
+        raise ApiFailure(403, "FORBIDDEN", "The operator did not allow calls without a model: [server] direct_calls.")
+    with _open_session(request, wanted) as rail:
+        return CallOutcome(task=rail.session_id, result=rail.call(wanted.name, wanted.args))
+
+
+@contextmanager
+def open_own_session(request: Request, named: str | None, *, foreign: bool = False) -> Generator[Handrail]:
+    """The session of the caller in a workspace, for work that belongs to no task. `foreign`: with tools of servers."""
+    server = request.server
+    workspace = server.resolve_workspace(named)
+    loaded = server.load_settings(workspace)
+    with Handrail(
+        workspace,
+        session=_name_session(request.caller.name),
+        state_dir=server.state.path,
+        settings=loaded,
+        on_permission="park",
+        sources=server.options.host.open_sources(loaded, workspace) if foreign else (),
+    ) as rail:
+        yield rail
+
+
+@contextmanager
+def _open_session(request: Request, wanted: NewCall) -> Generator[Handrail]:
+    """The task that a call names, else the session of the caller."""
+    if wanted.task is not None:
+        with request.server.runner.rail(wanted.task) as rail:
+            yield rail
+    else:
+        with open_own_session(request, wanted.workspace, foreign=wanted.name.startswith(MCP_PREFIX)) as rail:
+            yield rail
+
+
+def _name_session(caller: str) -> str:
+    """A session id. Different callers have different ones."""
+    if re.fullmatch(r"[A-Za-z0-9_-]{1,40}", caller):
+        return f"server-{caller}"
+    return f"server.{hashlib.sha256(caller.encode()).hexdigest()[:16]}"
+
+
+def _list_problems(error: ToolError) -> tuple[Json, ...]:
+    """The problems that INVALID_ARGUMENT lists, or the one that another error is."""
+    details: Json = error.details
+    if error.code == "INVALID_ARGUMENT" and isinstance(details, list | tuple) and details:
+        return tuple(cast("list[Json]", details))
+    return (Problem(field="", problem=error.message),)

@@ -1,0 +1,51 @@
+"""The files of the web console."""
+
+import os
+
+from starlette.exceptions import HTTPException
+from starlette.responses import HTMLResponse, Response
+from starlette.staticfiles import StaticFiles
+
+from handrail.mcp.http.guard import Receive, Scope, Send
+
+FOLDER = os.path.join(os.path.dirname(__file__), "console")
+_PAGE = "index.html"
+_IMMUTABLE = "public, max-age=31536000, immutable"
+_NOT_BUILT = """<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<title>handrail</title>
+<h1>The console is not built</h1>
+<p>This checkout has no files of the web console. Build them once, then load this page again:</p>
+<pre>cd web
+npm ci
+npm run build</pre>
+<p>The HTTP API works without them.</p>
+</html>
+"""
+
+
+class ConsoleFiles(StaticFiles):
+    """The build folder. Addresses of the console itself get its page."""
+
+    def __init__(self, folder: str = FOLDER) -> None:
+        super().__init__(directory=folder, check_dir=False)
+        self._page = os.path.join(folder, _PAGE)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Overrides Starlette, which would fail without the folder."""
+        if os.path.isfile(self._page):
+            await super().__call__(scope, receive, send)
+        elif self.get_path(scope) in {".", _PAGE}:
+            await HTMLResponse(_NOT_BUILT)(scope, receive, send)
+        else:
+            raise HTTPException(404)
+
+    async def get_response(self, path: str, scope: Scope) -> Response:
+        """Overrides Starlette."""
+        if "\0" in path:
+            raise HTTPException(404)
+        is_page = path == "." or "." not in os.path.basename(path)
+        response = await super().get_response(_PAGE if is_page else path, scope)
+        response.headers["cache-control"] = _IMMUTABLE if path.startswith("assets/") else "no-cache"
+        return response

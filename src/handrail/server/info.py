@@ -1,0 +1,47 @@
+"""What a client needs to know first: the server, its settings, the schema of its messages."""
+
+from typing import Any
+
+from handrail.protocol.schema import build_wire_schemas
+from handrail.protocol.version import VERSION
+from handrail.server.context import Request, list_modes
+from handrail.server.wire import ServerInfo
+from handrail.settings.model import list_settings
+
+
+def get_info(request: Request) -> ServerInfo:
+    server = request.server
+    loaded = server.load_settings(server.resolve_workspace())
+    return ServerInfo(
+        version=VERSION,
+        caller=request.caller,
+        workspaces=server.workspaces,
+        models=server.options.host.list_models(loaded),
+        modes=list_modes(request.caller, loaded),
+        direct_calls=server.options.direct_calls,
+        dialect=server.options.dialect,
+    )
+
+
+def get_settings(request: Request) -> dict[str, Any]:
+    server = request.server
+    loaded = server.load_settings(server.resolve_workspace(request.query["workspace"]))
+    values, fields = loaded.settings.flatten(), list_settings()
+    return {
+        "settings": [
+            {
+                "key": key,
+                "value": value,
+                "source": loaded.sources[key],
+                "help": fields[key].help,
+                "allowed": fields[key].allowed,
+            }
+            for key, value in values.items()
+        ],
+        "rules": loaded.rules,
+        "notes": loaded.notes,
+    }
+
+
+def get_schema(_request: Request) -> dict[str, Any]:
+    return {"schema": "handrail.schema/1", "types": build_wire_schemas()}

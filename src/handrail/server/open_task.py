@@ -1,0 +1,212 @@
+"""A task that is open in the server: its session, its model, its running turn."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from typing import Any
+
+from handrail.agent.loop import Agent
+from handrail.agent.turn import Turn
+from handrail.api import Handrail
+from handrail.async_api import AsyncHandrail
+from handrail.models.base import Model, ModelError
+from handrail.protocol.calls import Done
+from handrail.protocol.decisions import Mode
+from handrail.protocol.errors import HandrailError, UsageError
+from handrail.protocol.events import Notice
+from handrail.server.directory import TaskDirectory, TaskFolder
+from handrail.server.options import ApiFailure, ServerOptions
+from handrail.settings import LoadedSettings
+from handrail.state import report_defect
+
+_POLL_SECONDS = 0.02
+_REFUSAL_SECONDS = 0.1
+"""How long an answer may take to find that another process was faster."""
+_DROPPED = "The turn was cancelled, so the prompt that waited for it was dropped:"
+
+
+class OpenTask:
+    """A session with a model. Its methods run in the event loop, its calls in threads."""
+
+    def __init__(
+        self,
+        rail: AsyncHandrail,
+        folder: TaskFolder,
+        loaded: LoadedSettings,
+        options: ServerOptions,
+        model: str | None,
+        on_change: Callable[[], None],
+    ) -> None:
+        """`model`: the name that the client chose."""
+        self.rail, self.folder = rail, folder
+        self._loaded, self._options, self._on_change = loaded, options, on_change
+        self.model_name = model
+        self._model: Model | None = None
+        self._agent: Agent | None = None
+        self.turn: asyncio.Task[None] | None = None
+        self.steering: list[str] = []
+        """Prompts that came while a turn runs."""
+        self.failure = ""
+        self._cancels = False
+        self._holders = 0
+        self._answers = asyncio.Lock()
+        self._loop = asyncio.get_running_loop()
+        self.last_use = self._loop.time()
+
+    @property
+    def is_running(self) -> bool:
+        return self.turn is not None and not self.turn.done()
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether it must stay open."""
+        return self.is_running or self._holders > 0
+
+    def hold(self) -> None:
+        self._holders += 1
+
+    def release(self) -> None:
+        self._holders -= 1
+        self.last_use = self._loop.time()
+
+    async def has_transcript(self) -> bool:
+        return bool(await self.rail.in_pool(self.rail.conversation.messages))
+
+    async def start(self, prompt: str | None, *, cancel: bool = False) -> None:
+        """Starts a turn, or continues the last one without a prompt. `cancel` closes it instead."""
+        agent = await self._open_agent()
+        self._run(self._run_turns(agent, prompt), cancel=cancel)
+
+    async def settle(self, act: Callable[[Handrail], object], is_settled: Callable[[Handrail], bool]) -> None:
+        """Answers in a thread, and returns when the answer is stored. The turn goes on after the last answer.
+
+        ApiFailure if somebody else answered first. The lock decides about the clients of this server.
+        """
+        async with self._answers:
+            if await self.rail.in_pool(lambda: is_settled(self.rail.rail)):
+                raise _build_late_failure()
+            acting = self._loop.create_task(self.rail.in_pool(lambda: act(self.rail.rail)))
+            self._run(self._continue_after(acting, self.turn))
+            while not acting.done() and not await self.rail.in_pool(lambda: is_settled(self.rail.rail)):
+                await asyncio.wait({acting}, timeout=_POLL_SECONDS)
+            await asyncio.wait({acting}, timeout=_REFUSAL_SECONDS)
+        if not acting.done():
+            return
+        try:
+            acting.result()
+        except UsageError:
+            if await self.rail.in_pool(lambda: is_settled(self.rail.rail)):
+                raise _build_late_failure() from None  # another process was faster
+            raise
+
+    def cancel(self) -> bool:
+        """Cancels the running turn. Returns whether there was one."""
+        if not self.is_running:
+            return False
+        self._cancels = True
+        if self._agent is None or not self._agent.cancel():
+            self.rail.cancel()  # the calls of an answered batch
+        return True
+
+    async def close(self) -> None:
+        """Background processes go on."""
+        if self._model is not None:
+            with suppress(ModelError, OSError):
+                await self._model.close()
+        await self.rail.close()
+
+    # Turns
+
+    def _run(self, work: Coroutine[Any, Any, None], *, cancel: bool = False) -> None:
+        self.failure, self._cancels = "", cancel or (self.is_running and self._cancels)
+        self.turn = self._loop.create_task(self._guard(work))
+        self.turn.add_done_callback(lambda _: self._finish())
+        self._on_change()
+
+    def _finish(self) -> None:
+        self.last_use = self._loop.time()
+        self._on_change()
+
+    async def _guard(self, work: Coroutine[Any, Any, None]) -> None:
+        """Records why a turn could not run. The journal has the failures of models."""
+        try:
+            await work
+        except HandrailError as error:
+            self.failure = str(error)
+        except Exception as error:  # a defect of ours or of a model's adapter
+            self.failure = "The turn failed because of an internal error. It can be resumed."
+            self._options.note(
+                f"internal error in task {self.folder.id} {await asyncio.to_thread(report_defect, error)}"
+            )
+
+    async def _run_turns(self, agent: Agent, prompt: str | None) -> None:
+        await self.rail.in_pool(self.rail.specs)  # servers may be slow, and must not block the event loop
+        turn = await self._run_turn(agent, prompt)
+        while self.steering and turn.reason not in {"parked", "question"}:
+            text = "\n\n".join(self.take_steering())
+            if turn.reason == "cancelled":
+                self.rail.conversation.tell((Notice, {"text": f"{_DROPPED} {text}"}))
+                return
+            turn = await self._run_turn(agent, text)
+
+    async def _run_turn(self, agent: Agent, prompt: str | None) -> Turn:
+        if self._cancels:
+            self.rail.uncancel()
+            self._loop.call_soon(agent.cancel)  # at the first pause of the turn
+        return await (agent.go_on() if prompt is None else agent.run(prompt))
+
+    async def _continue_after(self, acting: asyncio.Task[object], before: asyncio.Task[None] | None) -> None:
+        """`before`: the work that another answer began."""
+        await asyncio.wait({acting} if before is None else {acting, before})
+        if acting.exception() is None and isinstance(acting.result(), Done) and await self.has_transcript():
+            await self._run_turns(await self._open_agent(), None)
+        elif self._cancels:
+            self.rail.uncancel()
+
+    def take_steering(self) -> tuple[str, ...]:
+        texts, self.steering = tuple(self.steering), []
+        return texts
+
+    async def _open_agent(self) -> Agent:
+        if self._agent is None:
+            host = self._options.host
+            name = self.model_name or await asyncio.to_thread(self._find_last_model)
+            self._model = await asyncio.to_thread(host.open_model, self._loaded, name)
+            self.model_name = self._model.name
+            limits = host.get_limits(self._loaded)
+            self._agent = Agent(self.rail, self._model, limits=limits, steering=self.take_steering)
+        return self._agent
+
+    def _find_last_model(self) -> str | None:
+        """The last model of the session, if it can still be chosen."""
+        last = self._options.state.find_last_model(self.folder.workspace, self.folder.id)
+        return last if last in self._options.host.list_models(self._loaded) else None
+
+
+def _build_late_failure() -> ApiFailure:
+    return ApiFailure(409, "CONFLICT", "The request already has an answer. Yours does not count.")
+
+
+def open_rail(
+    options: ServerOptions, directory: TaskDirectory, folder: TaskFolder, mode: Mode | None
+) -> tuple[AsyncHandrail, LoadedSettings]:
+    """Opens the session of a task. With requests that wait, it has their mode and variables, so that an approval is for
+    the same command."""
+    state, summary = options.state, directory.summarize(folder)
+    waiting = None
+    if summary.waiting:
+        requests = state.open_inbox(folder.workspace).list_requests()
+        waiting = next((one for one in requests if one.folder == folder.path), None)
+    mode = mode or summary.mode or (waiting.mode if waiting is not None else None)
+    loaded = options.load_settings(folder.workspace, mode)
+    rail = AsyncHandrail(
+        folder.workspace,
+        session=folder.id,
+        state_dir=state.path,
+        settings=loaded,
+        on_permission="park",
+        variables=None if waiting is None else state.load_variables(waiting),
+        sources=options.host.open_sources(loaded, folder.workspace),
+        dialect=options.dialect,
+    )
+    return rail, loaded

@@ -1,0 +1,149 @@
+"""Where the time of a turn went, as far as its events tell.
+
+A phase without a recorded time is left out. The rest of a turn is handrail's own work.
+"""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Literal
+
+from handrail.protocol.events import (
+    AnyEvent,
+    BrokenEvent,
+    End,
+    Error,
+    ToolCallEnd,
+    ToolCallError,
+    ToolCallPermissionDenied,
+    ToolCallPermissionGranted,
+    ToolCallPermissionRequired,
+    ToolCallQuestionRequired,
+    ToolCallRunning,
+    Usage,
+    User,
+)
+from handrail.protocol.permissions import PermissionRequest
+from handrail.protocol.wire import to_dict
+from handrail.server.context import Request
+from handrail.server.options import ApiFailure
+from handrail.server.wire import Phase, Trace, Traces, TraceSpan
+from handrail.state import open_journal
+
+_WAITING = frozenset({"parked", "question"})
+"""Ends of a turn that goes on once a person answered."""
+_GOING_ON = (ToolCallPermissionGranted, ToolCallPermissionDenied, ToolCallEnd, Usage)
+
+
+def get_trace(request: Request) -> Traces:
+    state, task = request.server.state, request.params["task"]
+    for workspace in request.server.workspaces:
+        if (folder := state.find_session(workspace, task)) is not None:
+            with open_journal(folder) as journal:
+                return Traces(traces=build_traces(journal.events()))
+    raise ApiFailure(404, "NOT_FOUND", "There is no such task. GET /api/tasks lists them.")
+
+
+def build_traces(events: Iterable[AnyEvent | BrokenEvent]) -> tuple[Trace, ...]:
+    """The turns of a session in order. A prompt that steers a running turn is a part of this turn."""
+    turns: list[_Turn] = []
+    for event in events:
+        if isinstance(event, BrokenEvent):
+            continue
+        if isinstance(event, User) and (not turns or turns[-1].state != "running"):
+            turns.append(_Turn(event))
+        elif turns:
+            turns[-1].add(event)
+    return tuple(turn.build() for turn in turns)
+
+
+class _Turn:
+    """A turn while its events are read."""
+
+    def __init__(self, prompt: User) -> None:
+        self.state: Literal["running", "waiting", "ended"] = "running"
+        self._prompt, self._last = prompt, prompt.time
+        self._free = prompt.time
+        """When the model could begin: at the prompt, or after the last result."""
+        self._asked: dict[str, datetime] = {}
+        self._answered: dict[str, datetime] = {}
+        self._running: dict[str, datetime] = {}
+        self._previews: set[str] = set()
+        self._spans: list[TraceSpan] = []
+
+    def add(self, event: AnyEvent) -> None:
+        if self.state == "ended":
+            return
+        if isinstance(event, _GOING_ON):
+            self.state = "running"
+        self._last = event.time
+        if isinstance(event, Usage):
+            self._add("model", event.model, self._free, event.time)
+            self._free = event.time
+        elif isinstance(event, ToolCallPermissionRequired):
+            self._asked[event.tool_call_id] = event.time
+            self._add_preview(event.permission_request)
+        elif isinstance(event, ToolCallQuestionRequired):
+            self._asked[event.tool_call_id] = event.time
+        elif isinstance(event, ToolCallPermissionGranted | ToolCallPermissionDenied):
+            self._add_answer(event)
+        elif isinstance(event, ToolCallRunning):
+            self._add_start(event)
+        elif isinstance(event, ToolCallEnd | ToolCallError):
+            self._add_result(event)
+        elif isinstance(event, End | Error):
+            self.state = "waiting" if isinstance(event, End) and event.reason in _WAITING else "ended"
+
+    def build(self) -> Trace:
+        spans = sorted(self._spans, key=lambda span: span.start_ms)
+        duration = _measure(self._prompt.time, self._last)
+        return Trace(turn=self._prompt.seq, prompt=self._prompt.text, duration_ms=duration, spans=tuple(spans))
+
+    def _add_preview(self, request: PermissionRequest) -> None:
+        """The run of the command in an overlay. Its time is that of its end."""
+        preview = request.preview
+        if preview is None or preview.tried is None or preview.time is None or preview.tried.sealed in self._previews:
+            return
+        self._previews.add(preview.tried.sealed)
+        self._add_before(preview.time, preview.tried.duration_ms, "sandbox", "preview", request.tool_call_id)
+
+    def _add_answer(self, event: ToolCallPermissionGranted | ToolCallPermissionDenied) -> None:
+        call = event.tool_call_id
+        self._add_preview(event.permission_request)
+        asked = self._asked.pop(call, None)
+        if asked is not None and event.answer.by is None:
+            self._add("person", event.answer.kind, asked, event.time, call)
+        if isinstance(event, ToolCallPermissionGranted):
+            self._answered[call] = event.time
+
+    def _add_start(self, event: ToolCallRunning) -> None:
+        call = event.tool_call_id
+        self._running[call] = event.time
+        if (answered := self._answered.get(call)) is not None:
+            self._add("queue", event.tool_call_name, answered, event.time, call)
+
+    def _add_result(self, event: ToolCallEnd | ToolCallError) -> None:
+        call, result = event.tool_call_id, event.result
+        if (asked := self._asked.pop(call, None)) is not None:
+            self._add("person", "reply", asked, event.time, call)
+        self._add_before(event.time, result.duration_ms, "tool", result.name, call)
+        ran = to_dict(result.data).get("durationMs")
+        started = self._running.get(call)
+        if isinstance(ran, int | float) and started is not None and call not in self._answered:
+            # An approved command ran in its preview, which has a span of its own.
+            start = _measure(self._prompt.time, started)
+            self._spans.append(
+                TraceSpan(phase="sandbox", name="command", start_ms=start, duration_ms=ran, tool_call_id=call)
+            )
+        self._free = event.time
+
+    def _add(self, phase: Phase, name: str, start: datetime, end: datetime, call: str | None = None) -> None:
+        self._add_before(end, _measure(start, end), phase, name, call)
+
+    def _add_before(self, end: datetime, duration: float, phase: Phase, name: str, call: str | None) -> None:
+        start = round(max(0.0, _measure(self._prompt.time, end) - duration), 3)
+        self._spans.append(TraceSpan(phase=phase, name=name, start_ms=start, duration_ms=duration, tool_call_id=call))
+
+
+def _measure(start: datetime, end: datetime) -> float:
+    """Milliseconds."""
+    return max(0.0, round((end - start).total_seconds() * 1000, 3))

@@ -1,0 +1,159 @@
+/** The list of tasks, with a filter. */
+
+import { useEffect, useRef, useState } from "react";
+import { request, type TaskState } from "../../api/client";
+import type { Task } from "../../api/types";
+import { Empty, Loaded, useNow } from "../../parts/states";
+import { TaskStateLabel } from "../../parts/task_state";
+import { Link, navigate, pathTo } from "../../router";
+import { focusNeighbour } from "../../state/focus";
+import { useKeys } from "../../state/keys";
+import { useTaskChanges } from "../../state/tasks_changed";
+import { useResource } from "../../state/resource";
+import { formatAge } from "../../text/format";
+
+const EVERY_MS = 4000;
+const PAGE = 100;
+const STATES: readonly TaskState[] = ["waiting", "running", "done", "failed", "interrupted", "cancelled", "limit", "idle"];
+
+interface Props {
+  current: string | null;
+  /** Null: the caller may not start tasks. */
+  onNew: (() => void) | null;
+}
+
+export function TaskTable({ current, onNew }: Props) {
+  const [text, setText] = useState("");
+  const [state, setState] = useState("");
+  const [limit, setLimit] = useState(PAGE);
+  const wanted = useDelayed(text, 200);
+  const tasks = useResource(
+    `tasks ${state} ${limit} ${wanted}`,
+    (signal) => request("GET /api/tasks", { query: { text: wanted, state, limit }, signal }),
+    { every: EVERY_MS },
+  );
+  useTaskChanges(tasks.reload);
+  const filter = useRef<HTMLInputElement>(null);
+  const listed = tasks.data?.tasks ?? [];
+  useKeys({
+    "/": () => filter.current?.focus(),
+    ...(current === null && {
+      j: () => focusNeighbour(".task-list .row-link", 1),
+      k: () => focusNeighbour(".task-list .row-link", -1),
+      o: () => document.activeElement instanceof HTMLAnchorElement && document.activeElement.click(),
+    }),
+  });
+  return (
+    <section className="task-list" aria-labelledby="tasks-heading">
+      <header className="page-head">
+        <h1 id="tasks-heading">Tasks</h1>
+        {onNew !== null && (
+          <button type="button" className="primary end" onClick={onNew} aria-keyshortcuts="n">
+            New task
+          </button>
+        )}
+      </header>
+      <div className="task-filter">
+        <input
+          ref={filter}
+          type="search"
+          className="grow"
+          aria-label="Filter tasks by their title"
+          aria-keyshortcuts="/"
+          placeholder="Filter"
+          value={text}
+          onChange={(event) => setText(event.target.value)}
+        />
+        <select aria-label="State" value={state} onChange={(event) => setState(event.target.value)}>
+          <option value="">every state</option>
+          {STATES.map((one) => (
+            <option key={one}>{one}</option>
+          ))}
+        </select>
+      </div>
+      <Loaded from={tasks}>
+        {(data) =>
+          data.tasks.length === 0 ? (
+            <Empty>
+              {wanted === "" && state === "" ? (
+                <>
+                  No tasks yet. Start one, or run <code>handrail demo</code>.
+                </>
+              ) : (
+                "No task fits the filter."
+              )}
+            </Empty>
+          ) : (
+            <>
+              <Rows tasks={listed} current={current} />
+              {data.total > data.tasks.length && (
+                <button type="button" className="quiet" onClick={() => setLimit(limit + PAGE)}>
+                  Show more of {data.total.toLocaleString("en")}
+                </button>
+              )}
+            </>
+          )
+        }
+      </Loaded>
+    </section>
+  );
+}
+
+function Rows({ tasks, current }: { tasks: readonly Task[]; current: string | null }) {
+  const now = useNow();
+  return (
+    <table className="rows">
+      <thead>
+        <tr>
+          <th scope="col">State</th>
+          <th scope="col">Title</th>
+          <th scope="col" className="numeric wide-only">
+            Files
+          </th>
+          <th scope="col" className="numeric wide-only">
+            Asks
+          </th>
+          <th scope="col" className="numeric">
+            Age
+          </th>
+        </tr>
+      </thead>
+      <tbody>
+        {tasks.map((task) => (
+          <Row key={task.id} task={task} isCurrent={task.id === current} now={now} />
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+function Row({ task, isCurrent, now }: { task: Task; isCurrent: boolean; now: number }) {
+  const path = pathTo("tasks", task.id);
+  return (
+    // The link in the row is what the keyboard uses.
+     
+    <tr aria-current={isCurrent ? "true" : undefined} onClick={() => navigate(path)}>
+      <td>
+        <TaskStateLabel state={task.state} />
+      </td>
+      <td className="title">
+        <Link to={path} className="row-link" onClick={(event) => event.stopPropagation()}>
+          {task.title === "" ? "Untitled" : task.title}
+        </Link>
+      </td>
+      <td className="numeric wide-only">{task.filesChanged > 0 ? task.filesChanged : "–"}</td>
+      <td className="numeric wide-only">{task.waiting > 0 ? task.waiting : "–"}</td>
+      <td className="numeric muted">{formatAge(task.updated ?? task.created, now)}</td>
+    </tr>
+  );
+}
+
+/** A value once it did not change for a while. */
+export function useDelayed<T>(value: T, milliseconds: number): T {
+  const [delayed, setDelayed] = useState(value);
+  useEffect(() => {
+    const timer = window.setTimeout(() => setDelayed(value), milliseconds);
+    return () => window.clearTimeout(timer);
+  }, [value, milliseconds]);
+  return delayed;
+}
