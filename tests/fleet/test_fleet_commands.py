@@ -91,6 +91,9 @@ def test_a_session_is_started_approved_and_verified_from_the_shell(
     [session] = json.loads(run("fleet", "status", "--json").stdout)["sessions"]
     assert (shared / "a.txt").read_text() == "hello\n"
     assert session["outcome"]["text"] == "Done."
+    kinds = [json.loads(line)["kind"] for line in run("fleet", "log", "one").stdout.splitlines()]
+    assert (kinds[0], kinds[-1], kinds.count("tool_call.end")) == ("user", "end", 1)
+    assert run("fleet", "log", "none").returncode == 1
     assert run("fleet", "verify").stderr == "1 audit chains checked, 0 problems\n"
     assert run("fleet", "cancel", "one").returncode == 1
     limits = run("fleet", "limits", "team", "--sessions", "0")

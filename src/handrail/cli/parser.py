@@ -75,6 +75,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "fleet migrate": ("fleet", "Make or update the tables of a shared database."),
     "fleet run": ("fleet", "Give a session a prompt; a worker runs it."),
     "fleet status": ("fleet", "Show workers, sessions, requests and jobs."),
+    "fleet log": ("fleet", "Print the events of a session as JSON lines."),
     "fleet approvals": ("fleet", "List the requests of all sessions that wait."),
     "fleet allow": ("fleet", "Approve a request; a worker continues the run."),
     "fleet deny": ("fleet", "Deny a request, with a reason."),

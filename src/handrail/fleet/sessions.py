@@ -13,7 +13,7 @@ import psycopg
 from handrail.agent.turn import Turn
 from handrail.protocol.decisions import Mode
 from handrail.protocol.errors import UsageError
-from handrail.protocol.events import User
+from handrail.protocol.events import AnyEvent, BrokenEvent, User
 from handrail.protocol.messages import AssistantMessage, UserMessage
 from handrail.protocol.permissions import Answer, PermissionRequest, Reply
 from handrail.protocol.text import render_value
@@ -235,6 +235,11 @@ class FleetSessions:
         where = f"WHERE state IN ({', '.join('?' * len(states))})" if states else ""
         rows = self._database.rows(f"{_INFO} {where} ORDER BY changed DESC LIMIT ?", (*states, limit))
         return list(map(_read_summary, rows))
+
+    def events(self, session: str, after: int = 0) -> list[AnyEvent | BrokenEvent]:
+        """The events of a session after a number."""
+        with closing(self._open_journal(session)) as database:
+            return list(SessionJournal(database, session, "").events(after))
 
     def verify(self, session: str) -> Verification:
         """Compares the audit chain of a session with its journal. A call that just ended may lack its record yet."""

@@ -81,6 +81,12 @@ class PostgresDatabase(Database):
     def in_transaction(self) -> bool:
         return self._postgres.info.transaction_status in _OPEN
 
+    def switch(self, session: str) -> None:
+        """Shows the rows of another session from now on. For connections that only read."""
+        with self.lock:
+            self._owner = session
+            self.rows("SELECT set_config(?, ?, false)", (SCOPE, session))
+
     def drop_unfinished(self) -> None:
         if self.in_transaction:
             self._postgres.rollback()

@@ -53,6 +53,13 @@ FLEET = Schema(
             session text COLLATE "C", call_id text COLLATE "C", data bytea NOT NULL, PRIMARY KEY (session, call_id)
         );
         CREATE INDEX request_open ON handrail.request (id) WHERE answer IS NULL;
+        CREATE FUNCTION handrail.notify_events() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN
+            PERFORM pg_notify('handrail_events', scope) FROM (SELECT DISTINCT scope FROM added) AS sessions;
+            RETURN NULL;
+        END $$;
+        CREATE TRIGGER notify AFTER INSERT ON handrail.event REFERENCING NEW TABLE AS added
+            EXECUTE FUNCTION handrail.notify_events();
         CREATE TABLE handrail.blob (
             hash text COLLATE "C", part integer, data bytea NOT NULL, made timestamptz NOT NULL DEFAULT now(),
             PRIMARY KEY (hash, part)

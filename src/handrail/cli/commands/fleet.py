@@ -1,6 +1,7 @@
 """handrail fleet: sessions on many machines over one database."""
 
 import os
+import threading
 from argparse import ArgumentParser
 from collections.abc import Generator
 from contextlib import closing, contextmanager
@@ -153,6 +154,24 @@ def run_reply(options: SimpleNamespace) -> int:
     with _open_sessions(options) as sessions:
         sessions.reply(options.session_id, options.call, Reply(text=options.text))
     print_note("a worker continues the run")
+    return OK
+
+
+def run_log(options: SimpleNamespace) -> int:
+    """Prints the events, with --follow until Ctrl-C."""
+    with _open_sessions(options) as sessions:
+        if sessions.find(options.session_id) is None:
+            problem = f"there is no session {render_value(options.session_id)}."
+            raise CommandFailed(problem, FAILED, then="handrail fleet status")
+        if not options.follow:
+            for event in sessions.events(options.session_id):
+                print_json(encode(event))
+            return OK
+        from handrail.fleet.feed import EventFeed  # noqa: PLC0415  as above
+
+        with closing(EventFeed(sessions.url)) as feed:
+            feed.follow(options.session_id, lambda event: print_json(encode(event)))
+            threading.Event().wait()
     return OK
 
 
@@ -311,6 +330,11 @@ def _add_one_session_arguments(parser: ArgumentParser) -> None:
     _add_database_option(parser)
 
 
+def _add_log_arguments(parser: ArgumentParser) -> None:
+    _add_one_session_arguments(parser)
+    parser.add_argument("--follow", action="store_true", help="print new events too, until Ctrl-C")
+
+
 def _add_verify_arguments(parser: ArgumentParser) -> None:
     _add_session_argument(parser, nargs="?")
     _add_database_option(parser)
@@ -368,6 +392,12 @@ COMMANDS = {
         run_reply,
         _add_reply_arguments,
         ("handrail fleet reply s_18 call-3 'the second one'", "handrail fleet reply s_18 call-3 yes"),
+    ),
+    "fleet log": Command(
+        run_log,
+        _add_log_arguments,
+        ("handrail fleet log s_18 | jq -r .kind", "handrail fleet log s_18 --follow"),
+        {FAILED: "there is no such session"},
     ),
     "fleet cancel": Command(
         run_cancel,
