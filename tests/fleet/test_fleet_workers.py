@@ -96,7 +96,9 @@ def test_another_worker_takes_over_from_a_killed_one(fleet: Fleet) -> None:
     check_run(fleet, "one")
 
 
-def test_a_worker_that_was_stopped_writes_nothing_and_ends(fleet: Fleet) -> None:
+def test_a_worker_that_was_stopped_writes_nothing_and_ends(fleet: Fleet, deep: bool) -> None:
+    if not deep:
+        pytest.skip("in a deep run")
     fleet.submit("append:20", "one")
     first = fleet.start_worker()
     fleet.wait(lambda: "begun" if "line-2" in fleet.read("one", "log.txt") else None)
@@ -120,7 +122,9 @@ def test_a_worker_that_is_asked_to_end_hands_its_run_over(fleet: Fleet) -> None:
     check_run(fleet, "one")
 
 
-def test_a_run_that_kills_every_worker_is_given_up(fleet: Fleet) -> None:
+def test_a_run_that_kills_every_worker_is_given_up(fleet: Fleet, deep: bool) -> None:
+    if not deep:
+        pytest.skip("in a deep run")
     fleet.submit("die", "one")
     until = time.monotonic() + 100
     while fleet.sessions.find("one").state != "failed" and time.monotonic() < until:  # type: ignore[union-attr]

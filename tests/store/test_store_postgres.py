@@ -240,6 +240,23 @@ def test_a_database_gets_the_steps_that_it_lacks_and_refuses_an_older_handrail()
             use()
 
 
+def test_a_full_disk_of_the_database_is_named_and_loses_nothing(opened: Callable[..., SessionJournal]) -> None:
+    scope = SessionScope(url=postgres.make_database(), session="s")
+    journal = opened(scope)
+    journal.append(notice("one"))
+    execute(
+        scope.url,
+        "CREATE FUNCTION fill() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'full' USING ERRCODE = '53100'; END $$;"
+        "CREATE TRIGGER fill BEFORE INSERT ON handrail.event EXECUTE FUNCTION fill()",
+    )
+    with pytest.raises(StoreError, match="full") as failed:
+        journal.append(notice("two"))
+    assert failed.value.advice == "The disk of the database is full."
+    execute(scope.url, "DROP TRIGGER fill ON handrail.event")
+    journal.append(notice("three"))
+    assert [event.seq for event in journal.events()] == [1, 2]
+
+
 # A session on several machines
 
 

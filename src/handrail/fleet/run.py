@@ -136,6 +136,7 @@ class Run:
                 rail.subscribe(self._count_tokens, kinds=(Usage,))
                 self._settle_answers(rail)
                 turn = self._trace_turn(rail, claim)
+                rail.end_session()  # the next worker cannot use its background processes
             store.save_folder("home", home, is_left_out=is_left_out)
             return turn, workspace.save(), list_dead_runners(session)
 
