@@ -246,7 +246,8 @@ def test_a_full_disk_of_the_database_is_named_and_loses_nothing(opened: Callable
     journal.append(notice("one"))
     execute(
         scope.url,
-        "CREATE FUNCTION fill() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'full' USING ERRCODE = '53100'; END $$;"
+        "CREATE FUNCTION fill() RETURNS trigger LANGUAGE plpgsql AS "
+        "$$ BEGIN RAISE 'full' USING ERRCODE = '53100'; END $$;"
         "CREATE TRIGGER fill BEFORE INSERT ON handrail.event EXECUTE FUNCTION fill()",
     )
     with pytest.raises(StoreError, match="full") as failed:
