@@ -6,6 +6,7 @@ import type { AuditCheck, AuditRecord } from "../api/types";
 import { Code } from "../parts/code";
 import { Dialog } from "../parts/dialog";
 import { Choice } from "../parts/split";
+import { type Column, RowLink, Table } from "../parts/table";
 import { Empty, Failure, Loaded, useNow } from "../parts/states";
 import { Visible } from "../parts/text";
 import { Link, navigate, pathTo, setQuery } from "../router";
@@ -117,47 +118,30 @@ function exportLines(records: readonly AuditRecord[]): void {
   window.setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
 }
 
+const COLUMNS: readonly Column[] = [
+  ["Time", "nowrap muted"],
+  ["Call", "title"],
+  ["Decision", "nowrap wide-only"],
+  ["Rule", "nowrap wide-only mono"],
+  ["Took", "numeric"],
+];
+
 function Rows({ records, search, now }: { records: readonly AuditRecord[]; search: string; now: number }) {
-  return (
-    <table className="rows">
-      <thead>
-        <tr>
-          <th scope="col">Time</th>
-          <th scope="col">Call</th>
-          <th scope="col" className="wide-only">
-            Decision
-          </th>
-          <th scope="col" className="wide-only">
-            Rule
-          </th>
-          <th scope="col" className="numeric">
-            Took
-          </th>
-        </tr>
-      </thead>
-      <tbody>
-        {records.map((one) => {
-          const path = pathTo("audit", one.tool_call_id) + search;
-          return (
-            <tr key={`${one.session_id} ${one.tool_call_id}`} onClick={() => navigate(path)}>
-              <td className="nowrap muted">{formatClock(one.time, now)}</td>
-              <td className="title">
-                <Link to={path} className="row-link" onClick={(event) => event.stopPropagation()}>
-                  <span className={one.ok ? "ok" : one.decision === "deny" ? "muted" : "bad"} aria-hidden="true">
-                    {one.ok ? "✓" : one.decision === "deny" ? "⊘" : "✗"}
-                  </span>{" "}
-                  <b>{nameCall(one)}</b> <span className="only-read">{one.ok ? "ok" : "failed"}</span> <Visible text={one.command ?? one.summary} />
-                </Link>
-              </td>
-              <td className="nowrap wide-only">{nameDecision(one)}</td>
-              <td className="nowrap wide-only mono">{one.rule}</td>
-              <td className="numeric">{formatDuration(one.duration_ms)}</td>
-            </tr>
-          );
-        })}
-      </tbody>
-    </table>
-  );
+  const rows = records.map((one) => {
+    const to = pathTo("audit", one.tool_call_id) + search;
+    const [sign, colour] = one.ok ? ["✓", "ok"] : one.decision === "deny" ? ["⊘", "muted"] : ["✗", "bad"];
+    const call = (
+      <RowLink to={to}>
+        <span className={colour} aria-hidden="true">
+          {sign}
+        </span>{" "}
+        <b>{nameCall(one)}</b> <span className="only-read">{one.ok ? "ok" : "failed"}</span> <Visible text={one.command ?? one.summary} />
+      </RowLink>
+    );
+    const cells = [formatClock(one.time, now), call, nameDecision(one), one.rule, formatDuration(one.duration_ms)];
+    return { key: `${one.session_id} ${one.tool_call_id}`, to, cells };
+  });
+  return <Table columns={COLUMNS} rows={rows} />;
 }
 
 function Sheet({ record, onClose }: { record: AuditRecord; onClose: () => void }) {

@@ -7,9 +7,10 @@ import { Counts, DiffView } from "../parts/diff";
 import { ChangeTable } from "../parts/permission/request_view";
 import "../parts/permission/permission.css";
 import { Choice, Split, WorkspaceSelect } from "../parts/split";
+import { type Column, RowLink, Table } from "../parts/table";
 import { Empty, Failure, Loaded, useNow } from "../parts/states";
 import { Visible } from "../parts/text";
-import { Link, navigate, pathTo, setQuery } from "../router";
+import { Link, pathTo, setQuery } from "../router";
 import { useAction } from "../state/action";
 import { useConsole, useMayOperate } from "../state/console";
 import { useListKeys } from "../state/focus";
@@ -84,59 +85,41 @@ export default function ChangesPage({ parts, query }: PageProps) {
   );
 }
 
+const COLUMNS: readonly Column[] = [["No.", "nowrap"], ["Change", "title"], ["Size", "numeric"], ["Time", "numeric wide-only muted"]];
+
 function ChangeRows({ records, current, search }: { records: readonly ChangeRecord[]; current: number; search: string }) {
   const now = useNow();
-  return (
-    <table className="rows">
-      <thead>
-        <tr>
-          <th scope="col">No.</th>
-          <th scope="col">Change</th>
-          <th scope="col" className="numeric">
-            Size
-          </th>
-          <th scope="col" className="numeric wide-only">
-            Time
-          </th>
-        </tr>
-      </thead>
-      <tbody>
-        {records.map((one) => {
-          const path = pathTo("changes", one.number) + search;
-          return (
-            <tr key={one.number} aria-current={one.number === current ? "true" : undefined} onClick={() => navigate(path)}>
-              <td className="nowrap">
-                <span className={one.inEffect ? "accent" : "muted"} aria-hidden="true">
-                  {one.inEffect ? "●" : "○"}
-                </span>{" "}
-                {one.number}
-              </td>
-              <td className="title">
-                <Link to={path} className={one.inEffect ? "row-link mono clip" : "row-link mono clip muted"} onClick={(event) => event.stopPropagation()}>
-                  <Visible text={one.summary.replaceAll("\n", " ⏎ ")} />
-                </Link>
-                <ChangeState record={one} />
-              </td>
-              <td className="numeric">
-                <Size record={one} />
-              </td>
-              <td className="numeric muted wide-only">{formatClock(one.time, now)}</td>
-            </tr>
-          );
-        })}
-      </tbody>
-    </table>
-  );
+  const rows = records.map((one) => {
+    const to = pathTo("changes", one.number) + search;
+    const number = (
+      <>
+        <span className={one.inEffect ? "accent" : "muted"} aria-hidden="true">
+          {one.inEffect ? "●" : "○"}
+        </span>{" "}
+        {one.number}
+      </>
+    );
+    const title = (
+      <>
+        <RowLink to={to} classes={one.inEffect ? "mono clip" : "mono clip muted"}>
+          <Visible text={one.summary.replaceAll("\n", " ⏎ ")} />
+        </RowLink>
+        <ChangeState record={one} />
+      </>
+    );
+    const cells = [number, title, <Size key="size" record={one} />, formatClock(one.time, now)];
+    return { key: one.number, to, current: one.number === current, cells };
+  });
+  return <Table columns={COLUMNS} rows={rows} />;
 }
 
 function ChangeState({ record }: { record: ChangeRecord }) {
-  return (
-    <span className="note">
-      {record.undoneBy !== null && `undone by ${record.undoneBy} `}
-      {record.undoes.length > 0 && `undoes ${record.undoes.join(", ")} `}
-      {!record.undoable && "cannot be undone "}
-    </span>
-  );
+  const facts = [
+    ...(record.undoneBy === null ? [] : [`undone by ${record.undoneBy}`]),
+    ...(record.undoes.length === 0 ? [] : [`undoes ${joinNumbers(record.undoes)}`]),
+    ...(record.undoable ? [] : ["cannot be undone"]),
+  ];
+  return <span className="note">{facts.join(", ")}</span>;
 }
 
 function Size({ record }: { record: ChangeRecord }) {
@@ -198,7 +181,7 @@ function ChangeHead({ detail, search, onUndo }: { detail: ChangeDetail; search: 
             undoes {one}
           </Link>
         ))}
-        {!change.sessionId.startsWith("server") && <Link to={pathTo("tasks", change.sessionId, "calls", change.toolCallId)}>Show the call</Link>}
+        {change.undoes.length === 0 && <Link to={pathTo("tasks", change.sessionId, "calls", change.toolCallId)}>Show the call</Link>}
         <span className="end row">
           {mayOperate && change.inEffect && change.undoable && (
             <button type="button" onClick={() => onUndo(change.number)}>
@@ -238,7 +221,8 @@ function UndoPanel({ target, workspace, onClose, onDone }: UndoProps) {
   const preview = useResource(`undo ${target} ${resolve ?? ""}`, (signal) => send({ preview: true, resolve }, signal));
   const conflict = late ?? (preview.error instanceof RequestFailure ? readConflict(preview.error.code, preview.error.details) : null);
   const verb = target === "redo" ? "Redo" : "Undo";
-  const subject = target === "redo" ? "the last undo" : String(target);
+  const [later, setLater] = useState<readonly number[]>([]);
+  const subject = target === "redo" ? "the last undo" : joinNumbers([...later, target]);
   const act = () =>
     action.run(async () => {
       try {
@@ -270,9 +254,18 @@ function UndoPanel({ target, workspace, onClose, onDone }: UndoProps) {
   if (conflict !== null) {
     const choose = (choice: "later" | "lines") => {
       setLate(null);
+      setLater(choice === "later" ? conflict.later : []);
       setResolve(choice);
     };
     return <ConflictView conflict={conflict} target={target} onChoose={choose} cancel={cancel} />;
+  }
+  if (preview.error !== null) {
+    return (
+      <div className="notice">
+        <Failure error={preview.error} />
+        <p>{cancel}</p>
+      </div>
+    );
   }
   return (
     <div className="notice">
@@ -280,7 +273,6 @@ function UndoPanel({ target, workspace, onClose, onDone }: UndoProps) {
         <b>
           {verb} {subject}
         </b>
-        {resolve === "later" && " with the later changes"}
         {resolve === "lines" && ", only lines that still match"}. Nothing happened yet. This is what it will change:
       </p>
       <Loaded from={preview}>
@@ -299,6 +291,11 @@ function UndoPanel({ target, workspace, onClose, onDone }: UndoProps) {
   );
 }
 
+/** `15 and 14`. */
+function joinNumbers(numbers: readonly Target[]): string {
+  return numbers.join(", ").replace(/, (\w+)$/, " and $1");
+}
+
 interface ConflictProps {
   conflict: UndoConflict;
   target: Target;
@@ -307,19 +304,18 @@ interface ConflictProps {
 }
 
 function ConflictView({ conflict, target, onChoose, cancel }: ConflictProps) {
-  const numbers = [...conflict.later, target].join(", ").replace(/, (\w+)$/, " and $1");
   return (
     <div className="notice warn" role="alert">
       {conflict.files.map((file) => (
         <p key={file.path}>
-          ! <Visible text={file.path} /> was changed again {file.by.length > 0 ? `by ${file.by.join(" and ")}` : "outside handrail"}.
+          ! <Visible text={file.path} /> was changed again {file.by.length > 0 ? `by ${joinNumbers(file.by)}` : "outside handrail"}.
         </p>
       ))}
       <p>Nothing was undone.</p>
       <div className="row">
         {conflict.choices.includes("later") && (
           <button type="button" onClick={() => onChoose("later")}>
-            Undo {numbers}
+            Undo {joinNumbers([...conflict.later, target])}
           </button>
         )}
         {conflict.choices.includes("lines") && (

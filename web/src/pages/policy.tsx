@@ -2,19 +2,20 @@
 
 import { type SyntheticEvent, useState } from "react";
 import { type ModeName, request } from "../api/client";
-import type { DecisionPart, PolicyAnswer, PolicyQuestion, RuleEffect } from "../api/types";
+import type { ChangedDecision, DecisionPart, PolicyAnswer, PolicyQuestion, RuleEffect } from "../api/types";
 import { Code } from "../parts/code";
 import { DecisionView } from "../parts/decision";
 import { Dialog } from "../parts/dialog";
 import { ModeOptions } from "../parts/modes";
 import { CopyButton, WorkspaceSelect } from "../parts/split";
-import { Failure, Loaded, useNow } from "../parts/states";
+import { Table, type TableRow } from "../parts/table";
+import { Failure, Loaded } from "../parts/states";
 import { Visible } from "../parts/text";
 import { Link, pathTo } from "../router";
 import { useAction } from "../state/action";
 import { useConsole } from "../state/console";
 import { useResource } from "../state/resource";
-import { formatClock, formatPlural } from "../text/format";
+import { formatPlural } from "../text/format";
 import { parseArgs } from "../text/schema";
 import { useDelayed } from "./tasks/list";
 
@@ -70,7 +71,7 @@ export default function PolicyPage() {
             ))}
           </select>
           <select aria-label="Mode" value={mode} onChange={(event) => setMode(event.target.value as ModeName | "")}>
-            <option value="">the mode of the workspace</option>
+            <option value="">the mode that is set</option>
             <ModeOptions modes={MODES} />
           </select>
           <WorkspaceSelect value={workspace} onChange={setWorkspace} />
@@ -179,7 +180,6 @@ function RuleDialog({ first, workspace, tools, onClose }: RuleProps) {
 }
 
 function EffectView({ effect, days }: { effect: RuleEffect; days: number }) {
-  const now = useNow();
   const { different } = effect;
   return (
     <>
@@ -193,35 +193,20 @@ function EffectView({ effect, days }: { effect: RuleEffect; days: number }) {
       <h3>
         Last {days} days: {different.length.toLocaleString("en")} of {formatPlural(effect.calls, "call")} would differ
       </h3>
-      {different.length > 0 && (
-        <table className="rows">
-          <thead>
-            <tr>
-              <th scope="col">Call</th>
-              <th scope="col">Was</th>
-              <th scope="col">Would be</th>
-            </tr>
-          </thead>
-          <tbody>
-            {different.slice(0, 200).map((one) => (
-              <tr key={`${one.task} ${one.toolCallId}`}>
-                <td className="title">
-                  <Link to={pathTo("tasks", one.task, "calls", one.toolCallId)}>{one.tool}</Link>{" "}
-                  <code className="subject">
-                    <Visible text={one.subject} />
-                  </code>{" "}
-                  <span className="muted">{formatClock(one.time, now)}</span>
-                </td>
-                <td className="nowrap">{VERDICT_WORDS[one.before] ?? one.before}</td>
-                <td className="nowrap">
-                  <b>{VERDICT_WORDS[one.after] ?? one.after}</b>
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      )}
+      {different.length > 0 && <Table columns={[["Call", "title"], ["Was", "nowrap"], ["Would be", "nowrap"]]} rows={different.slice(0, 200).map(listDifference)} />}
       {different.length > 200 && <p className="note">The first 200 are shown.</p>}
     </>
   );
+}
+
+function listDifference({ task, toolCallId, tool, subject, before, after }: ChangedDecision): TableRow {
+  const call = (
+    <>
+      <Link to={pathTo("tasks", task, "calls", toolCallId)}>{tool}</Link>{" "}
+      <code className="subject">
+        <Visible text={subject} />
+      </code>
+    </>
+  );
+  return { key: `${task} ${toolCallId}`, cells: [call, VERDICT_WORDS[before] ?? before, <b key="after">{VERDICT_WORDS[after] ?? after}</b>] };
 }

@@ -5,9 +5,10 @@ import { describeFailure, isAbort, request } from "../api/client";
 import type { ProcessRecord } from "../api/types";
 import { Output } from "../parts/output";
 import { Split } from "../parts/split";
+import { type Column, RowLink, Table } from "../parts/table";
 import { Empty, Failure, Loaded, useNow } from "../parts/states";
 import { Visible } from "../parts/text";
-import { Link, navigate, pathTo } from "../router";
+import { Link, pathTo } from "../router";
 import { useAction } from "../state/action";
 import { useMayOperate } from "../state/console";
 import { useListKeys } from "../state/focus";
@@ -46,57 +47,44 @@ function describeState(process: ProcessRecord): string {
 
 function State({ process }: { process: ProcessRecord }) {
   const isRunning = process.state === "running";
-  const isBad = process.state === "lost" || (process.exitCode ?? 0) !== 0;
+  const isBad = process.state === "lost" || (process.reason !== "stopped" && (process.exitCode ?? 0) !== 0);
   return (
     <span className={isRunning ? "accent nowrap" : isBad ? "warn nowrap" : "muted nowrap"}>
-      <span aria-hidden="true">{isRunning ? "●" : isBad ? "✗" : "✓"}</span> {describeState(process)}
+      <span aria-hidden="true">{isRunning ? "●" : isBad ? "✗" : process.reason === "stopped" ? "⊘" : "✓"}</span> {describeState(process)}
     </span>
   );
 }
 
+const COLUMNS: readonly Column[] = [
+  ["State"],
+  ["Command", "title"],
+  ["Ports", "wide-only mono"],
+  ["Output", "numeric wide-only"],
+  ["Age", "numeric muted"],
+];
+
 function Rows({ processes, current }: { processes: readonly ProcessRecord[]; current: string | undefined }) {
   const now = useNow(1000);
-  return (
-    <table className="rows">
-      <thead>
-        <tr>
-          <th scope="col">State</th>
-          <th scope="col">Command</th>
-          <th scope="col" className="wide-only">
-            Ports
-          </th>
-          <th scope="col" className="numeric wide-only">
-            Output
-          </th>
-          <th scope="col" className="numeric">
-            Age
-          </th>
-        </tr>
-      </thead>
-      <tbody>
-        {processes.map((one) => (
-          <tr key={one.id} aria-current={one.id === current ? "true" : undefined} onClick={() => navigate(pathTo("processes", one.id))}>
-            <td>
-              <State process={one} />
-            </td>
-            <td className="title">
-              <Link to={pathTo("processes", one.id)} className="row-link mono clip" onClick={(event) => event.stopPropagation()}>
-                <Visible text={one.command.replaceAll("\n", " ⏎ ")} />
-              </Link>
-              {one.lastLine !== undefined && one.lastLine !== "" && (
-                <span className="note mono clip">
-                  <Visible text={one.lastLine} />
-                </span>
-              )}
-            </td>
-            <td className="wide-only mono">{(one.ports ?? []).map((port) => `:${port}`).join(" ")}</td>
-            <td className="numeric wide-only">{formatSize(one.size ?? 0)}</td>
-            <td className="numeric muted">{formatAge(one.ended ?? one.started, now)}</td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
-  );
+  const rows = processes.map((one) => {
+    const to = pathTo("processes", one.id);
+    const command = (
+      <>
+        <RowLink to={to} classes="mono clip">
+          <Visible text={one.command.replaceAll("\n", " ⏎ ")} />
+        </RowLink>
+        <span className="note mono clip">
+          <Visible text={one.lastLine ?? ""} />
+        </span>
+      </>
+    );
+    const cells = [<State key="state" process={one} />, command, listPorts(one), formatSize(one.size ?? 0), formatAge(one.ended ?? one.started, now)];
+    return { key: one.id, to, current: one.id === current, cells };
+  });
+  return <Table columns={COLUMNS} rows={rows} />;
+}
+
+function listPorts(process: ProcessRecord): string {
+  return (process.ports ?? []).map((port) => `:${port}`).join(" ");
 }
 
 function OpenProcess({ process, onChange }: { process: ProcessRecord; onChange: () => void }) {
@@ -122,7 +110,7 @@ function OpenProcess({ process, onChange }: { process: ProcessRecord; onChange: 
           {process.pid != null && process.state === "running" && `pid ${process.pid}, `}
           in {process.cwd}, {ended === null ? `for ${formatAge(process.started, now)}` : `ended ${formatAge(ended, now)} ago`}
         </span>
-        {(process.ports ?? []).length > 0 && <span className="mono">{(process.ports ?? []).map((port) => `:${port}`).join(" ")}</span>}
+        <span className="mono">{listPorts(process)}</span>
         <Link to={pathTo("tasks", process.sessionId)}>Show the task</Link>
         {mayOperate && process.state === "running" && (
           <button type="button" className="danger end" disabled={action.busy} onClick={stop}>

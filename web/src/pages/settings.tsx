@@ -3,6 +3,7 @@
 import { useState } from "react";
 import { logout, request } from "../api/client";
 import { Choice, WorkspaceSelect } from "../parts/split";
+import { type Column, Table } from "../parts/table";
 import { Empty, Loaded } from "../parts/states";
 import { Visible } from "../parts/text";
 import { useConsole } from "../state/console";
@@ -61,6 +62,8 @@ export default function SettingsPage() {
   );
 }
 
+const COLUMNS: readonly Column[] = [["Setting"], ["Value", "mono subject setting-value"], ["From", "wide-only"]];
+
 function SettingsTable({ data, chooser }: { data: Settings; chooser: React.ReactNode }) {
   const [text, setText] = useState("");
   const [changed, setChanged] = useState(false);
@@ -88,36 +91,7 @@ function SettingsTable({ data, chooser }: { data: Settings; chooser: React.React
       {listed.length === 0 ? (
         <Empty>No setting fits the filter.</Empty>
       ) : (
-        <table className="rows">
-          <thead>
-            <tr>
-              <th scope="col">Setting</th>
-              <th scope="col">Value</th>
-              <th scope="col" className="wide-only">
-                From
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {listed.map((one) => (
-              <tr key={one.key}>
-                <td className="title">
-                  <code>{one.key}</code>
-                  <br />
-                  <span className="note" title={`Allowed: ${one.allowed}`}>
-                    {one.help}
-                  </span>
-                </td>
-                <td className="mono subject setting-value">
-                  <Visible text={one.value === null ? "–" : typeof one.value === "string" ? one.value : JSON.stringify(one.value)} />
-                </td>
-                <td className={one.source === "default" ? "wide-only muted" : "wide-only"}>
-                  <Visible text={one.source} />
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
+        <Table columns={COLUMNS} rows={listed.map((one) => ({ key: one.key, cells: listCells(one) }))} />
       )}
       <h2>Rules {data.rules.length}</h2>
       {data.rules.length === 0 ? (
@@ -133,6 +107,20 @@ function SettingsTable({ data, chooser }: { data: Settings; chooser: React.React
       )}
     </section>
   );
+}
+
+function listCells({ key, value, source, help, allowed }: Setting): readonly React.ReactNode[] {
+  const title = (
+    <>
+      <code>{key}</code>
+      <br />
+      <span className="note" title={`Allowed: ${allowed}`}>
+        {help}
+      </span>
+    </>
+  );
+  const shown = value === null ? "–" : typeof value === "string" ? value : JSON.stringify(value);
+  return [title, <Visible key="value" text={shown} />, source === "default" ? <span className="muted">default</span> : <Visible key="source" text={source} />];
 }
 
 /** What a rule has besides its empty fields. */

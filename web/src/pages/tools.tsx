@@ -5,6 +5,8 @@ import { request } from "../api/client";
 import type { CallCheck, CallOutcome, PolicyAnswer, ToolDescription } from "../api/types";
 import { Code } from "../parts/code";
 import { DecisionView } from "../parts/decision";
+import { DiffView } from "../parts/diff";
+import { Output } from "../parts/output";
 import "../parts/permission/permission.css";
 import { RequestView } from "../parts/permission/request_view";
 import { SchemaForm } from "../parts/schema_form";
@@ -14,7 +16,7 @@ import { Tabs } from "../parts/tabs";
 import { Link, navigate, pathTo } from "../router";
 import { useAction } from "../state/action";
 import { useConsole, useMayOperate } from "../state/console";
-import type { Call } from "../state/conversation";
+import { type Call, makeCall } from "../state/conversation";
 import { useListKeys } from "../state/focus";
 import { useResource } from "../state/resource";
 import { type Args, checkArgs, listFields, parseArgs, type Problems, readProblems, startArgs, writeCurl, writePython } from "../text/schema";
@@ -144,6 +146,7 @@ function ToolPanel({ tool, workspace }: { tool: ToolDescription; workspace: stri
       <p className="muted">{tool.description}</p>
       <form
         className="stack"
+        noValidate
         onSubmit={(event) => {
           event.preventDefault();
           if (mayOperate) check();
@@ -262,14 +265,19 @@ function Result({ shown, name }: { shown: Shown; name: string }) {
   );
 }
 
+/** What a person would be asked, or that nobody would be. A request of an allowed call only carries its preview. */
 function CheckView({ check }: { check: CallCheck }) {
   const box = useRef<HTMLPreElement>(null);
-  if (check.request != null) return <RequestView request={check.request} outdated={[]} command={box} onScroll={() => undefined} />;
-  if (check.decision == null) return null;
+  const { decision, request: asked } = check;
+  if (decision == null) return null;
+  if (asked != null && decision.decision === "confirm") return <RequestView request={asked} outdated={[]} command={box} onScroll={() => undefined} />;
+  const preview = asked?.preview;
   return (
     <>
-      <DecisionView decision={check.decision} />
-      <p>{check.decision.decision === "allow" ? "It would run without approval. Nothing has run." : "It would not run."}</p>
+      <DecisionView decision={decision} />
+      <p>{decision.decision === "allow" ? "It would run without approval. Nothing has run." : "It would not run."}</p>
+      {preview?.output !== undefined && <Output text={preview.output} />}
+      {preview != null && preview.kind !== "none" && preview.kind !== "input" && <DiffView text={preview.text} truncated={preview.truncated ?? false} />}
     </>
   );
 }
@@ -284,29 +292,7 @@ function RunView({ outcome, name, args }: { outcome: CallOutcome; name: string; 
       </p>
     );
   }
-  return <CallCard task={task} call={toCall(outcome, name, args)} open={open} mine={false} onToggle={setOpen} />;
-}
-
-function toCall({ result }: CallOutcome, name: string, args: Args): Call {
   const refused = result.error?.code === "POLICY_DENIED" || result.error?.code === "PERMISSION_DENIED";
-  return {
-    id: result.tool_call_id,
-    name,
-    server: null,
-    args,
-    purpose: null,
-    state: result.ok ? "ok" : refused ? "denied" : "failed",
-    title: result.title,
-    output: "",
-    dropped: 0,
-    result,
-    request: null,
-    answer: null,
-    question: null,
-    change: null,
-    network: [],
-    started: "",
-    ended: null,
-    seq: 0,
-  };
+  const call: Call = { ...makeCall(result.tool_call_id, name), args, result, state: result.ok ? "ok" : refused ? "denied" : "failed" };
+  return <CallCard task={task} call={call} open={open} mine={false} onToggle={setOpen} />;
 }

@@ -40,7 +40,7 @@ export function DecisionView({ decision, mode, facts, onRule }: Props) {
                 </span>
               )}
               {onRule !== undefined && (
-                <button type="button" className="quiet small" onClick={() => onRule(part)}>
+                <button type="button" className="small" onClick={() => onRule(part)}>
                   Add rule…
                 </button>
               )}

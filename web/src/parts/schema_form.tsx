@@ -62,7 +62,7 @@ function FieldRow(props: FieldProps) {
           </p>
         )}
         <p id={`${id}-help`} className="note">
-          {field.help} {field.otherwise !== "" && `Otherwise ${field.otherwise}.`}
+          {field.help} {field.otherwise !== "" && `Default: ${field.otherwise}.`}
         </p>
       </div>
     </div>

@@ -1,18 +1,25 @@
 /** Where the time of the turns of a task went: spans of model, queue, person, policy, sandbox and tool. */
 
-import { useState } from "react";
+import { type ReactNode, useState } from "react";
 import { request } from "../../api/client";
 import type { Trace, TraceSpan } from "../../api/types";
 import { Choice } from "../../parts/split";
+import { type Column, Table } from "../../parts/table";
 import { Empty, Loaded } from "../../parts/states";
 import { Visible } from "../../parts/text";
 import { Link, pathTo } from "../../router";
 import { useResource } from "../../state/resource";
-import { formatDuration } from "../../text/format";
+import { formatDuration as formatLong } from "../../text/format";
 import "./replay.css";
 
 const PHASES: readonly TraceSpan["phase"][] = ["model", "queue", "person", "policy", "sandbox", "tool"];
 const FIRST_SPANS = 300;
+
+/** `4.7 ms`, `126 ms`, `1.8 s`. */
+function formatDuration(milliseconds: number): string {
+  if (milliseconds >= 1000) return formatLong(milliseconds);
+  return `${milliseconds < 10 ? milliseconds.toFixed(1) : Math.round(milliseconds)} ms`;
+}
 
 export default function TaskTrace({ task }: { task: string }) {
   const traces = useResource(`trace ${task}`, (signal) => request("GET /api/tasks/{task}/trace", { params: { task }, signal }));
@@ -62,50 +69,7 @@ function TurnTrace({ task, trace }: { task: string; trace: Trace }) {
           </span>
         ))}
       </p>
-      <table className="rows trace">
-        <thead>
-          <tr>
-            <th scope="col">Phase</th>
-            <th scope="col">What</th>
-            <th scope="col" className="numeric wide-only">
-              After
-            </th>
-            <th scope="col" className="numeric">
-              Took
-            </th>
-            <th scope="col" className="title">
-              <span className="trace-scale" aria-hidden="true">
-                <span>0 s</span>
-                <span>{formatDuration(trace.durationMs)}</span>
-              </span>
-              <span className="only-read">As a bar</span>
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {trace.spans.slice(0, shown).map((span, place) => (
-            <tr key={place}>
-              <td className="nowrap">
-                <span className={`span-mark ${span.phase}`} aria-hidden="true" /> {span.phase}
-              </td>
-              <td className="nowrap trace-name">
-                {span.toolCallId != null ? (
-                  <Link to={pathTo("tasks", task, "calls", span.toolCallId)}>
-                    <Visible text={span.name} />
-                  </Link>
-                ) : (
-                  <Visible text={span.name} />
-                )}
-              </td>
-              <td className="numeric wide-only muted">{formatDuration(span.startMs)}</td>
-              <td className="numeric">{formatDuration(span.durationMs)}</td>
-              <td>
-                <Bar span={span} total={trace.durationMs} />
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+      <Table name="trace" columns={COLUMNS} rows={trace.spans.slice(0, shown).map((span, place) => ({ key: place, cells: listCells(task, span, trace.durationMs) }))} />
       {trace.spans.length > shown && (
         <button type="button" className="quiet" onClick={() => setShown(shown + 1000)}>
           Show more of {trace.spans.length.toLocaleString("en")}
@@ -114,6 +78,25 @@ function TurnTrace({ task, trace }: { task: string; trace: Trace }) {
       <p className="note">Calls of one reply run side by side, so the sums may be longer than the turn. The rest is handrail's own work.</p>
     </>
   );
+}
+
+const COLUMNS: readonly Column[] = [
+  ["Phase", "nowrap"],
+  ["What", "nowrap trace-name"],
+  ["After", "numeric wide-only muted"],
+  ["Took", "numeric"],
+  ["In the turn", "title"],
+];
+
+function listCells(task: string, span: TraceSpan, total: number): readonly ReactNode[] {
+  const phase = (
+    <>
+      <span className={`span-mark ${span.phase}`} aria-hidden="true" /> {span.phase}
+    </>
+  );
+  const text = <Visible text={span.name} />;
+  const name = span.toolCallId == null ? text : <Link to={pathTo("tasks", task, "calls", span.toolCallId)}>{text}</Link>;
+  return [phase, name, formatDuration(span.startMs), formatDuration(span.durationMs), <Bar key="bar" span={span} total={total} />];
 }
 
 function Bar({ span, total }: { span: TraceSpan; total: number }) {
