@@ -100,7 +100,7 @@ function Head({ id, task, feed, view, offline }: HeadProps) {
         <Link to="/tasks" className="back">
           ‹ <span className="only-read">Back to the </span>Tasks
         </Link>
-        <h2>{task === null || task.title === "" ? "Untitled" : task.title}</h2>
+        <h1>{task === null || task.title === "" ? "Untitled" : task.title}</h1>
       </div>
       <div className="row task-facts">
         {task !== null && <TaskStateLabel state={task.state} />}
