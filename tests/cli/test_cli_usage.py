@@ -303,9 +303,9 @@ MISTAKES = [
     ),
     (
         ["log", "--limit", "x" * 90],
-        f"argument --limit: must be a whole number from 1 on, got '{'x' * 79}…'.\nnext: handrail help log",
+        f"argument --limit: must be a whole number from 1 on, got '{'x' * 37}...{'x' * 38}'.\nnext: handrail help log",
     ),
-    (["call" * 50], f"there is no command '{'call' * 19 + 'cal'}…'.\nnext: handrail help"),
+    (["call" * 50], f"there is no command '{'call' * 9 + 'c'}...{'ll' + 'call' * 9}'.\nnext: handrail help"),
 ]
 
 
