@@ -24,11 +24,12 @@ from handrail.protocol.receipt import (
     ReceiptPrompt,
     SealedRecord,
 )
+from handrail.protocol.records import ChainedRecord
 from handrail.protocol.version import VERSION
 from handrail.protocol.wire import UNREADABLE, decode_json, encode
 from handrail.runtime.results import BY_PERSON
 from handrail.state import StoredState, find_workspace, open_journal
-from handrail.store.audit import ChainedRecord, FinishedCalls, build_outcome, read_chain, verify_chain
+from handrail.store.audit import FinishedCalls, build_outcome, read_chain, verify_chain
 from handrail.store.change_log import ChangeLog
 from handrail.store.database import CHANGES, ReadOnlyDatabase
 from handrail.store.journal import SessionJournal

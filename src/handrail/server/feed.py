@@ -123,8 +123,6 @@ class TaskFeed:
     async def follow(self, after: int) -> AsyncGenerator[FeedBatch]:
         """Yields what comes after an event. FeedEnd when the task is removed or the server stops."""
         after, task, output, beats, is_behind = min(after, self._last), 0, self._output_number, self._beats, True
-        if self._task is None:
-            await self._describe()
         while True:
             tick = self._tick
             if self._end is not None:
@@ -144,6 +142,23 @@ class TaskFeed:
                 await tick.wait()
 
     # News
+
+    async def describe(self) -> None:
+        """Sends the task to the subscribers if it has changed."""
+        if self._description is not None:
+            self._description.cancel()
+            self._description = None
+        self._described = self._loop.time()
+        try:
+            task = await self._source.in_thread(lambda: self._source.describe(self.folder.id))
+        except ApiFailure:
+            self.end(Closing.NOT_FOUND)
+            return
+        if self._task is None or _drop_counts(task) != _drop_counts(self._task):
+            self._task_frame = encode(TaskFrame(task=task)).decode()
+            self._task_number += 1
+            self._notify()
+        self._task = task
 
     def wake(self) -> None:
         """Reads new events soon. In the event loop."""
@@ -199,25 +214,9 @@ class TaskFeed:
     async def _describe_at_times(self) -> None:
         pause = self._described + _DESCRIBE_SECONDS - self._loop.time()
         if pause <= 0:
-            await self._describe()
+            await self.describe()
         elif self._description is None:
             self._description = self._loop.call_later(pause, self.wake)
-
-    async def _describe(self) -> None:
-        if self._description is not None:
-            self._description.cancel()
-            self._description = None
-        self._described = self._loop.time()
-        try:
-            task = await self._source.in_thread(lambda: self._source.describe(self.folder.id))
-        except ApiFailure:
-            self.end(Closing.NOT_FOUND)
-            return
-        if self._task is None or _drop_counts(task) != _drop_counts(self._task):
-            self._task_frame = encode(TaskFrame(task=task)).decode()
-            self._task_number += 1
-            self._notify()
-        self._task = task
 
     # Pages
 
@@ -350,6 +349,7 @@ class TaskFeeds:
                 feed = await self._source.in_thread(
                     lambda: TaskFeed(self._loop, self._source, self._source.find(task_id))
                 )
+                await feed.describe()
                 self._feeds[task_id] = feed
             feed.subscribers += 1
             if self._checking is None or self._checking.done():
