@@ -50,9 +50,7 @@ export function TaskConversation({ id, call }: { id: string; call: string | null
           <Skeleton rows={8} />
         </Late>
       ) : view.conversation.items.length === 0 ? (
-        <div className="items">
-          <Empty>Nothing here yet. Send a message.</Empty>
-        </div>
+        <div className="items">{view.link !== "closed" && <Empty>Nothing here yet. Send a message.</Empty>}</div>
       ) : (
         <ItemList task={id} conversation={view.conversation} selected={call} answered={answered} />
       )}
@@ -119,8 +117,8 @@ function Head({ id, task, feed, view, offline, onStop }: HeadProps) {
           <Link to="/processes">{formatPlural(view.conversation.running.length, "process", "processes")} running</Link>
         )}
         <span className="row end">
-          <Link to={pathTo("tasks", id, "replay")}>Replay</Link>
-          <Link to={pathTo("tasks", id, "trace")}>Trace</Link>
+          {task !== null && <Link to={pathTo("tasks", id, "replay")}>Replay</Link>}
+          {task !== null && <Link to={pathTo("tasks", id, "trace")}>Trace</Link>}
           {mayOperate && (
             <>
               {task?.state === "interrupted" && (
