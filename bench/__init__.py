@@ -20,4 +20,5 @@ BENCHMARKS = (
     "loop",
     "mcp",
     "lsp",
+    "server",
 )

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from http_pages import render_http_api
 from msgspec import NODEFAULT
 
 import handrail
@@ -80,6 +81,7 @@ def generated() -> dict[str, str]:
         "codes": _codes(),
         "python-api": _python_api(),
         "dialects": _dialects(),
+        "http-api": render_http_api(_NOTE),
     }
     return {f"docs/reference/{name}.md": "\n\n".join(blocks) + "\n" for name, blocks in pages.items()}
 

@@ -76,8 +76,8 @@ def deep() -> bool:
 
 @pytest.fixture
 def count() -> Callable[[int], int]:
-    """The full count in a deep run, a twentieth of it every day."""
-    return lambda full: full if DEEP else max(1, full // 20)
+    """The full count in a deep run, a thirtieth of it every day."""
+    return lambda full: full if DEEP else max(1, full // 30)
 
 
 @pytest.fixture

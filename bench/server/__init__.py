@@ -1,4 +1,4 @@
-"""A busy task with many followers: 200 clients get each of its 5,000 events by WebSocket, also while others do not read.
+"""A busy task with many followers: 200 clients get each of its 5,000 events by WebSocket, also if some do not read.
 
 The model works at a pace, as models do: otherwise the delay is the time that all frames take.
 """
@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -35,7 +35,7 @@ class Served(NamedTuple):
 
 
 @contextmanager
-def serve(folder: str, steps: int, pause: float, port: int = 0, **variables: str) -> Iterator[Served]:
+def serve(folder: str, steps: int, pause: float, port: int = 0, **variables: str) -> Generator[Served]:
     command = [sys.executable, "-m", "bench.server.program", folder, str(port), str(steps), str(pause)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, env=os.environ | variables) as process:
         assert process.stdout is not None

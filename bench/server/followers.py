@@ -13,7 +13,8 @@ from bench.server.program import TOKEN
 
 _EVENT = re.compile(rb'"seq":(\d+),.{0,120}?"time":"([^"]+)"')
 _END = re.compile(rb'^\{"type":"event","event":\{"kind":"(?:end|error)"')
-_CLOSE = 8
+_CLOSE, _PING, _PONG = 8, 9, 10
+_NO_MASK = bytes(4)
 
 
 class Delivery(NamedTuple):
@@ -40,9 +41,9 @@ class Follower(asyncio.Protocol):
     def connection_made(self, transport: Any) -> None:
         self.transport = transport
         transport.write(
-            f"GET /ws/{self._task}?after={self._after} HTTP/1.1\r\nHost: 127.0.0.1:{self._port}\r\nUpgrade: websocket\r\n"
-            f"Connection: Upgrade\r\nAuthorization: Bearer {TOKEN}\r\nSec-WebSocket-Version: 13\r\n"
-            "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n".encode()
+            f"GET /ws/{self._task}?after={self._after} HTTP/1.1\r\nHost: 127.0.0.1:{self._port}\r\n"
+            f"Upgrade: websocket\r\nConnection: Upgrade\r\nAuthorization: Bearer {TOKEN}\r\n"
+            "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n".encode()
         )
         if not self._reads:
             transport.pause_reading()
@@ -69,13 +70,16 @@ class Follower(asyncio.Protocol):
             at = end
         self._rest = data[at:]
 
-    def connection_lost(self, exc: Exception | None) -> None:
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002  asyncio's signature
         self.caught_up.set()
         self.ended.set()
 
     def _take(self, kind: int, payload: bytes, now: float) -> None:
         if kind == _CLOSE:
             self.code = struct.unpack("!H", payload[:2])[0]
+        elif kind == _PING:
+            assert self.transport is not None
+            self.transport.write(bytes((0x80 | _PONG, 0x80 | len(payload))) + _NO_MASK + payload)
         elif payload.startswith(b'{"type":"event"'):
             found = _EVENT.search(payload)
             assert found is not None

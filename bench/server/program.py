@@ -64,6 +64,10 @@ class BusyHost:
         return ()
 
 
+def note(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
 def main(folder: str, port: str, steps: str, pause: str) -> None:
     workspace = Path(folder, "workspace")
     workspace.mkdir(exist_ok=True)
@@ -74,7 +78,7 @@ def main(folder: str, port: str, steps: str, pause: str) -> None:
         state=StoredState(os.path.join(folder, "state")),
         workspaces=(os.path.realpath(workspace),),
         host=BusyHost(int(steps), float(pause)),
-        note=lambda text: print(text, file=sys.stderr, flush=True),
+        note=note,
         slow_seconds=float(os.environ.get("HANDRAIL_BENCH_SLOW_SECONDS", "10")),
     )
     limits = ServerLimits(body_bytes=1_000_000, requests_per_second=1_000, streams=1_000)

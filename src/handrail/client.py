@@ -1,29 +1,27 @@
 """A typed client of the HTTP API of `handrail serve`.
 
-with Client("http://127.0.0.1:7420", token) as client:
-    task = client.create_task("Why does the test fail?")
-    for event in client.follow(task.id):
-        print(event)
+client = Client("http://127.0.0.1:7420", token)
+for event in client.follow(client.create_task("Why does the test fail?").id):
+    print(event)
 """
 
-import http.client
 import ssl
 import time
 from collections.abc import Iterator, Mapping
-from typing import Any, Self, TypeVar
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from typing import Any, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
-
-import msgspec
 
 from handrail.protocol.decisions import Mode
 from handrail.protocol.errors import HandrailError, UsageError, build_install_command
 from handrail.protocol.events import AnyEvent
 from handrail.protocol.permissions import AnswerKind, PermissionRequest
-from handrail.protocol.wire import UNREADABLE, Json, decode_json, encode
+from handrail.protocol.wire import UNREADABLE, Json, Wire, decode_json, encode
 from handrail.server import wire
 
 _Answer = TypeVar("_Answer")
 _FIRST_PAUSE, _LAST_PAUSE = 0.1, 5.0
+_FIRST_REFUSAL = 400
 _REFUSED = range(4_400, 4_500)
 """Close codes that are a status of HTTP and 4,000."""
 
@@ -50,17 +48,11 @@ class Client:
         parts = urlsplit(url)
         if parts.scheme not in {"http", "https"} or not parts.hostname:
             raise UsageError(f"the address of a server begins with http:// or https://, not {url[:80]!r}")
-        self._address, self._has_tls = parts.netloc, parts.scheme == "https"
+        self._address, has_tls = parts.netloc, parts.scheme == "https"
         self._path = parts.path.rstrip("/")
         self._headers = {"Authorization": f"Bearer {token}"}
         self._timeout = timeout
-        self._context = context or (ssl.create_default_context() if self._has_tls else None)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Nothing stays open."""
+        self._context = (context or ssl.create_default_context()) if has_tls else None
 
     # Tasks
 
@@ -71,16 +63,9 @@ class Client:
         """`workspace`, `state`, `text`, `limit` and `offset` choose."""
         return self._get("/api/tasks", wire.TaskList, query)
 
-    def create_task(
-        self,
-        prompt: str | None = None,
-        *,
-        workspace: str | None = None,
-        mode: Mode | None = None,
-        model: str | None = None,
-    ) -> wire.Task:
-        body = wire.NewTask(prompt=prompt, workspace=workspace, mode=mode, model=model)
-        return self._post("/api/tasks", body, wire.Task)
+    def create_task(self, prompt: str | None = None, **options: Any) -> wire.Task:
+        """`workspace`, `mode` and `model` are optional. Without a prompt, the task waits for one."""
+        return self._post("/api/tasks", wire.NewTask(prompt=prompt, **options), wire.Task)
 
     def get_task(self, task: str) -> wire.Task:
         return self._get(f"/api/tasks/{quote(task)}", wire.Task)
@@ -132,7 +117,7 @@ class Client:
             try:
                 with self._connect(task, after) as socket:
                     while True:
-                        frame = decode_json(socket.recv(), wire.ServerFrame)
+                        frame = _decode_frame(socket.recv())
                         pause, last_contact = _FIRST_PAUSE, time.monotonic()
                         yield frame
                         after = frame.event.seq if isinstance(frame, wire.EventFrame) else after
@@ -156,16 +141,9 @@ class Client:
     def get_request(self, request: str) -> wire.RequestDetail:
         return self._get(f"/api/requests/{quote(request)}", wire.RequestDetail)
 
-    def answer(
-        self,
-        request: PermissionRequest,
-        kind: AnswerKind,
-        *,
-        reason: str | None = None,
-        grants: tuple[str, ...] = (),
-    ) -> wire.AnswerOutcome:
-        """Answers the revision that the request shows."""
-        body = wire.NewAnswer(kind=kind, revision=request.revision, reason=reason, grants=grants)
+    def answer(self, request: PermissionRequest, kind: AnswerKind, **more: Any) -> wire.AnswerOutcome:
+        """Answers the revision that the request shows. `reason` is for a denial, `grants` for a scope."""
+        body = wire.NewAnswer(kind=kind, revision=request.revision, **more)
         return self._post(f"/api/requests/{quote(request.id)}/answer", body, wire.AnswerOutcome)
 
     def retry(self, request: str, command: str | None = None) -> wire.RequestDetail:
@@ -192,10 +170,10 @@ class Client:
     def undo(self, number: int, workspace: str | None = None, **how: Any) -> wire.UndoOutcome:
         """`preview=True` only tells its effect. `resolve` is `later` or `lines`, as `Handrail.undo` explains."""
         path = f"/api/changes/{number}/undo"
-        return self._post(path, wire.NewUndo(**how), wire.UndoOutcome, {"workspace": workspace})
+        return self._post(path, wire.NewUndo(**how), wire.UndoOutcome, workspace)
 
     def redo(self, workspace: str | None = None, **how: Any) -> wire.UndoOutcome:
-        return self._post("/api/redo", wire.NewUndo(**how), wire.UndoOutcome, {"workspace": workspace})
+        return self._post("/api/redo", wire.NewUndo(**how), wire.UndoOutcome, workspace)
 
     def list_processes(self, workspace: str | None = None) -> wire.ProcessList:
         return self._get("/api/processes", wire.ProcessList, {"workspace": workspace})
@@ -234,40 +212,33 @@ class Client:
     def _get(self, path: str, kind: type[_Answer], query: Mapping[str, Any] | None = None) -> _Answer:
         return decode_json(self._send("GET", path, query), kind)
 
-    def _post(
-        self, path: str, body: msgspec.Struct | None, kind: type[_Answer], query: Mapping[str, Any] | None = None
-    ) -> _Answer:
-        return decode_json(self._send("POST", path, query, body), kind)
+    def _post(self, path: str, body: Wire | None, kind: type[_Answer], workspace: str | None = None) -> _Answer:
+        return decode_json(self._send("POST", path, {"workspace": workspace}, body), kind)
 
-    def _send(
-        self, method: str, path: str, query: Mapping[str, Any] | None = None, body: msgspec.Struct | None = None
-    ) -> bytes:
+    def _send(self, method: str, path: str, query: Mapping[str, Any] | None = None, body: Wire | None = None) -> bytes:
         """The body of the response."""
         given = urlencode({name: value for name, value in (query or {}).items() if value is not None})
         headers = self._headers | ({"Content-Type": "application/json"} if body is not None else {})
-        connection = self._open()
+        if self._context is not None:
+            connection = HTTPSConnection(self._address, timeout=self._timeout, context=self._context)
+        else:
+            connection = HTTPConnection(self._address, timeout=self._timeout)
         try:
-            target = f"{self._path}{path}?{given}" if given else f"{self._path}{path}"
-            connection.request(method, target, None if body is None else encode(body), headers)
+            connection.request(method, f"{self._path}{path}?{given}", body and encode(body), headers)
             response = connection.getresponse()
             content = response.read()
-        except http.client.HTTPException as error:
+        except HTTPException as error:
             raise ConnectionError(f"the server sent no valid response: {error!r}") from None
         finally:
             connection.close()
-        if response.status >= http.client.BAD_REQUEST:
+        if response.status >= _FIRST_REFUSAL:
             raise _build_exception(response.status, content)
         return content
-
-    def _open(self) -> http.client.HTTPConnection:
-        if self._has_tls:
-            return http.client.HTTPSConnection(self._address, timeout=self._timeout, context=self._context)
-        return http.client.HTTPConnection(self._address, timeout=self._timeout)
 
     def _connect(self, task: str, after: int):  # the type is that of the library
         from websockets.sync.client import connect  # noqa: PLC0415  optional
 
-        scheme = "wss" if self._has_tls else "ws"
+        scheme = "ws" if self._context is None else "wss"
         return connect(
             f"{scheme}://{self._address}{self._path}/ws/{quote(task)}?after={after}",
             additional_headers=self._headers,
@@ -285,3 +256,10 @@ def _build_exception(status: int, content: bytes) -> ApiException:
     except UNREADABLE:  # from a proxy
         return ApiException(status, "UNKNOWN", f"the server answered with status {status}")
     return ApiException(status, error.code, error.message, error.details)
+
+
+def _decode_frame(text: str | bytes) -> wire.ServerFrame:
+    try:
+        return decode_json(text, wire.ServerFrame)
+    except UNREADABLE:
+        raise UsageError("the server speaks a dialect or another version; GET /api/info tells which") from None

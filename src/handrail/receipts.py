@@ -15,6 +15,7 @@ from handrail.protocol.decisions import Verdict
 from handrail.protocol.errors import StoreError
 from handrail.protocol.receipt import (
     Approver,
+    ChainedRecord,
     Receipt,
     ReceiptAnswer,
     ReceiptAudit,
@@ -28,7 +29,7 @@ from handrail.protocol.version import VERSION
 from handrail.protocol.wire import UNREADABLE, decode_json, encode
 from handrail.runtime.results import BY_PERSON
 from handrail.state import StoredState, find_workspace, open_journal
-from handrail.store.audit import ChainedRecord, FinishedCalls, build_outcome, read_chain, verify_chain
+from handrail.store.audit import FinishedCalls, build_outcome, read_chain, verify_chain
 from handrail.store.change_log import ChangeLog
 from handrail.store.database import CHANGES, ReadOnlyDatabase
 from handrail.store.journal import SessionJournal

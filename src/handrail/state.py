@@ -18,8 +18,8 @@ from handrail.kernel.files import is_locked
 from handrail.protocol.errors import HandrailError, StoreError, UsageError, list_frames
 from handrail.protocol.events import BrokenEvent, Event, Notice, ToolCallPermissionGranted, ToolCallStart, User
 from handrail.protocol.permissions import InboxRequest
+from handrail.protocol.receipt import ChainedRecord
 from handrail.protocol.records import (
-    AuditRecord,
     CallStory,
     Memory,
     SessionInfo,
@@ -62,7 +62,7 @@ from handrail.store.state_dir import (
 from handrail.store.transcript import Messages
 
 # What programs that list sessions take from here.
-__all__ = ["SessionJournal", "SessionSummaries", "SessionSummary", "has_lease"]
+__all__ = ["Inbox", "SessionJournal", "SessionSummaries", "SessionSummary", "has_lease"]
 
 _DAY = 86_400
 _YOUNG_SECONDS = 60
@@ -235,7 +235,7 @@ class StoredState(StateFolder):
 
     # Audit
 
-    def list_audit_records(self, limit: int) -> list[AuditRecord | None]:
+    def list_audit_records(self, limit: int) -> list[ChainedRecord | None]:
         """The last records of the audit, oldest first. None for a changed line."""
         return read_last_records(self.audit, limit)
 

@@ -10,7 +10,7 @@ from tests.runtime.other_server import OtherServer, listed
 
 from handrail import Handrail
 from handrail.acp.permissions import build_card
-from handrail.dialects.deepchat_events import DeepChatEvents
+from handrail.dialects.deepchat import DeepChatEvents
 from handrail.protocol.events import Event
 from handrail.replay.player import make_start, play
 from handrail.replay.session_record import read_recording

@@ -96,5 +96,5 @@ def test_the_log_has_one_line_of_what_was_shown_and_of_what_was_asked(run: Any) 
     assert run("call", "display", json.dumps(shown), "--mode", "plan").code == 0
     out = run("log", "--events").out
     (line,) = [line for line in out.splitlines() if " display " in line]
-    assert line.endswith("✓ Tests\\u202e: **It\\u001b[2J works**")
+    assert line.endswith("success: Tests\\u202e: **It\\u001b[2J works**")
     assert "question: Which one?" in out

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from handrail import Handrail
+from handrail.protocol.receipt import ChainedRecord
 from handrail.protocol.records import AuditRecord
 from handrail.settings import Settings
 from handrail.state import StoredState
-from handrail.store.audit import ChainedRecord, decode_record, seal_record
+from handrail.store.audit import decode_record, seal_record
 
 DAY = 86_400
 LS = '{"path": "."}'

@@ -81,6 +81,14 @@ def test_agentica_analyzes_outlines_and_finds_symbols(project: Path, rail: Make)
     ]
 
 
+def test_agentica_says_that_a_file_has_a_syntax_error_before_what_could_be_parsed(project: Path, rail: Make) -> None:
+    (project / "b.py").write_text("def good():\n    pass\n\nclass (:\n")
+    text = answer(rail(dialect="agentica", settings=Settings()), "analyze_code", file_path="b.py")
+    first, parsed, *_ = text.splitlines()
+    assert first.startswith("Error: Syntax error in b.py: ")
+    assert [own["name"] for own in json.loads(parsed)["functions"]] == ["good"]
+
+
 def test_agentica_formats_in_place_and_lints(project: Path, rail: Make) -> None:
     add_program(project, "black", 'echo "formatted = True" > "${@: -1}"')
     speaker = rail(dialect="agentica", settings=Settings())

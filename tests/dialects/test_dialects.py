@@ -322,6 +322,16 @@ def test_refused_calls_of_a_batch_do_not_keep_others_from_running(tmp_path: Path
         assert [result.ok for result in outcome.results] == [True, False]
 
 
+def test_tasks_that_were_created_in_one_message_have_answers_of_their_own(tmp_path: Path) -> None:
+    with open_rail(tmp_path, "claude-code") as rail:
+        calls = [build_call(rail, "TaskCreate", {"subject": name, "description": ""}) for name in ("one", "two")]
+        outcome = rail.batch([*calls, build_call(rail, "TaskUpdate", {"taskId": "1", "status": "completed"})])
+        assert isinstance(outcome, Done)
+        *created, updated = (result.data["tool_use_result"] for result in outcome.results)
+        assert [one["task"] for one in created] == [{"id": "1", "subject": "one"}, {"id": "2", "subject": "two"}]
+        assert updated["statusChange"] == {"from": "pending", "to": "completed"}
+
+
 def build_answered(result: Any, code: Any) -> Answered:
     failed = msgspec.structs.replace(result, data=None, error=ErrorInfo(code=code, message="m"))
     surface: Any = None

@@ -12,8 +12,7 @@ from msgspec.structs import replace
 
 from handrail import AsyncHandrail, Handrail
 from handrail.agent.loop import Agent
-from handrail.dialects.adapters import ADAPTERS
-from handrail.dialects.event_schemas import EVENT_SCHEMAS
+from handrail.dialects.adapters import ADAPTERS, build_event_schemas
 from handrail.models.scripted import ScriptedModel, ScriptedReply
 from handrail.protocol.events import End, Event, ToolCallPermissionRequired, ToolCallUpdate, User, decode_event
 from handrail.protocol.schema import read_wire_samples
@@ -173,7 +172,7 @@ def test_onething_is_told_of_every_step_of_a_message(events: list[Event]) -> Non
 
 @pytest.mark.parametrize("name", ADAPTERS)
 def test_every_message_has_the_form_of_its_schema(events: list[Event], name: str) -> None:
-    validator = Draft202012Validator(EVENT_SCHEMAS[name])
+    validator = Draft202012Validator(build_event_schemas()[name])
     golden = [
         json.loads(line) for file in sorted(GOLDEN.glob(f"{name}-*.jsonl")) for line in file.read_text().splitlines()
     ]

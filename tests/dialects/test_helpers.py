@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from spoken import build_workspace, open_rail
 
-from handrail.dialects.render import list_hunks
+from handrail.dialects.facts import list_hunks
 from handrail.settings import Settings
 
 

@@ -110,8 +110,8 @@ def test_the_answer_of_the_table_gives_way_to_that_of_code() -> None:
       x str
       title: Read {call_id}
       text: {given}!
-      data: id=call_id kind="file" none=null
-      data: yes=true
+      data: id=call_id, kind="file", none=None,
+        yes=True, size=len(given)
     """.replace("\n    ", "\n")
     answered: Any = msgspec.defstruct("answered", ["call_id", "given"])(call_id="c1", given="g")
     plain, own = (
@@ -119,7 +119,7 @@ def test_the_answer_of_the_table_gives_way_to_that_of_code() -> None:
     )
     assert plain is not None
     assert own is not None
-    data = {"id": "c1", "kind": "file", "none": None, "yes": True}
+    data = {"id": "c1", "kind": "file", "none": None, "yes": True, "size": 1}
     assert plain(answered) == Shown(data, "Read c1", "g!")
     assert own(answered) == Shown(data | {"id": 2}, "T", "g!")
 

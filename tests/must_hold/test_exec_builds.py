@@ -43,7 +43,7 @@ git commit --quiet -m side && git switch --quiet main && echo two > a && git com
 git merge --quiet --no-edit side && echo three > a && git stash --quiet && git stash pop --quiet && git gc --quiet &&
 git fsck --strict && git worktree add --quiet wt side && git status --short && git log --oneline --graph && cat b
 """
-EVERY_DAY = {"make", "git", "npm", "multiprocessing", "servers", "terminal", "who and where"}
+EVERY_DAY = {"git", "servers", "terminal"}
 """What is also tried for an ordinary user; the rest only in a deep run."""
 BUILDS = {
     "make": Build("make_c", ("make", "gcc"), "make check", "all is well"),

@@ -24,7 +24,7 @@ from handrail.settings.model import Limits, Sandbox
 from leftovers import MARK, Watch
 
 TREES = 200
-EVERY_DAY = {2: 6, 1: 3}
+EVERY_DAY = {2: 4, 1: 2}
 """Trees for each way to end a command, at each tier."""
 GONE_WITHIN = 30.0
 """At once, mostly; long before a tree ends by itself, and long enough for a busy machine."""

@@ -107,13 +107,13 @@ class _QuietListener(Listener):
 
 
 @contextmanager
-def open_api(workspace: Path, state: Path, **options: Any) -> Iterator[Api]:
-    """Serves a workspace in a thread, with all checks that the command has."""
+def open_api(workspace: Path, state: Path, *, port: int = 0, **options: Any) -> Iterator[Api]:
+    """Serves a workspace in a thread, with all checks that the command has. `port` 0 is any free one."""
     host, loop = Host(), asyncio.new_event_loop()
     given = ServerOptions(StoredState(str(state)), (str(workspace.resolve()),), host, note=print, **options)
     context = ServerContext(given, TaskRunner(given, loop), loop, ThreadPoolExecutor(4))
-    listening = socket.create_server(("127.0.0.1", 0))
-    port: int = listening.getsockname()[1]
+    listening = socket.create_server(("127.0.0.1", port))
+    port = listening.getsockname()[1]
     listener = loop.run_until_complete(_build_listener(context, port))
     thread = threading.Thread(target=loop.run_until_complete, args=(listener.serve([listening]),))
     thread.start()

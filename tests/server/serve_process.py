@@ -9,7 +9,7 @@ import threading
 from pathlib import Path
 from typing import Any, Self
 
-import httpx
+import httpx2
 from websockets.sync.client import ClientConnection, connect
 
 from apart import environment_in
@@ -68,10 +68,10 @@ class ServeProcess:
         with self.process.stderr as stderr:
             self.said.extend(stderr)
 
-    def client(self, token: str | None = None, **options: Any) -> httpx.Client:
+    def client(self, token: str | None = None, **options: Any) -> httpx2.Client:
         """A client with a token: the one of the start, or another. An empty one: none."""
         headers = {"Authorization": f"Bearer {token or self.token}"} if token != "" else {}
-        return httpx.Client(base_url=self.address, headers=headers, timeout=PATIENCE, **options)
+        return httpx2.Client(base_url=self.address, headers=headers, timeout=PATIENCE, **options)
 
     def follow(self, task: str, token: str | None = None, **headers: str) -> ClientConnection:
         """A WebSocket to a task."""

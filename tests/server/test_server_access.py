@@ -2,18 +2,20 @@
 
 import asyncio
 import json
+import socket
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 from starlette.requests import Request as HttpRequest
 from tests.server.serve_process import PATIENCE, TOKEN, ServeProcess
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from handrail.mcp.http.guard import Address
+from handrail.mcp.http.listener import MAX_UNAUTHENTICATED_CONNECTIONS
 from handrail.server.access import SECURITY_HEADERS, ServerNames
 from handrail.server.dispatch import read_body
 from handrail.server.limits import CountLimit, RateLimit
@@ -130,7 +132,10 @@ def test_every_response_has_the_security_headers(server: ServeProcess) -> None:
         found = [client.get("/api/info"), client.get("/api/nothing"), client.get("/"), client.put("/healthz")]
         found += [stranger.get("/api/info"), client.get("/api/info", headers={"host": "example.org"})]
     for response in found:
-        assert {name: response.headers[name] for name in expected} == expected, response.url
+        found_here = {name: response.headers[name] for name in expected}
+        if response.url.path == "/":  # a built console may be kept, and checked each time
+            assert found_here.pop("cache-control") in {"no-cache", "no-store"}
+        assert expected | found_here == expected, response.url
         assert "server" not in response.headers
     assert "frame-ancestors 'none'" in expected["content-security-policy"]
     assert "unsafe" not in expected["content-security-policy"]
@@ -183,7 +188,7 @@ def test_a_query_that_is_not_declared_is_refused(server: ServeProcess, query: st
 
 
 @pytest.fixture
-def page(server: ServeProcess) -> Iterator[httpx.Client]:
+def page(server: ServeProcess) -> Iterator[httpx2.Client]:
     """A page of the console: it has logged in, and has no token of its own."""
     with server.client("") as client:
         client.headers["origin"] = server.address
@@ -193,7 +198,7 @@ def page(server: ServeProcess) -> Iterator[httpx.Client]:
         yield client
 
 
-def test_a_page_logs_in_and_out(server: ServeProcess, page: httpx.Client) -> None:
+def test_a_page_logs_in_and_out(server: ServeProcess, page: httpx2.Client) -> None:
     cookie = page.post("/api/login", json={"token": TOKEN}).headers["set-cookie"]
     assert cookie.startswith(f"handrail-{server.port}=")
     assert {"HttpOnly", "SameSite=Strict", "Path=/"} <= {part.strip() for part in cookie.split(";")}
@@ -209,7 +214,7 @@ def test_a_wrong_token_logs_nobody_in(server: ServeProcess) -> None:
 
 
 def test_a_request_with_the_cookie_changes_nothing_without_the_own_origin(
-    server: ServeProcess, page: httpx.Client
+    server: ServeProcess, page: httpx2.Client
 ) -> None:
     del page.headers["origin"]
     assert page.get("/api/info").status_code == 200
@@ -220,7 +225,7 @@ def test_a_request_with_the_cookie_changes_nothing_without_the_own_origin(
     assert page.post("/api/audit/verify", headers={"origin": server.address}).status_code == 200
 
 
-def test_a_websocket_with_the_cookie_needs_the_own_origin(server: ServeProcess, page: httpx.Client) -> None:
+def test_a_websocket_with_the_cookie_needs_the_own_origin(server: ServeProcess, page: httpx2.Client) -> None:
     cookie = f"handrail-{server.port}={page.cookies[f'handrail-{server.port}']}"
     for origin in ({}, {"Origin": "http://example.org"}):
         with pytest.raises(InvalidStatus) as caught:
@@ -325,7 +330,7 @@ def test_the_event_stream_of_a_removed_token_ends(server: ServeProcess, task: st
     with server.client(token) as client, client.stream("GET", f"/api/tasks/{task}/stream") as stream:
         assert stream.status_code == 200
         assert server.command("serve", "tokens", "remove", "reader").returncode == 0
-        with suppress(httpx.RemoteProtocolError):  # it is cut off
+        with suppress(httpx2.RemoteProtocolError):  # it is cut off
             stream.read()
 
 
@@ -339,6 +344,15 @@ def test_a_token_has_a_number_of_open_streams(tmp_path: Path) -> None:
         other = server.add_token("other", "viewer")
         with server.follow(task, other) as own:
             own.recv(PATIENCE)
+
+
+def test_many_silent_connections_keep_no_client_out(tmp_path: Path) -> None:
+    with ServeProcess(tmp_path) as server, ExitStack() as hold:
+        for _ in range(MAX_UNAUTHENTICATED_CONNECTIONS + 50):
+            one = hold.enter_context(socket.create_connection(("127.0.0.1", server.port), PATIENCE))
+            one.sendall(b"GET / HTTP/1.1\r\nHost: x")
+        with server.client() as client:
+            assert client.get("/api/info").status_code == 200
 
 
 def test_half_a_body_holds_no_request_for_ever() -> None:

@@ -1,5 +1,7 @@
 """The inbox over HTTP: requests and questions of any session are shown and answered once."""
 
+import subprocess
+import sys
 import threading
 from datetime import UTC, datetime
 from pathlib import Path
@@ -171,6 +173,31 @@ def test_the_last_answer_of_a_batch_runs_it(api: Api, workspace: Path) -> None:
     assert answer(api, second).body["left"] == 0
     wait_for_result(api)
     assert (workspace / "0.txt").exists()
+
+
+DIES_AFTER_ITS_ANSWER = """
+import os, sys
+from handrail import Handrail
+from handrail.protocol.events import ToolCallPermissionGranted
+rail = Handrail(sys.argv[1], session="other", state_dir=sys.argv[2], mode="ask", on_permission="park")
+request = rail.call("write", {"path": "a.txt", "content": "a"}).error.details["id"]
+rail.subscribe(lambda event: os._exit(9), kinds={ToolCallPermissionGranted})
+rail.answer(request, "once")
+"""
+
+
+def test_an_approved_call_whose_process_was_killed_is_run(api: Api, workspace: Path) -> None:
+    command = [sys.executable, "-c", DIES_AFTER_ITS_ANSWER, api.workspace, api.state.path]
+    assert subprocess.run(command, check=False).returncode == 9
+    [waiting] = api.get("/api/inbox").body["requests"]
+    assert waiting["state"] == "ready"
+    assert not (workspace / "a.txt").exists()
+    request = waiting["request"]["id"]
+    assert answer(api, request, "deny").status == 409
+    assert answer(api, request).status == 200
+    assert wait_for_result(api).ok
+    assert (workspace / "a.txt").read_text() == "a"
+    assert api.get("/api/inbox").body["requests"] == []
 
 
 def test_an_unknown_request_is_not_found(api: Api) -> None:

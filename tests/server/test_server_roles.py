@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-import httpx
+import httpx2
 import pytest
 from tests.server.serve_process import ServeProcess
 
@@ -16,7 +16,7 @@ _CALLERS = (*ROLES, "nobody", "stranger")
 
 class Party(NamedTuple):
     server: ServeProcess
-    clients: dict[str, httpx.Client]
+    clients: dict[str, httpx2.Client]
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +30,7 @@ def party(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Party]:
             client.close()
 
 
-def _ask(client: httpx.Client, route: Route) -> httpx.Response:
+def _ask(client: httpx2.Client, route: Route) -> httpx2.Response:
     """The response to a request with ids that nothing has, and with a body that is no message."""
     path = re.sub(r"\{(\w+)\}", lambda found: "7" if found[1] == "number" else "no-such-thing", route.path)
     body = {"content": b"[]", "headers": {"content-type": "application/json"}} if route.body is not None else {}

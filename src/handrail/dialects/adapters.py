@@ -3,9 +3,8 @@
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from handrail.dialects.deepchat_events import DeepChatEvents
-from handrail.dialects.devminds_events import DevMindsEvents
-from handrail.dialects.onething_events import OneThingEvents
+from handrail.dialects import deepchat, devminds, onething
+from handrail.dialects.table import build_schema
 from handrail.protocol.events import Event, decode_event
 from handrail.protocol.schema import read_wire_samples
 from handrail.protocol.wire import encode
@@ -20,11 +19,16 @@ class EventAdapter(Protocol):
 
 
 ADAPTERS: dict[str, Callable[..., EventAdapter]] = {
-    "deepchat": DeepChatEvents,
-    "devminds": DevMindsEvents,
-    "onething": OneThingEvents,
+    "deepchat": deepchat.DeepChatEvents,
+    "devminds": devminds.DevMindsEvents,
+    "onething": onething.OneThingEvents,
 }
 """By the name of the dialect. Each session needs a new adapter. It takes the absolute path of the workspace."""
+
+
+def build_event_schemas() -> dict[str, dict[str, Any]]:
+    """The JSON Schema of a message by the name of its dialect."""
+    return {own.DIALECT.name: build_schema(own.EVENTS) for own in (deepchat, devminds, onething)}
 
 
 def render_samples(name: str) -> list[dict[str, Any]]:

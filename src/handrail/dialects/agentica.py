@@ -1,15 +1,20 @@
 """The dialect of Agentica: every answer is one text."""
 
 import re
+from bisect import bisect_left
 from typing import Any
 
 from handrail.code.symbols import group_kind
 from handrail.dialects.dialect import Answered, Canonical, Code, Dialect, DialectAnswer, Shown
-from handrail.dialects.render import add_notes, get_details, list_notes, number_lines, to_json
+from handrail.dialects.render import add_notes, drop_none, get_details, list_notes, to_json
 from handrail.dialects.session_view import Surface
 from handrail.dialects.table import parse_tools
 
 _MAX_PLACES = 3
+_ARGUMENT_END = re.compile(r"\s*[:=]")
+"""Of the name in `name: type = default`."""
+_COMPLEXITIES = (10, 20)
+"""Those of the most complex function of a simple file, and of a medium one."""
 _TOOLS = """
 File:
   file_path* str -> path                                    # Path of the file.
@@ -17,18 +22,15 @@ Place:
   file_path* str -> path                                    # Path of the file.
   line* int >=0 -> line                                     # The line, from 0.
   character* int >=0 -> character                           # The character, from 0.
-Edit:
-  old_string* str -> oldText
-  new_string* str -> newText
-Todo:
-  content* str len>=1 -> text
-  status* pending|in_progress:active|completed:done -> status
+Edit: old_string* str -> oldText; new_string* str -> newText
+Todo: content* str len>=1 -> text; status* pending|in_progress:active|completed:done -> status
 read_file = read +File: Read a file. Lines are numbered from 1.
   offset int=0 >=0 -> offset+1                              # The first line, from 0.
   limit int=500 >=1 <=10000 -> limit                        # The number of lines.
+  text: {number_page(one, 6)}
 write_file = write +File: Write a file. It replaces an existing one.
   content* str -> content                                   # The whole content.
-  text: {made} file, absolute path: {path}
+  text: {change.capitalize()}d file, absolute path: {path}
 edit_file = edit multi_edit +File: Replace a text in a file. It must be unique, unless replace_all is set.
   old_string* str -> oldText                                # The text to replace.
   new_string* str -> newText                                # The text to put in its place.
@@ -37,6 +39,8 @@ edit_file = edit multi_edit +File: Replace a text in a file. It must be unique, 
   text: Successfully replaced {result.meta.occurrences} occurrence(s) in '{args.file_path}'
 multi_edit = multi_edit +File: Make several replacements in one file, in order, all or none.
   edits* Edit[] len>=1 -> edits                             # The replacements.
+  text: Successfully applied {len(args.edits)} edits ({result.meta.occurrences} total replacements)
+    in '{args.file_path}'
 ls = ls: List a folder.
   directory str=. -> path                                   # The folder.
 glob = find: Find files by a glob, such as **/*.py.
@@ -54,7 +58,9 @@ execute = exec timeoutMs=120000: Run a shell command in the workspace, at most 1
   command* str len>=1 -> command                            # The command.
 write_todos = todo: Replace the list of steps.
   todos* Todo[] -> items                                    # The whole list.
+  whole: [dict(id=str(number), content=own.text, status=name_state(own)) for number, own in enumerate(data.items, 1)]
 read_todos = todo: Return the list of steps.
+  whole: [dict(id=str(number), content=own.text, status=name_state(own)) for number, own in enumerate(data.items, 1)]
 analyze_code = code_analyze +File: Analyze imports, functions, classes and complexity of a file.
 get_code_outline = code_outline +File: Outline a file as Markdown.
 format_code = code_format write=true +File: Format a file.
@@ -89,15 +95,6 @@ def _edit(args: Any, given: dict[str, Any], _: Surface) -> Canonical:
     return "edit", given
 
 
-def _edit_several(_: Any, given: dict[str, Any], __: Surface) -> Canonical:
-    return "multi_edit", given | {"edits": [edit | {"occurrence": "unique"} for edit in given["edits"]]}
-
-
-def _show_edits(one: Answered) -> Shown:
-    count, total = len(one.args.edits), one.result.meta.occurrences
-    return Shown(text=f"Successfully applied {count} edits ({total} total replacements) in '{one.args.file_path}'")
-
-
 def _grep(args: Any, given: dict[str, Any], _: Surface) -> Canonical:
     pattern = args.pattern if args.use_regex else re.escape(args.pattern)
     most = args.max_results if args.output_mode == "content" else 100_000
@@ -109,40 +106,26 @@ def _read_todos(_: Any, __: Any, surface: Surface) -> Canonical:
 
 
 def _show_analysis(one: Answered) -> Shown:
+    """What could be parsed, after the system's own error if that is not all."""
     data = one.data
-    functions = [
-        {"name": function.name, "args": list(map(_name_argument, function.args)), **_describe_place(function)}
-        for function in data.functions
-        if function.parent is None
-    ]
-    classes = [
-        {"name": own.name, "methods": own.methods, "bases": own.bases, **_describe_place(own)} for own in data.classes
-    ]
-    variables = data.global_variables
-    limits = (limit for limit in _COMPLEXITIES if data.max_complexity <= limit)
-    return Shown(
-        {
-            "imports": [{"name": own.name, "alias": own.alias} for own in data.imports],
-            "functions": functions,
-            "classes": classes,
-            "global_variables": [{"name": own.name, "value": own.value, "line_number": own.line} for own in variables],
-            "total_lines": data.lines,
-            "complexity_estimate": _COMPLEXITIES.get(next(limits, 0), "high"),
-        }
-    )
+    own = [function for function in data.functions if function.parent is None]
+    told = {
+        "imports": [{"name": module.name, "alias": module.alias} for module in data.imports],
+        "functions": [_describe(part, args=[_ARGUMENT_END.split(text)[0] for text in part.args]) for part in own],
+        "classes": [_describe(part, methods=part.methods, bases=part.bases) for part in data.classes],
+        "global_variables": [
+            {"name": own.name, "value": own.value, "line_number": own.line} for own in data.global_variables
+        ],
+        "total_lines": data.lines,
+        "complexity_estimate": ("low", "medium", "high")[bisect_left(_COMPLEXITIES, data.max_complexity)],
+    }
+    if data.has_errors:
+        return Shown(text=f"Error: Syntax error in {one.args.file_path}: the rest of it is\n{to_json(told)}")
+    return Shown(told)
 
 
-_COMPLEXITIES = {10: "low", 20: "medium"}
-"""By the most complex function."""
-
-
-def _describe_place(own: Any) -> dict[str, Any]:
-    return {"line_number": own.line, "docstring": own.doc or None}
-
-
-def _name_argument(text: str) -> str:
-    """The name in `name: type = default`."""
-    return re.split(r"[:=]", text, maxsplit=1)[0].strip()
+def _describe(own: Any, **more: Any) -> dict[str, Any]:
+    return {"name": own.name, **more, "line_number": own.line, "docstring": own.doc or None}
 
 
 def _show_lint(one: Answered) -> Shown:
@@ -154,32 +137,16 @@ def _show_lint(one: Answered) -> Shown:
 
 def _show_symbols(one: Answered) -> Shown:
     symbols = [
-        {
-            "type": group_kind(own.kind),
-            "name": own.name,
-            "line": own.line,
-            **({"docstring": own.doc} if own.doc else {}),
-        }
+        {"type": group_kind(own.kind), "name": own.name, "line": own.line} | drop_none(docstring=own.doc or None)
         for own in one.data.symbols
     ]
     return Shown(sorted(symbols, key=lambda row: row["line"]))
 
 
-def _show_read(one: Answered) -> Shown:
-    text = "\n".join(number_lines(one, "\t", 6))
-    if one.has_more or one.first_line > 1:
-        text += f"\n\n[Showing lines {one.first_line}-{one.last_line} of {one.result.meta.total} total lines]"
-    return Shown(text=text)
-
-
 def _show_listing(one: Answered) -> Shown:
     folder = "" if one.data.path == "." else f"{one.data.path}/"
-    kinds = {"directory": "dir"}
-    entries = [
-        {"name": entry.path, "path": f"{folder}{entry.path}", "type": kinds.get(entry.kind, "file")}
-        for entry in one.data.entries
-    ]
-    return Shown(entries)
+    kinds = {entry.path: "dir" if entry.kind == "directory" else "file" for entry in one.data.entries}
+    return Shown([{"name": name, "path": f"{folder}{name}", "type": kind} for name, kind in kinds.items()])
 
 
 def _show_grep(one: Answered) -> Shown:
@@ -193,20 +160,12 @@ def _show_grep(one: Answered) -> Shown:
 
 
 def _show_command(one: Answered) -> Shown:
-    data = one.data
-    text = data.output if data.stdout is None else data.stdout
+    data, text = one.data, one.stdout
     if data.stderr:
         text = f"{text.rstrip()}\n[stderr]\n{data.stderr}".lstrip("\n")
     if data.exit_code:
         text = f"{text.rstrip()}\n\n[Exit code: {data.exit_code}]".lstrip("\n")
     return Shown(text=text or "Command executed successfully (exit code: 0)")
-
-
-def _show_todos(one: Answered) -> Shown:
-    states = {"active": "in_progress", "done": "completed"}
-    items = enumerate(one.data.items, 1)
-    todos = [{"id": str(n), "content": item.text, "status": states.get(item.status, item.status)} for n, item in items]
-    return Shown(todos)
 
 
 def _describe_error(one: Answered) -> str:  # noqa: PLR0911  one a kind
@@ -271,17 +230,14 @@ DIALECT = Dialect(
     tools=parse_tools(
         _TOOLS,
         {
-            "read_file": Code(show=_show_read),
             "edit_file": Code(_edit),
-            "multi_edit": Code(_edit_several, _show_edits),
             "ls": Code(show=_show_listing),
             "grep": Code(_grep, _show_grep),
             "execute": Code(show=_show_command),
             "analyze_code": Code(show=_show_analysis),
             "lint_code": Code(show=_show_lint),
             "find_symbols": Code(show=_show_symbols),
-            "write_todos": Code(show=_show_todos),
-            "read_todos": Code(_read_todos, _show_todos),
+            "read_todos": Code(_read_todos),
         },
     ),
     render=_render,

@@ -4,18 +4,10 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from handrail.dialects.dialect import Answered, Canonical, Code, Dialect, DialectAnswer, Shown
-from handrail.dialects.notebook import edit_notebook, escape_id, parse_cells
-from handrail.dialects.render import (
-    drop_none,
-    list_answers,
-    list_extras,
-    list_hunks,
-    list_match_rows,
-    list_notes,
-    number_lines,
-    quote_answers,
-)
+from handrail.dialects.dialect import NOTHING, Answered, Canonical, Code, Dialect, DialectAnswer, Shown
+from handrail.dialects.facts import list_match_rows, name_state, number_lines
+from handrail.dialects.notebook import edit_notebook, parse_cells
+from handrail.dialects.render import drop_none, list_extras, list_notes
 from handrail.dialects.session_view import Surface
 from handrail.dialects.table import parse_tools
 from handrail.dialects.translation import OPERATIONS, ask_questions, edit_or_create, filter_type, look_up, search_type
@@ -26,22 +18,13 @@ _MAX_HITS = 100_000
 _RANGE = re.compile(r"[1-9]\d{0,5}(-[1-9]\d{0,5})?")
 _PAGE = re.compile(r"(?m)^--- page (\d+) of \d+ ---\n")
 _STATUS = {"pending": "pending", "in_progress": "active", "completed": "done"}
+_MODIFIED = "Todos have been modified successfully. Continue to use the todo list to track your progress."
 _TOOLS = """
 File:
   file_path* str -> path                                # The absolute path of the file.
-Option:
-  label* str
-  description* str
-  preview str
-Question:
-  question* str
-  header* str len<=12
-  options* Option[] len>=2 len<=4
-  multiSelect bool=false
-Todo:
-  content* str len>=1 -> text
-  status* pending|in_progress:active|completed:done -> status
-  activeForm* str
+Option: label* str; description* str; preview str
+Question: question* str; header* str len<=12; options* Option[] len>=2 len<=4; multiSelect bool=false
+Todo: content* str len>=1 -> text; status* pending|in_progress:active|completed:done -> status; activeForm* str
 Read = read +File: Reads a file. Lines are numbered; pictures, notebooks and PDF files can be read too.
   offset number -> offset                               # The first line, from 1.
   limit number=2000 >=1 -> limit[1..10000]              # The number of lines.
@@ -49,22 +32,25 @@ Read = read +File: Reads a file. Lines are numbered; pictures, notebooks and PDF
 Write = write +File: Writes a file. It replaces an existing one.
   content* str -> content                               # The content of the file.
   text: File {change}d successfully at: {path}
-  data: type=change filePath=path content=written originalFile=before
+  data: type=change, filePath=path, content=written, originalFile=before,
+    structuredPatch=[] if data.created else list_hunks(data.diff)
 Edit = edit write@Write +File: Replaces an exact text in a file. It must be unique, unless replace_all is set.
   old_string* str -> oldText                            # The text to replace.
   new_string* str -> newText                            # The text to replace it with.
   replace_all bool=false -> replaceAll                  # Replace all occurrences.
   text: The file {path} has been updated successfully.
-  data: filePath=path oldString=args.old_string newString=args.new_string originalFile=before
-  data: userModified=false replaceAll=args.replace_all
+  data: filePath=path, oldString=args.old_string, newString=args.new_string, originalFile=before,
+    userModified=False, replaceAll=args.replace_all,
+    structuredPatch=list_hunks(data.diff)
 NotebookEdit = write read: Replaces, inserts or deletes a cell of a Jupyter notebook.
   notebook_path* str -> path                            # The absolute path of the notebook.
   new_source* str                                       # The new source of the cell.
   cell_id str                                           # The cell; insert puts the new one after it, or at the start.
   cell_type code|markdown                               # The type of the cell; required for insert.
   edit_mode replace|insert|delete=replace               # What to do.
-  data: new_source=args.new_source edit_mode=args.edit_mode language="python" notebook_path=path diff=data.diff
-  data: original_file=before updated_file=after
+  text: {args.edit_mode.capitalize()} of cell {clean(args.cell_id or "0")} in {path} is done.
+  data: new_source=args.new_source, edit_mode=args.edit_mode, language="python", notebook_path=path, diff=data.diff,
+    original_file=before, updated_file=after, cell_type=args.cell_type or "code", **drop_none(cell_id=args.cell_id)
 Glob = find: Finds files by a glob, such as **/*.ts. The newest come first.
   pattern* str len>=1 -> pattern                        # The glob.
   path str -> path                                      # The folder to search in.
@@ -94,9 +80,15 @@ TaskOutput = process action="poll": Returns the new output of a background task.
   task_id* str -> sessionId                             # The task.
   block* bool                                           # Whether to wait for its end.
   timeout* number >=0                                   # Most milliseconds to wait.
+  data: retrieval_status="success", task=dict(task_id=data.process.id, task_type="local_bash",
+    status="running" if data.process.state == "running" else "completed", description=data.process.command,
+    output=data.output or "", **drop_none(exitCode=data.process.exit_code))
 TaskStop = process action="kill": Stops a background task.
   task_id str -> sessionId                              # The task.
   shell_id str                                          # Its older name.
+  text: Successfully stopped task: {data.process.id} ({data.process.command})
+  data: message=f"Successfully stopped task: {data.process.id} ({data.process.command})",
+    task_id=data.process.id, task_type="local_bash", command=data.process.command
 Monitor = exec background=true: Runs a command in the background.
   description* str -> @purpose                          # What is watched.
   timeout_ms number=300000 >=1 <=3600000                # Ignored: the command ends by itself or by TaskStop.
@@ -104,8 +96,6 @@ Monitor = exec background=true: Runs a command in the background.
   ws object                                             # Not available.
 TodoWrite = todo: Replaces the list of steps.
   todos* Todo[] -> items                         # The list.
-  data: oldTodos=surface.memory["old_todos"] newTodos=args.todos
-  text: Todos have been modified successfully. Continue to use the todo list to track your progress.
 TaskCreate = todo: Adds a task to the list of steps.
   subject* str len>=1                                   # A short title.
   description* str                                      # What is to be done.
@@ -126,10 +116,13 @@ TaskUpdate = todo: Changes a task.
 TaskList = todo: Lists all tasks.
 AskUserQuestion = question: Asks the person one to four questions and waits for the answers.
   questions* Question[] len>=1 len<=4                   # The questions.
+  text: {quote_answers(one)}
+  data: questions=args.questions,
+    answers={asked.question: ", ".join(reply) for asked, reply in zip(args.questions, list_answers(one))}
 Skill = skill_control action="activate": Activates a skill: written instructions for a kind of task.
   skill* str -> name                                    # The skill.
   args str                                              # Arguments for it.
-  data: success=true commandName=args.skill args=args.args
+  data: success=True, commandName=args.skill, args=args.args
 LSP = lsp_definition lsp_references lsp_hover lsp_symbols @request: Asks a language server about a place in a file.
   operation* Operation                                  # What to ask.
   filePath* str -> path                                 # The absolute path of the file.
@@ -177,17 +170,6 @@ def _pick_pages(content: str, pages: str) -> str:
     parts = _PAGE.split(content)[1:]
     wanted = range(int(first), int(last or first) + 1)
     return "".join(text for number, text in zip(parts[::2], parts[1::2], strict=True) if int(number) in wanted)
-
-
-def _show_change(one: Answered) -> Shown:
-    is_new = getattr(one.data, "created", False)
-    return Shown({"structuredPatch": [] if is_new else list_hunks(one.data.diff)})
-
-
-def _show_notebook(one: Answered) -> Shown:
-    args = one.args
-    text = f"{args.edit_mode.capitalize()} of cell {escape_id(args.cell_id or '0')} in {one.path} is done."
-    return Shown(drop_none(cell_id=args.cell_id, cell_type=args.cell_type or "code"), text=text)
 
 
 def _show_glob(one: Answered) -> Shown:
@@ -288,7 +270,7 @@ def _show_command(one: Answered) -> Shown:
     if data.session_id is not None:
         twin = {"stdout": "", "stderr": "", "interrupted": False, "backgroundTaskId": data.session_id}
         return Shown(twin, text=f"Command running in background with ID: {data.session_id}")
-    stdout, stderr = data.output if data.stdout is None else data.stdout, data.stderr or ""
+    stdout, stderr = one.stdout, data.stderr or ""
     twin: dict[str, Any] = {"stdout": stdout, "stderr": stderr, "interrupted": data.exit_code is None}
     twin |= drop_none(returnCodeInterpretation=data.meaning, persistedOutputPath=one.result.meta.output)
     printed = "\n".join(filter(None, (stdout.rstrip("\n"), stderr.rstrip("\n"))))
@@ -297,117 +279,77 @@ def _show_command(one: Answered) -> Shown:
     return Shown(twin, text=printed or "(no output)")
 
 
-def _show_poll(one: Answered) -> Shown:
-    process, status = one.data.process, "running" if one.data.process.state == "running" else "completed"
-    task = {"task_id": process.id, "task_type": "local_bash", "status": status, "description": process.command}
-    task |= {"output": one.data.output or ""} | drop_none(exitCode=process.exit_code)
-    return Shown({"retrieval_status": "success", "task": task})
-
-
-def _show_stop(one: Answered) -> Shown:
-    process = one.data.process
-    message = f"Successfully stopped task: {process.id} ({process.command})"
-    twin = {"message": message, "task_id": process.id, "task_type": "local_bash", "command": process.command}
-    return Shown(twin, text=message)
-
-
-# Tasks. The canonical list has texts with states; the rest is remembered here.
+# Tasks. The canonical list has texts with states; the rest is remembered here, also of deleted ones.
 
 
 def _load_tasks(surface: Surface) -> dict[str, dict[str, Any]]:
-    tasks = surface.memory.get("tasks")
-    if tasks is None:
-        states = {canonical: own for own, canonical in _STATUS.items()}
-        items = enumerate(surface.list_todo(), 1)
-        tasks = {str(n): {"id": str(n), "subject": item.text, "status": states[item.status]} for n, item in items}
-        surface.memory |= {"tasks": tasks, "next_task": len(tasks) + 1}
-    return tasks
+    if "tasks" not in surface.memory:
+        items = {str(number): item for number, item in enumerate(surface.list_todo(), 1)}
+        tasks = {key: {"id": key, "subject": item.text, "status": name_state(item)} for key, item in items.items()}
+        surface.memory["tasks"] = tasks
+    return surface.memory["tasks"]
 
 
-def _store_tasks(_: Any, __: Any, surface: Surface) -> Canonical:
-    tasks = _load_tasks(surface).values()
-    return "todo", {"items": [{"text": one["subject"], "status": _STATUS[one["status"]]} for one in tasks]}
+def _store_tasks(surface: Surface, data: dict[str, Any], text: str) -> Canonical:
+    """The call with all tasks, and its answer."""
+    tasks = [task for task in _load_tasks(surface).values() if task["status"] != "deleted"]
+    items = [{"text": task["subject"], "status": _STATUS[task["status"]]} for task in tasks]
+    return "todo", {"items": items, "@shown": Shown(data, text=text)}
 
 
 def _get_task(surface: Surface, task_id: str) -> dict[str, Any]:
     task = _load_tasks(surface).get(task_id)
-    if task is None:
+    if task is None or task["status"] == "deleted":
         raise ToolError("NOT_FOUND", f"Task not found: {task_id[:40]}")
     return task
 
 
-def _create_task(args: Any, given: Any, surface: Surface) -> Canonical:
+def _create_task(args: Any, _: Any, surface: Surface) -> Canonical:
     tasks = _load_tasks(surface)
-    task_id = str(surface.memory["next_task"])
-    surface.memory["next_task"] += 1
-    task = {"id": task_id, "subject": args.subject, "description": args.description, "status": "pending"}
-    tasks[task_id] = surface.memory["task"] = task | drop_none(activeForm=args.activeForm, metadata=args.metadata)
-    return _store_tasks(args, given, surface)
+    task = {"id": str(len(tasks) + 1), "subject": args.subject}
+    more = drop_none(activeForm=args.activeForm, metadata=args.metadata)
+    tasks[task["id"]] = {**task, "description": args.description, "status": "pending", **more}
+    return _store_tasks(surface, {"task": task}, f"Task #{task['id']} created successfully: {args.subject}")
 
 
-def _update_task(args: Any, given: Any, surface: Surface) -> Canonical:
+def _update_task(args: Any, _: Any, surface: Surface) -> Canonical:
     task = _get_task(surface, args.taskId)
     names = ("subject", "description", "activeForm", "status", "owner", "metadata")
     changes = drop_none(**{name: getattr(args, name) for name in names})
     links = {"blocks": args.addBlocks, "blockedBy": args.addBlockedBy}
     changes |= {name: [*task.get(name, []), *ids] for name, ids in links.items() if ids}
-    surface.memory["update"] = (task.get("status"), changes)
-    if changes.get("status") == "deleted":
-        del _load_tasks(surface)[args.taskId]
-    else:
-        task.update(changes)
-    return _store_tasks(args, given, surface)
+    change = {"from": task["status"], "to": args.status} if args.status else None
+    task.update(changes)
+    data = {"success": True, "taskId": args.taskId, "updatedFields": list(changes)} | drop_none(statusChange=change)
+    return _store_tasks(surface, data, f"Updated task #{args.taskId} {', '.join(changes)}".rstrip())
 
 
-def _find_task(args: Any, given: Any, surface: Surface) -> Canonical:
-    _get_task(surface, args.taskId)
-    return _store_tasks(args, given, surface)
+def _find_task(args: Any, _: Any, surface: Surface) -> Canonical:
+    task = _get_task(surface, args.taskId)
+    return _store_tasks(
+        surface, {"task": dict(task)}, f"Task #{task['id']}: {task['subject']}\nStatus: {task['status']}"
+    )
+
+
+def _list_tasks(_: Any, __: Any, surface: Surface) -> Canonical:
+    tasks = [dict(task) for task in _load_tasks(surface).values() if task["status"] != "deleted"]
+    text = "\n".join(f"#{task['id']} [{task['status']}] {task['subject']}" for task in tasks)
+    return _store_tasks(surface, {"tasks": tasks}, text or "No tasks found")
 
 
 def _write_todos(args: Any, given: dict[str, Any], surface: Surface) -> Canonical:
     surface.memory.pop("tasks", None)
-    surface.memory |= {"old_todos": surface.memory.get("todos", ()), "todos": args.todos}
-    return "todo", given
-
-
-def _show_created(one: Answered) -> Shown:
-    task = one.surface.memory["task"]
-    twin = {"task": {"id": task["id"], "subject": task["subject"]}}
-    return Shown(twin, text=f"Task #{task['id']} created successfully: {task['subject']}")
-
-
-def _show_updated(one: Answered) -> Shown:
-    before, changes = one.surface.memory["update"]
-    twin: dict[str, Any] = {"success": True, "taskId": one.args.taskId, "updatedFields": list(changes)}
-    if "status" in changes:
-        twin["statusChange"] = {"from": before, "to": changes["status"]}
-    return Shown(twin, text=f"Updated task #{one.args.taskId} {', '.join(changes)}".rstrip())
-
-
-def _show_tasks(one: Answered) -> Shown:
-    tasks = list(_load_tasks(one.surface).values())
-    text = "\n".join(f"#{task['id']} [{task['status']}] {task['subject']}" for task in tasks) or "No tasks found"
-    return Shown({"tasks": tasks}, text=text)
-
-
-def _show_task(one: Answered) -> Shown:
-    task = _get_task(one.surface, one.args.taskId)
-    return Shown({"task": task}, text=f"Task #{task['id']}: {task['subject']}\nStatus: {task['status']}")
-
-
-def _show_reply(one: Answered) -> Shown:
-    replies = zip(one.args.questions, list_answers(one), strict=True)
-    answers = {asked.question: ", ".join(reply) for asked, reply in replies}
-    return Shown({"questions": one.args.questions, "answers": answers}, text=quote_answers(one))
+    todos = {"oldTodos": surface.memory.get("todos", ()), "newTodos": args.todos}
+    surface.memory["todos"] = args.todos
+    return "todo", given | {"@shown": Shown(todos, text=_MODIFIED)}
 
 
 def _render(one: Answered, shown: Shown) -> DialectAnswer:
     text = one.content if shown.text is None else shown.text
     twin: dict[str, Any] = shown.data or {"content": one.content}
     is_error = twin.pop("is_error", False) or one.result.error is not None
-    if one.code == "TIMEOUT" and one.args is not None and one.data is not None:
-        printed = _show_command(one)
-        text, twin = f"{printed.text}\n{one.message}", dict(printed.data) | {"timedOutAfterMs": round(one.args.timeout)}
+    if one.code and shown is not NOTHING:
+        text, twin = f"{text}\n{one.message}", twin | {"timedOutAfterMs": round(one.args.timeout)}
     elif one.code:
         text, twin = one.message, {"error": one.code}
     else:
@@ -430,21 +372,20 @@ DIALECT = Dialect(
         _TOOLS,
         {
             "Read": Code(_read, _show_read),
-            "Write": Code(show=_show_change),
-            "Edit": Code(edit_or_create, _show_change),
-            "NotebookEdit": Code(edit_notebook, _show_notebook),
+            "Edit": Code(edit_or_create),
+            "NotebookEdit": Code(edit_notebook),
             "Glob": Code(show=_show_glob),
             "Grep": Code(_grep, _show_grep),
             "Bash": Code(_run, _show_command),
-            "TaskOutput": Code(_poll, _show_poll),
-            "TaskStop": Code(_stop, _show_stop),
+            "TaskOutput": Code(_poll),
+            "TaskStop": Code(_stop),
             "Monitor": Code(_watch, _show_command),
             "TodoWrite": Code(_write_todos),
-            "TaskCreate": Code(_create_task, _show_created),
-            "TaskGet": Code(_find_task, _show_task),
-            "TaskUpdate": Code(_update_task, _show_updated),
-            "TaskList": Code(_store_tasks, _show_tasks),
-            "AskUserQuestion": Code(ask_questions, _show_reply),
+            "TaskCreate": Code(_create_task),
+            "TaskGet": Code(_find_task),
+            "TaskUpdate": Code(_update_task),
+            "TaskList": Code(_list_tasks),
+            "AskUserQuestion": Code(ask_questions),
             "LSP": Code(look_up),
         },
         Operation=OPERATIONS,

@@ -41,28 +41,31 @@ _CODES: dict[str, str] = {
 _TOOLS = """
 File:
   path* str -> path                             # The file.
-Todo:
-  content* str len>=1 -> text
-  status* pending|in_progress:active|completed:done -> status
+Todo: content* str len>=1 -> text; status* pending|in_progress:active|completed:done -> status
 list_dir = ls: List a folder.
   path str=. -> path                            # The folder.
   ignore_globs str[]                            # Globs of entries to leave out.
 glob_file_search = find: Find files by a glob.
   glob_pattern* str len>=1 -> pattern           # The glob.
   target_directory str=. -> path                # The folder to search in.
-  data: pattern=args.glob_pattern matches=data.files
+  data: pattern=args.glob_pattern, matches=data.files
 read_file = read +File: Read a text file, or a page of its lines.
   offset int >=1 -> offset                      # The first line, from 1.
   limit int >=1 <=10000 -> limit                # The number of lines.
-  data: path=data.path text=content total_size=data.size truncated offset=data.first_line limit=args.limit
+  data: path=data.path, text=content, total_size=data.size, truncated=truncated, offset=data.first_line,
+    limit=args.limit, read_size=len(content.encode()),
+    **({"warning": f"Continue with offset {result.meta.next_offset}."} if has_more else {})
 apply_patch = apply_patch: Change files by a patch: *** Begin Patch … *** End Patch, or a unified diff.
   patch_text str -> patch                       # The patch; required.
   path str                                      # Not for this tool.
   old str                                       # Not for this tool.
   new str                                       # Not for this tool.
-  data: undo_id=result.meta.undo diff=data.diff
+  data: paths=[file.path for file in data.files], replacements=sum(len(file.strategies) for file in data.files),
+    before_hash=[file.before for file in data.files], after_hash=[file.hash for file in data.files],
+    undo_id=result.meta.undo, diff=data.diff, **({} if data.files[1:] else
+    dict(path=data.files[0].path, before_hash=data.files[0].before, after_hash=data.files[0].hash))
 delete_file = delete +File: Delete a file.
-  data: path=data.path deleted=true before_hash=data.before
+  data: path=data.path, deleted=True, before_hash=data.before
 grep = grep search_text: Search the contents of files by a regular expression.
   pattern* str len>=1 -> pattern                # The regular expression.
   path str -> path                              # File or folder to search in.
@@ -70,15 +73,18 @@ grep = grep search_text: Search the contents of files by a regular expression.
   multiline bool=false                          # Let a match reach over line ends.
   head_limit int >=1 <=10000 -> maxResults      # Most hits.
   -i bool=false -> !caseSensitive               # Ignore case.
-  data: pattern=args.pattern truncated
+  data: pattern=args.pattern, engine="rg" if result.meta.engine == "ripgrep" else "python",
+    hits=[dict(path=own.path, line=own.line, preview=own.text) for own in data.matches], truncated=truncated
 codebase_search = codebase_search: Search the code by its meaning.
   query* str len>=1 -> query                    # The text to search for.
   target_directories* str[] -> paths            # Folders to search in; empty for all.
-  data: query=args.query mode=data.method
+  data: query=args.query, mode=data.method,
+    hits=[dict(path=own.path, start_line=own.line, end_line=own.end_line, preview=own.preview, score=own.score)
+    for own in data.hits]
 run_terminal_cmd = exec: Run a shell command in the workspace, in a sandbox.
   command* str len>=1 -> command                # The command.
   is_background bool=false -> background        # Return at once; the command continues.
-  data: command=args.command cwd="." exit_code=data.exit_code output=data.output
+  data: command=args.command, cwd=".", exit_code=data.exit_code, output=data.output
 display = display: Show the person something while you work.
   content str -> content                        # Markdown, at most 10,000 characters; required.
   level str=info                                # info, success, warning, error or progress.
@@ -87,14 +93,18 @@ display = display: Show the person something while you work.
   evidence str[] -> evidence                    # What it rests on.
   explanation str                               # The older name of thought.
   message str                                   # The older name of content.
+  data: displayed=True, length=len(args.content or args.message), level=data.level,
+    truncated=len(args.content or args.message) > data.characters
 read_lints = code_lint lsp_lint: List the problems of files.
   paths* str[] -> paths                         # The files.
+  data: items=[dict(path=own.file, line=own.line, character=own.column, severity=own.severity,
+    message=f"{own.rule}: {own.message}" if own.rule else own.message, source=own.source) for own in data.findings]
 update_memory = memory: Note something about the workspace for later sessions.
   action* create|update|delete -> action        # What to do.
   title str -> title                            # What it is about, in one line.
   knowledge_to_store str -> content             # The note.
   existing_knowledge_id str -> id               # The note to update or delete.
-  data: id=data.notes[0].id action=args.action
+  data: id=data.notes[0].id, action=args.action
 todo_write = todo: Replace the list of steps.
   todos* Todo[] -> items                        # The whole list.
   data: todos=args.todos
@@ -140,58 +150,10 @@ def _show_listing(one: Answered) -> Shown:
     return Shown({"path": one.data.path, "items": items})
 
 
-def _show_read(one: Answered) -> Shown:
-    warning = {"warning": f"Continue with offset {one.result.meta.next_offset}."} if one.has_more else {}
-    return Shown({"read_size": len(one.content.encode()), **warning})
-
-
-def _show_patch(one: Answered) -> Shown:
-    files = one.data.files
-    payload: dict[str, Any] = {
-        "paths": [file.path for file in files],
-        "replacements": sum(len(file.strategies) for file in files),
-        "before_hash": [file.before for file in files],
-        "after_hash": [file.hash for file in files],
-    }
-    if len(files) == 1:
-        payload |= {"path": files[0].path, "before_hash": files[0].before, "after_hash": files[0].hash}
-    return Shown(payload)
-
-
-def _show_grep(one: Answered) -> Shown:
-    hits = [{"path": match.path, "line": match.line, "preview": match.text} for match in one.data.matches]
-    return Shown({"engine": "rg" if one.result.meta.engine == "ripgrep" else "python", "hits": hits})
-
-
-def _show_code(one: Answered) -> Shown:
-    hits = [
-        {"path": hit.path, "start_line": hit.line, "end_line": hit.end_line, "preview": hit.preview, "score": hit.score}
-        for hit in one.data.hits
-    ]
-    return Shown({"hits": hits})
-
-
-def _show_lints(one: Answered) -> Shown:
-    items = [
-        {"path": own.file, "line": own.line, "character": own.column, "severity": own.severity}
-        | {"message": f"{own.rule}: {own.message}" if own.rule else own.message, "source": own.source}
-        for own in one.data.findings
-    ]
-    return Shown({"items": items})
-
-
 def _show_command(one: Answered) -> Shown:
-    process_id = one.data.session_id
-    if process_id is None:
-        return Shown()
-    pid = next((process.pid for process in one.surface.list_processes() if process.id == process_id), None)
-    return Shown({"session_id": process_id, "pid": pid})
-
-
-def _show_display(one: Answered) -> Shown:
-    length = len(one.args.message if one.args.content is None else one.args.content)
-    payload = {"displayed": True, "length": length, "level": one.data.level}
-    return Shown(payload | {"truncated": length > one.data.characters})
+    pids = {process.id: process.pid for process in one.surface.list_processes()}
+    found = one.data.session_id
+    return Shown({} if found is None else {"session_id": found, "pid": pids.get(found)})
 
 
 def _describe_details(one: Answered) -> dict[str, Any]:
@@ -259,13 +221,11 @@ DIALECT = Dialect(
         _TOOLS,
         {
             "list_dir": Code(show=_show_listing),
-            "read_file": Code(show=_show_read),
-            "apply_patch": Code(_patch, _show_patch),
-            "grep": Code(_grep, _show_grep),
-            "codebase_search": Code(show=_show_code),
-            "read_lints": Code(_read_lints, _show_lints),
+            "apply_patch": Code(_patch),
+            "grep": Code(_grep),
+            "read_lints": Code(_read_lints),
             "run_terminal_cmd": Code(show=_show_command),
-            "display": Code(_display, _show_display),
+            "display": Code(_display),
         },
     ),
     render=_render,

@@ -6,12 +6,13 @@ from posixpath import join, normpath
 from typing import Any
 
 from handrail.dialects.dialect import Answered, Canonical, Code, Dialect, DialectAnswer, Shown
-from handrail.dialects.render import add_notes, drop_none, list_answers, list_notes, list_patched_files
+from handrail.dialects.render import add_notes, drop_none, list_notes
 from handrail.dialects.session_view import Surface
 from handrail.dialects.table import parse_tools
 from handrail.dialects.translation import ask_questions
 from handrail.protocol.digest import sha256
 from handrail.protocol.errors import ToolError
+from handrail.protocol.text import truncate_middle
 
 _CD = r"\s*(?:cd\s+('(?!-)[^'\n]*'|\"(?!-)[^\"\n$`\\]*\"|(?![-~])[^\s;&|'\"$`\\]+)\s*&&\s*)?"
 """A folder that is the same for the shell: it has no variable, and is no option and no home folder."""
@@ -20,17 +21,9 @@ _WRAPPED = re.compile(_CD + r"apply_patch\s+<<\s*(['\"]?)(\w+)\2\n(.*)\n\3\s*", 
 _SHELL_PATCH = re.compile(r"\s*(cd\s[^\n]*?(&&|;)\s*)?(apply_patch|applypatch)\b")
 _FILE = re.compile(r"(?m)^(\*\*\* (?:Add File|Update File|Delete File|Move to): )(?!/)(.+)$")
 _TOOLS = """
-Step:
-  step* str -> text
-  status* pending|in_progress:active|completed:done -> status
-Option:
-  label* str
-  description* str
-Question:
-  id* str
-  header* str len<=12
-  question* str
-  options* Option[]
+Step: step* str -> text; status* pending|in_progress:active|completed:done -> status
+Option: label* str; description* str
+Question: id* str; header* str len<=12; question* str; options* Option[]
 exec_command = exec apply_patch@apply_patch: Runs a command and returns its output, or a session ID if it still runs.
   cmd* str len>=1 -> command                    # Shell command to execute.
   workdir str -> cwd                            # Folder to run the command in; the workspace if not given.
@@ -51,6 +44,7 @@ write_stdin = process: Writes characters to a running process, or polls it, and 
   max_output_tokens number=10000 >=0            # Most tokens of output to return.
 apply_patch = apply_patch @text=input: Changes files by a patch: *** Begin Patch … *** End Patch.
   input* str                                    # The entire contents of the patch.
+  text: {add_notes(list_patched_files(one), list_notes(result))}
 update_plan = todo: Updates the task plan. At most one step can be in_progress at a time.
   plan* Step[] -> items                         # The list of steps.
   explanation str                               # Why the plan changed.
@@ -60,6 +54,7 @@ view_image = read: View a local image.
   detail high|original=high                     # Its detail.
 request_user_input = question @request: Asks the person one to three questions and waits for the answers.
   questions* Question[] len>=1 len<=3           # The questions.
+  data: answers={asked.id: dict(answers=reply) for asked, reply in zip(args.questions, list_answers(one))}
 list_mcp_resources, list_mcp_resource_templates, read_mcp_resource = !: a host can bring a tool of this name
 tool_search, get_context_remaining, new_context, web_search = !: a host can bring a tool of this name
 spawn_agent, wait_agent, send_message, list_agents, interrupt_agent = !: a host can bring a tool of this name
@@ -79,11 +74,6 @@ def _find_process(number: float, surface: Surface) -> str:
         if _number(process.id) == int(number):
             return process.id
     raise ToolError("PROCESS_NOT_FOUND", f"Unknown process id {int(number)}")
-
-
-def _strip_heredoc(patch: str) -> str:
-    found = _WRAPPED.fullmatch(patch)
-    return found[4] if found else patch.strip() + "\n"
 
 
 def _execute(args: Any, given: dict[str, Any], surface: Surface) -> Canonical:
@@ -111,7 +101,8 @@ def _ask_person(args: Any) -> dict[str, Any]:
 
 
 def _patch(args: Any, _: Any, __: Surface) -> Canonical:
-    return "apply_patch", {"patch": _strip_heredoc(args.input)}
+    found = _WRAPPED.fullmatch(args.input)
+    return "apply_patch", {"patch": found[4] if found else args.input.strip() + "\n"}
 
 
 def _wait(surface: Surface, process_id: str, milliseconds: float | None, least: int, most: int) -> None:
@@ -140,7 +131,7 @@ def _show_command(one: Answered) -> Shown:
         running, code = process.id if process.state == "running" else None, process.exit_code
     else:
         running, code = data.session_id, data.exit_code
-    seconds = (one.result.duration_ms + (one.first.duration_ms if one.first else 0)) / 1000
+    seconds = one.result.duration_ms / 1000
     output, most = data.output or "", int(one.args.max_output_tokens)
     shown = add_notes(_cut(output, most * 4), _list_notes(one))
     state = f"Process running with session ID {_number(running)}" if running else f"Process exited with code {code}"
@@ -162,28 +153,14 @@ def _list_notes(one: Answered) -> list[str]:
 
 
 def _cut(output: str, most: int) -> str:
-    if len(output) <= most:
-        return output
-    return f"{output[: most // 2]}\n… {len(output) - most} characters truncated …\n{output[len(output) - most // 2 :]}"
-
-
-def _show_patch(one: Answered) -> Shown:
-    return Shown(text=add_notes(list_patched_files(one), list_notes(one.result)))
-
-
-def _require_picture(one: Answered) -> None:
-    if not one.is_picture:
-        raise ToolError("INVALID_ARGUMENT", f"unable to process image: {one.args.path} has another format.")
+    return output if len(output) <= most else truncate_middle(output, most, "\n… {} characters truncated …\n")
 
 
 def _show_picture(one: Answered) -> Shown:
+    if not one.is_picture:
+        raise ToolError("INVALID_ARGUMENT", f"unable to process image: {one.args.path} has another format.")
     picture = one.result.attachments[0]
     return Shown({"image_url": f"data:{picture.mime};base64,{picture.content}", "detail": one.args.detail})
-
-
-def _show_reply(one: Answered) -> Shown:
-    answers = zip(one.args.questions, list_answers(one), strict=True)
-    return Shown({"answers": {asked.id: {"answers": reply} for asked, reply in answers}})
 
 
 def _plan(args: Any, given: dict[str, Any], surface: Surface) -> Canonical:
@@ -219,10 +196,10 @@ DIALECT = Dialect(
         {
             "exec_command": Code(_execute, _show_command),
             "write_stdin": Code(_write, _show_command, _poll_after_write),
-            "apply_patch": Code(_patch, _show_patch),
+            "apply_patch": Code(_patch),
             "update_plan": Code(_plan),
-            "view_image": Code(show=_show_picture, then=_require_picture),
-            "request_user_input": Code(ask_questions, _show_reply),
+            "view_image": Code(show=_show_picture),
+            "request_user_input": Code(ask_questions),
         },
         Sandbox="use_default|require_escalated|with_additional_permissions",
     ),

@@ -29,7 +29,8 @@ _OPTIONAL = frozenset(
 """Canonical tools that exist and are off by default."""
 
 Canonical = tuple[str, dict[str, Any]]
-"""The name and the arguments of a canonical call. `@purpose` and `@confirm` become fields of the call."""
+"""The name and the arguments of a canonical call. `@purpose` and `@confirm` become fields of the call, and `@shown` is
+what its answer says."""
 Collect = Callable[[Any], dict[str, Any]]
 """Makes canonical arguments of typed ones."""
 
@@ -67,7 +68,7 @@ class Code(NamedTuple):
     """Makes the canonical call of arguments and collected arguments. None: a call of the first tool."""
     show: Show | None = None
     then: "Callable[[Answered], Canonical | None] | None" = None
-    """Another call that the answer needs, after the first succeeded. A ToolError refuses the answer."""
+    """Another call that the answer needs, after the first succeeded."""
 
 
 class DialectTool(Struct, frozen=True, kw_only=True):
@@ -119,8 +120,6 @@ class Answered(Struct, frozen=True, gc=False):
     data: Any
     content: str
     surface: Surface
-    first: ToolResult[Any] | None = None
-    """The result of the call before, if there were two."""
 
     @property
     def message(self) -> str:
@@ -142,21 +141,18 @@ class Answered(Struct, frozen=True, gc=False):
         return self.data.path.rpartition("/")[2]
 
     @property
-    def change(self) -> str:
-        return "create" if self.data.created else "update"
+    def stdout(self) -> str:
+        """The output of a command, or its first stream."""
+        return self.data.output if self.data.stdout is None else self.data.stdout
 
     @property
-    def made(self) -> str:
-        return f"{self.change.capitalize()}d"
+    def change(self) -> str:
+        return "create" if self.data.created else "update"
 
     @property
     def written(self) -> str:
         """The new content of a file."""
         return getattr(self.args, "content", "") or getattr(self.args, "new_string", "")
-
-    @property
-    def written_lines(self) -> int:
-        return self.written.count("\n") + 1
 
     @property
     def before(self) -> str | None:
@@ -192,10 +188,6 @@ class Answered(Struct, frozen=True, gc=False):
     def is_picture(self) -> bool:
         return bool(self.result.attachments)
 
-    @property
-    def limit(self) -> int:
-        return int(self.args.limit)
-
 
 class DialectAnswer(Struct, frozen=True, gc=False):
     """The answer to a call."""
@@ -226,10 +218,6 @@ class Dialect(Struct, frozen=True, kw_only=True):
     splits_streams: bool = False
     """Whether its commands have two output streams."""
 
-    @property
-    def canonical_tools(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(name for tool in self.tools for name in tool.to))
-
 
 def load_dialect(name: str) -> Dialect:
     """UsageError if there is none of this name."""
@@ -241,7 +229,7 @@ def load_dialect(name: str) -> Dialect:
 
 def list_helpers(dialect: Dialect) -> tuple[str, ...]:
     """The tools that exist for dialects alone and that this one uses."""
-    return tuple(name for name in dialect.canonical_tools if name in HELPED)
+    return tuple(dict.fromkeys(name for tool in dialect.tools for name in tool.to if name in HELPED))
 
 
 def adapt_settings(dialect: Dialect, loaded: LoadedSettings) -> Settings:

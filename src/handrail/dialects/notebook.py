@@ -4,12 +4,13 @@ import json
 from typing import Any
 
 from handrail.dialects.dialect import Canonical
+from handrail.dialects.render import clean
 from handrail.dialects.session_view import Surface
 from handrail.protocol.errors import ToolError
-from handrail.protocol.text import to_one_line, truncate
 from handrail.protocol.wire import sanitize_json
 
 _MAX_NOTEBOOK_BYTES = 8 * 1024 * 1024
+_BROKEN = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
 
 
 def parse_cells(text: str) -> list[dict[str, Any]] | None:
@@ -17,16 +18,12 @@ def parse_cells(text: str) -> list[dict[str, Any]] | None:
     try:
         cells = json.loads(text)["cells"]
         shown = [
-            {
-                "cell_id": cell.get("id", f"cell-{number}"),
-                "cellType": cell["cell_type"],
-                "source": "".join(cell["source"]),
-                "outputs": cell.get("outputs", []),
-            }
+            {"cell_id": cell.get("id", f"cell-{number}"), "cellType": cell["cell_type"]}
+            | {"source": "".join(cell["source"]), "outputs": cell.get("outputs", [])}
             for number, cell in enumerate(cells)
         ]
         return sanitize_json(shown)[0]
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except _BROKEN:
         return None
 
 
@@ -36,13 +33,10 @@ def edit_notebook(args: Any, given: dict[str, Any], surface: Surface) -> Canonic
     try:
         notebook = json.loads(data)
         _change_cell(args, notebook)
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        raise ToolError("INVALID_ARGUMENT", f"{args.notebook_path} is not a notebook. Nothing was changed.") from None
-    try:
         content = json.dumps(notebook, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
         content.encode()
-    except (ValueError, RecursionError):
-        text = f"{args.notebook_path} has a number or text that JSON cannot hold. Nothing was changed."
+    except _BROKEN:
+        text = f"{args.notebook_path} is not a notebook in plain JSON. Nothing was changed."
         raise ToolError("INVALID_ARGUMENT", text) from None
     return "write", {**given, "content": content}
 
@@ -51,8 +45,8 @@ def _change_cell(args: Any, notebook: dict[str, Any]) -> None:
     cells: list[dict[str, Any]] = notebook["cells"]
     ids = [cell.get("id", f"cell-{number}") for number, cell in enumerate(cells)]
     if args.cell_id is not None and args.cell_id not in ids:
-        known = ", ".join(map(escape_id, ids[:50]))
-        raise ToolError("NO_MATCH", f"There is no cell {escape_id(args.cell_id)}; there are {known}.")
+        known = ", ".join(map(clean, ids[:50]))
+        raise ToolError("NO_MATCH", f"There is no cell {clean(args.cell_id)}; there are {known}.")
     place = ids.index(args.cell_id) if args.cell_id is not None else 0
     if args.edit_mode == "insert":
         if args.cell_type is None:
@@ -67,11 +61,6 @@ def _change_cell(args: Any, notebook: dict[str, Any]) -> None:
         kind = args.cell_type or cells[place]["cell_type"]
         kept = {name: value for name, value in cells[place].items() if name not in {"outputs", "execution_count"}}
         cells[place] = kept | _build_cell(kind, args.new_source, {}, 0)
-
-
-def escape_id(cell_id: str) -> str:
-    """The id of a cell for a message."""
-    return to_one_line(truncate(cell_id, 80))
 
 
 def _build_cell(kind: str, source: str, notebook: dict[str, Any], number: int) -> dict[str, Any]:

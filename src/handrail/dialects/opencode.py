@@ -4,20 +4,9 @@ import re
 from time import time
 from typing import Any
 
-from msgspec import to_builtins
-
-from handrail.dialects.dialect import Answered, Canonical, Code, Dialect, DialectAnswer, Shown
-from handrail.dialects.render import (
-    count_changes,
-    drop_none,
-    group_matches,
-    list_answers,
-    list_extras,
-    list_patched_files,
-    number_lines,
-    quote_answers,
-    to_json,
-)
+from handrail.dialects.dialect import NOTHING, Answered, Canonical, Code, Dialect, DialectAnswer, Shown
+from handrail.dialects.facts import group_problems, list_patched_files, number_lines
+from handrail.dialects.render import add_block, drop_none, list_extras
 from handrail.dialects.session_view import Surface
 from handrail.dialects.table import parse_tools
 from handrail.dialects.translation import OPERATIONS, ask_questions, edit_or_create, look_up
@@ -27,21 +16,12 @@ _MAX_METADATA_CHARS = 30_000
 _DIFF_HEAD = r"^--- (?:a/(.+?)|/dev/null)\n\+\+\+ (?:b/(.+?)|/dev/null)\n"
 _FILE_DIFF = re.compile(rf"(?ms){_DIFF_HEAD}.*?(?=^--- [^\n]+\n\+\+\+ |\Z)")
 _MAX_PREVIEW_LINES = 20
-_CUT = "(Results are truncated. Consider using a more specific path or pattern.)"
 _TOOLS = """
 File:
   filePath* str -> path                                 # The path of the file.
-Option:
-  label* str
-  description* str
-Question:
-  question* str
-  header* str len<=30
-  options* Option[]
-  multiple bool=false
-Todo:
-  content* str len>=1 -> text
-  status* pending|in_progress:active|completed:done|cancelled:done -> status
+Option: label* str; description* str
+Question: question* str; header* str len<=30; options* Option[]; multiple bool=false
+Todo: content* str len>=1 -> text; status* pending|in_progress:active|completed:done|cancelled:done -> status
   priority* high|medium|low
 bash = exec: Runs a shell command in the workspace, in a sandbox.
   command* str len>=1 -> command                        # The command.
@@ -56,30 +36,40 @@ write = write +File: Writes a file. It replaces an existing one.
   content* str -> content                               # The whole content.
   title: {data.path}
   text: Wrote file successfully.
-  data: filepath=path
+  data: filepath=path, exists=not data.created, diagnostics=group_problems(one)
 edit = edit write@write +File: Replaces an exact text in a file. It must be unique, unless replaceAll is set.
   oldString* str -> oldText                             # The text to replace.
   newString* str -> newText                             # The text to replace it with.
   replaceAll bool=false -> replaceAll                   # Replace all occurrences.
   title: {data.path}
   text: Edit applied successfully.
-  data: diff=data.diff
+  data: diff=data.diff, diagnostics=group_problems(one),
+    filediff=dict(file=path, patch=data.diff, **count_changes(data.diff))
 apply_patch = apply_patch: Changes files by a patch: *** Begin Patch … *** End Patch.
   patchText* str -> patch                               # The whole patch.
 glob = find maxResults=100: Finds files by a glob, such as **/*.ts.
   pattern* str len>=1 -> pattern                        # The glob.
   path str -> path                                      # The folder to search in.
   title: {data.path}
+  text: {add_cut(one, list_paths(one, data.files))}
+  data: count=len(data.files), truncated=truncated
 grep = grep: Searches file contents by a regular expression.
   pattern* str len>=1 -> pattern                        # The regular expression.
   path str -> path                                      # The folder to search in.
   include str len>=1 -> filePattern                     # Glob of the files to search.
   title: {args.pattern}
+  text: {add_cut(one, group_matches(one, data.matches, "  Line {}: {}") or "No files found")}
+  data: matches=len(data.matches), truncated=truncated
 todowrite = todo: Replaces the list of steps.
   todos* Todo[] -> items                                # The whole list.
+  title: {len([todo for todo in args.todos if todo.status not in ("completed", "cancelled")])} todos
+  text: {to_json(args.todos, indent=2)}
   data: todos=args.todos
 question = question: Asks the person questions and waits for the answers.
   questions* Question[] len>=1                          # The questions.
+  title: Asked {len(args.questions)} question{"s" * (len(args.questions) > 1)}
+  text: {quote_answers(one)}.
+  data: answers=list_answers(one)
 skill = skill_control action="activate": Loads a skill: written instructions for a kind of task.
   name* str -> name                                     # The skill.
   title: Loaded skill: {args.name}
@@ -91,6 +81,8 @@ lsp = lsp_definition lsp_references lsp_hover lsp_symbols @request: Asks a langu
   character* int >=1 -> character-1                     # The character, from 1.
   query str                                             # Words for workspaceSymbol.
   title: {args.operation} {args.filePath}:{args.line}
+  text: {to_json(data)}
+  data: result=getattr(data, data.__struct_fields__[0])
 webfetch, websearch, task = !: a host can bring a tool of this name
 plan_exit = !: a person changes the mode; say that your plan is ready
 """
@@ -105,24 +97,24 @@ def _show_read(one: Answered) -> Shown:
         return _show_folder(one)
     if one.is_picture:
         return Shown({"preview": one.content, "truncated": False, "loaded": []})
-    meta, text = one.result.meta, one.content.removesuffix("\n")
-    first, total, more = one.data.first_line or 1, meta.total, meta.next_offset is not None
-    last = first + (meta.returned or 0) - 1
+    text, first, rows = one.content.removesuffix("\n"), one.first_line, number_lines(one, ": ", 0)
+    last, total, more = first + len(rows) - 1, one.result.meta.total, one.has_more
     note = f"(End of file - total {total} lines)"
     if more:
         note = f"(Showing lines {first}-{last} of {total}. Use offset={last + 1} to continue.)"
+    preview = text if len(rows) <= _MAX_PREVIEW_LINES else "\n".join(text.split("\n", _MAX_PREVIEW_LINES)[:-1])
     display = {"text": text, "lineStart": first, "lineEnd": last, "totalLines": total, "truncated": more}
-    return _show_page(one.path, "file", "content", number_lines(one, ": ", 0), note, text, display)
+    return _show_page(one.path, "file", "content", rows, note, preview, display)
 
 
 def _show_folder(one: Answered) -> Shown:
     entries = [f"{entry.path}{'/' if entry.kind == 'directory' else ''}" for entry in one.data.entries]
     first = one.args.offset
-    shown = entries[first - 1 : first - 1 + one.args.limit]
-    more = first - 1 + len(shown) < len(entries) or one.truncated
-    note = f"(Showing {len(shown)} of {len(entries)} entries.)" if more else f"({len(entries)} entries)"
-    display = {"entries": shown, "offset": first, "totalEntries": len(entries), "truncated": more}
-    return _show_page(one.path, "directory", "entries", shown, note, "\n".join(shown), display)
+    rows = entries[first - 1 : first - 1 + one.args.limit]
+    more = first - 1 + len(rows) < len(entries) or one.truncated
+    note = f"(Showing {len(rows)} of {len(entries)} entries.)" if more else f"({len(entries)} entries)"
+    display = {"entries": rows, "offset": first, "totalEntries": len(entries), "truncated": more}
+    return _show_page(one.path, "directory", "entries", rows, note, "\n".join(rows[:_MAX_PREVIEW_LINES]), display)
 
 
 def _show_page(
@@ -130,29 +122,8 @@ def _show_page(
 ) -> Shown:
     body = "\n".join((*rows, "", note))
     text = f"<path>{path}</path>\n<type>{kind}</type>\n<{tag}>\n{body}\n</{tag}>"
-    if len(rows) > _MAX_PREVIEW_LINES:
-        preview = "\n".join(preview.split("\n", _MAX_PREVIEW_LINES)[:_MAX_PREVIEW_LINES])
     display = {"type": kind, "path": path, **display}
     return Shown({"preview": preview, "truncated": display["truncated"], "loaded": [], "display": display}, text=text)
-
-
-def _group_problems(one: Answered) -> dict[str, list[Any]]:
-    """The new problems of a change by the absolute path of their file."""
-    found = one.result.meta.diagnostics
-    by_file: dict[str, list[Any]] = {}
-    for problem in found.added if found is not None else ():
-        by_file.setdefault(one.surface.to_absolute(problem.file), []).append(to_builtins(problem))
-    return by_file
-
-
-def _show_written(one: Answered) -> Shown:
-    return Shown({"exists": not one.data.created, "diagnostics": _group_problems(one)})
-
-
-def _show_edit(one: Answered) -> Shown:
-    added, removed = count_changes(one.data.diff)
-    file = {"file": one.path, "patch": one.data.diff, "additions": added, "deletions": removed}
-    return Shown({"diagnostics": _group_problems(one), "filediff": file})
 
 
 def _show_patch(one: Answered) -> Shown:
@@ -171,55 +142,21 @@ def _show_patch(one: Answered) -> Shown:
         for file in one.data.files
     ]
     output = list_patched_files(one)
-    return Shown({"diff": one.data.diff, "files": files, "diagnostics": _group_problems(one)}, output, output)
+    return Shown({"diff": one.data.diff, "files": files, "diagnostics": group_problems(one)}, output, output)
 
 
 def _show_command(one: Answered) -> Shown:
     data = one.data
     notes = [f"Exit code: {data.exit_code}"] if data.exit_code else []
     notes += [one.message] if one.code else []
-    output = data.output or "(no output)"
-    if notes:
-        output = "\n".join((output, "", "<shell_metadata>", *notes, "</shell_metadata>"))
+    output = add_block(data.output or "(no output)", "shell_metadata", notes)
     metadata = {"output": data.output[-_MAX_METADATA_CHARS:], "exit": data.exit_code, "truncated": one.truncated}
     return Shown(metadata | drop_none(outputPath=one.result.meta.output), one.args.command, output)
 
 
-def _show_glob(one: Answered) -> Shown:
-    files = [one.surface.to_absolute(path) for path in one.data.files]
-    output = "\n".join((*(files or ["No files found"]), *(("", _CUT) if one.truncated else ())))
-    return Shown({"count": len(files), "truncated": one.truncated}, text=output)
-
-
-def _show_grep(one: Answered) -> Shown:
-    matches = one.data.matches
-    grouped = group_matches(one, matches, "  Line {}: {}")[1:]
-    head = f"Found {len(matches)} matches" if matches else "No files found"
-    output = "\n".join((head, *grouped, *(("", _CUT) if one.truncated else ())))
-    return Shown({"matches": len(matches), "truncated": one.truncated}, text=output)
-
-
-def _show_todos(one: Answered) -> Shown:
-    count = sum(todo.status not in {"completed", "cancelled"} for todo in one.args.todos)
-    return Shown(title=f"{count} todos", text=to_json(one.args.todos, indent=2))
-
-
-def _show_places(one: Answered) -> Shown:
-    return Shown({"result": getattr(one.data, one.data.__struct_fields__[0])}, text=to_json(one.data))
-
-
-def _show_reply(one: Answered) -> Shown:
-    count = len(one.args.questions)
-    title = f"Asked {count} question{'' if count == 1 else 's'}"
-    return Shown({"answers": list_answers(one)}, title, f"{quote_answers(one)}.")
-
-
 def _render(one: Answered, shown: Shown) -> DialectAnswer:
     result = one.result
-    if one.code == "TIMEOUT" and one.data is not None:
-        shown = _show_command(one)
-        return DialectAnswer(shown.text, {"title": shown.title, "output": shown.text, "metadata": shown.data})
-    if one.code:
+    if one.code and shown is NOTHING:
         return _render_error(one)
     output = one.content if shown.text is None else shown.text
     if result.warnings:
@@ -270,14 +207,10 @@ DIALECT = Dialect(
         {
             "bash": Code(show=_show_command),
             "read": Code(_read, _show_read),
-            "write": Code(show=_show_written),
-            "edit": Code(edit_or_create, _show_edit),
+            "edit": Code(edit_or_create),
             "apply_patch": Code(show=_show_patch),
-            "glob": Code(show=_show_glob),
-            "grep": Code(show=_show_grep),
-            "todowrite": Code(show=_show_todos),
-            "question": Code(ask_questions, _show_reply),
-            "lsp": Code(look_up, _show_places),
+            "question": Code(ask_questions),
+            "lsp": Code(look_up),
         },
         Operation=OPERATIONS,
     ),

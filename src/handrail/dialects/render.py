@@ -2,29 +2,20 @@
 
 import json
 import re
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
-from itertools import groupby
-from operator import add
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from msgspec import to_builtins
 
-from handrail.dialects.dialect import Answered
-from handrail.edit.diff import NO_NEWLINE
-from handrail.edit.diff_parser import iterate_diff
 from handrail.protocol.errors import ErrorInfo
 from handrail.protocol.results import ToolResult
+from handrail.protocol.text import to_one_line, truncate
 
-_SIGNS = {"context": " ", "added": "+", "removed": "-"}
 _PARAMETER = re.compile(r"\b(?:[a-z]+[A-Z]\w+|cwd)\b")
 """Names of canonical parameters in messages. Other names are plain words."""
 _SUBJECT = re.compile(r"\A(\w+)(?= (?:is|holds|has)\b)")
 _TOOL = re.compile(r"\b([Uu]se|[Ww]ith) (read|write|edit|ls|find|grep|exec|process|delete)\b(?! (?:the|a|an|of)\b)")
 _NO_TOOL = re.compile(r"\bThe action list\b|\b[Ww]ithout background and yieldMs\b")
-_MAX_PREFIXES = 2_000
-"""Lines of a page, if a call does not say how many."""
 _LOST = "\0"
 """Stands for what the dialect lacks. The clause with it is left out."""
 _CLAUSE = re.compile(rf": list them\b|,? or [^,;.\n]*{_LOST}[^,;.\n]*|;[^;.\n]*{_LOST}[^;.\n]*")
@@ -35,73 +26,13 @@ def to_json(value: Any, indent: int | None = None) -> str:
     return json.dumps(to_builtins(value), indent=indent, ensure_ascii=False)
 
 
-def list_answers(one: Answered) -> list[list[str]]:
-    """The answers to each question. Chosen options and lines of a reply begin with the number of their question."""
-    data, count = one.data, len(one.args.questions)
-    replies = [*data.chosen, *([data.text] if data.text else [])]
-    if count == 1:
-        return [replies]
-    _, *parts = re.split(r"(?m)^\s*(\d+)[.):]\s*", "\n".join(replies))
-    numbered = [(int(number), part.strip()) for number, part in zip(parts[::2], parts[1::2], strict=True)]
-    if {number for number, _ in numbered} != set(range(1, count + 1)):
-        return [replies for _ in range(count)]
-    return [[part for own, part in numbered if own == number] for number in range(1, count + 1)]
-
-
-def quote_answers(one: Answered) -> str:
-    pairs = zip(one.args.questions, list_answers(one), strict=True)
-    said = ", ".join(f'"{asked.question}"="{", ".join(reply)}"' for asked, reply in pairs)
-    return f"User has answered your questions: {said}"
+def clean(text: str) -> str:
+    """A text of the model for a message."""
+    return to_one_line(truncate(text, 80))
 
 
 def drop_none(**given: Any) -> dict[str, Any]:
     return {name: value for name, value in given.items() if value is not None}
-
-
-def group_matches(one: Answered, matches: Sequence[Any], row: str, around: str = "") -> list[str]:
-    """The rows of matches below the path of their file. An empty line is before each path."""
-    lines: list[str] = []
-    for path, rows in groupby(list_match_rows(matches), key=lambda found: found[0]):
-        lines += ["", f"{one.surface.to_absolute(path)}:"]
-        lines += [(row if is_match else around).format(number, text) for _, number, text, is_match in rows]
-    return lines
-
-
-def list_match_rows(
-    matches: Sequence[Any], before: int | None = None, after: int | None = None
-) -> Iterator[tuple[str, int, str, bool]]:
-    """Path, number and text of each line, each once, and whether it is a match. At most so many lines around one."""
-    matched = {(match.path, match.line) for match in matches}
-    last = ("", 0)
-    for match in matches:
-        around = (
-            match.before[len(match.before) - before :]
-            if before is not None and before < len(match.before)
-            else match.before
-        )
-        first = match.line - len(around)
-        for number, text in enumerate((*around, match.text, *match.after[:after]), first):
-            if last[0] != match.path or number > last[1]:
-                last = (match.path, number)
-                yield match.path, number, text, last in matched
-
-
-def number_lines(one: Answered, separator: str, width: int | None = None) -> list[str]:
-    """The lines of a read page with their numbers. `width` of a number: that of the last one if not given."""
-    lines, first = one.content.split("\n"), one.data.first_line or 1
-    if lines[-1] == "":
-        del lines[-1]
-    last = first + len(lines) - 1
-    columns = len(str(last)) if width is None else width
-    if last > _MAX_PREFIXES:
-        return list(map(f"%{columns}d{separator}%s".__mod__, enumerate(lines, first)))
-    return list(map(add, _list_prefixes(columns, separator)[first - 1 : last], lines))
-
-
-@cache
-def _list_prefixes(width: int, separator: str) -> list[str]:
-    """The starts of numbered lines. To add one is ten times as fast as to format a number."""
-    return [f"{number:>{width}}{separator}" for number in range(1, _MAX_PREFIXES + 1)]
 
 
 def list_notes(result: ToolResult[Any]) -> list[str]:
@@ -118,6 +49,11 @@ def add_notes(text: str, notes: Sequence[str]) -> str:
     return f"{text}{'' if text.endswith(chr(10)) or not text else chr(10)}[{' '.join(notes)}]"
 
 
+def add_block(text: str, tag: str, notes: Sequence[str]) -> str:
+    """A text with notes below it, if there are any."""
+    return "\n".join((text, "", f"<{tag}>", *notes, f"</{tag}>")) if notes else text
+
+
 def reword(text: str, names: Mapping[str, str], tools: Mapping[str, str], *, is_plain: bool = True) -> str:
     """A message with the dialect's names of parameters and tools, without advice to use others.
 
@@ -130,34 +66,9 @@ def reword(text: str, names: Mapping[str, str], tools: Mapping[str, str], *, is_
     text = _TOOL.sub(lambda found: f"{found[1]} {tools[found[2]]}" if found[2] in tools else _LOST, text)
     text = _NO_TOOL.sub(_LOST, text)
     text = _CLAUSE.sub("", text)
-    return _SENTENCE.sub("", text).strip() or text.replace(_LOST, "…") if _LOST in text else text
-
-
-def list_hunks(diff: str) -> list[dict[str, Any]]:
-    """The hunks of a unified diff with their lines."""
-    hunks: list[dict[str, Any]] = []
-    for line in iterate_diff(diff):
-        if line.range is not None:
-            names = ("oldStart", "oldLines", "newStart", "newLines")
-            hunks.append({**dict(zip(names, line.range, strict=True)), "lines": []})
-        elif line.kind in _SIGNS:
-            hunks[-1]["lines"].append(_SIGNS[line.kind] + line.text.removesuffix("\n"))
-        elif line.kind == "remark" and f"\\{line.text}" == NO_NEWLINE:
-            hunks[-1]["lines"].append(NO_NEWLINE)
-    return hunks
-
-
-def count_changes(diff: str) -> tuple[int, int]:
-    """The added and the removed lines of a diff."""
-    kinds = Counter(line.kind for line in iterate_diff(diff))
-    return kinds["added"], kinds["removed"]
-
-
-def list_patched_files(one: Answered) -> str:
-    """The rows of a patch's files: A, M or D, and the path."""
-    letters = {"created": "A", "deleted": "D"}
-    rows = [f"{letters.get(file.action, 'M')} {file.path}" for file in one.data.files]
-    return "Success. Updated the following files:\n" + "".join(f"{row}\n" for row in rows)
+    if _LOST in text:
+        text = _SENTENCE.sub("", text).strip() or text.replace(_LOST, "…")
+    return text
 
 
 def get_details(error: ErrorInfo | None) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """The part of a session that the tools of a dialect use."""
 
+import os
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
@@ -45,11 +46,10 @@ class Surface:
         return self.session.workspace.is_folder(path)
 
     def find_time(self, path: str) -> int:
-        """When a file was changed last, in nanoseconds. 0 if it cannot be opened."""
+        """When a file was changed last, in nanoseconds. Only for the order of paths: it follows every link."""
         try:
-            with self.session.workspace.open_file(path) as opened:
-                return opened.status.st_mtime_ns
-        except ToolError:
+            return os.stat(path, dir_fd=self.session.workspace.main.descriptor).st_mtime_ns
+        except (OSError, ValueError):
             return 0
 
     def sort_newest(self, paths: tuple[str, ...]) -> list[str]:
@@ -85,19 +85,25 @@ class Surface:
         """
         if digest is None or not self.is_allowed("read", {"path": path}):
             return None
-        data = bytearray()
         try:
-            if digest == self.session.workspace.hash_of(path):
-                data += self.session.workspace.read_small_file(path, _MAX_VERSION_BYTES)
-            else:
-                for piece in self.session.recorder.history.blobs.chunks(digest):
-                    data += piece
-                    if len(data) > _MAX_VERSION_BYTES:
-                        return None
+            data = self._read_stored(digest)
+            if data is None and digest == self.session.workspace.hash_of(path):
+                data = self.session.workspace.read_small_file(path, _MAX_VERSION_BYTES)
         except (ToolError, StoreError, OSError):
             return None
-        text = decode_text(bytes(data))
+        text = None if data is None else decode_text(data)
         return None if text is None else cut_text(text.text, self.session.characters)
+
+    def _read_stored(self, digest: str) -> bytes | None:
+        data = bytearray()
+        try:
+            for piece in self.session.recorder.history.blobs.chunks(digest):
+                data += piece
+                if len(data) > _MAX_VERSION_BYTES:
+                    return None
+        except FileNotFoundError:
+            return None
+        return bytes(data)
 
     def is_allowed(self, name: str, args: Any) -> bool:
         """Whether the session offers a tool, and policy would allow this call of it without approval."""

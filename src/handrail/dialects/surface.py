@@ -1,13 +1,13 @@
 """The tools of a dialect in one session."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from datetime import UTC, datetime
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from itertools import repeat
+from types import SimpleNamespace
 from typing import Any, cast
 
 from msgspec import Struct, to_builtins
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from handrail.dialects.dialect import (
     NOTHING,
@@ -15,6 +15,7 @@ from handrail.dialects.dialect import (
     Canonical,
     Dialect,
     DialectTool,
+    Shown,
     adapt_settings,
     list_helpers,
     load_dialect,
@@ -32,13 +33,15 @@ from handrail.protocol.tool_spec import BASE_NAMES, ToolSpec
 from handrail.protocol.wire import Json, convert, encode, escape_surrogates, sanitize_json
 from handrail.runtime.batch import MIN_BUDGET_CHARS, refuse_batch
 from handrail.runtime.pending_call import build_internal_error
-from handrail.runtime.registry import ToolSet, build_tool_set, find_nearest_name, parse_arguments
+from handrail.runtime.registry import build_tool_set, find_nearest_name, parse_arguments
 from handrail.runtime.session import Session
 from handrail.settings import LoadedSettings, Settings
 from handrail.settings.merge import ToolFile
 
 RunBatch = Callable[[tuple[ToolCall, ...], bool], Done | Parked]
 _MAX_REMEMBERED = 1_000
+_FIELDS = frozenset(("@purpose", "@confirm", "@shown"))
+"""Canonical arguments that are none."""
 _ANY_DATA: Any = Any
 """The answer in the form of the dialect, which has no schema."""
 _REST_TOOL = DialectTool(name="")
@@ -54,19 +57,14 @@ class _Prepared(Struct, gc=False):
     """The canonical call."""
     args: Any = None
     error: ToolError | None = None
-
-
-class _OfferOnly(Struct):
-    """A session that only describes its tools."""
-
-    offer: ToolSet
+    shown: Shown | None = None
 
 
 def list_dialect_specs(settings: Settings, files: tuple[ToolFile, ...] = ()) -> list[ToolSpec]:
     """The tools that a session with these settings offers in its dialect."""
     dialect = load_dialect(settings.dialect or "")
     adapted = adapt_settings(dialect, LoadedSettings(settings=settings, sources={}))
-    session = _OfferOnly(build_tool_set(adapted, list_helpers(dialect), files))
+    session = SimpleNamespace(offer=build_tool_set(adapted, list_helpers(dialect), files))
     return list(SessionSurface(dialect, cast("Session", session), _refuse_run).specs())
 
 
@@ -105,13 +103,13 @@ class SessionSurface(Surface):
         return tuple(spec.name for spec in self.specs())
 
     def specs(self) -> tuple[ToolSpec, ...]:
-        own = (self._complete_spec(tool) for tool in self.dialect.tools if self.is_offered(tool))
+        own = (self._get_spec(tool) for tool in self.dialect.tools if self.is_offered(tool))
         return (*own, *(tool.spec for tool in self.session.offer.tools if self._passes(tool.spec.name)))
 
     def spec(self, name: str) -> ToolSpec | None:
         tool = self._tools.get(name)
         if tool is not None and not tool.lacks:
-            return self._complete_spec(tool) if self.is_offered(tool) else None
+            return self._get_spec(tool) if self.is_offered(tool) else None
         found = self.session.offer.get(name)
         return found.spec if found is not None and self._passes(name) else None
 
@@ -138,33 +136,25 @@ class SessionSurface(Surface):
         return tool is not None and tool.spec.category != "builtin" and not self.speaks(name)
 
     def _get_spec(self, tool: DialectTool) -> ToolSpec:
-        """The spec that arguments are checked against."""
+        """The spec of an offered tool."""
         spec = self._specs.get(tool.name)
         if spec is None:
-            same = self.session.offer.get(tool.to[0]) if tool.params is None else None
-            spec = self._specs[tool.name] = same.spec if same is not None else self._build_spec(tool)
+            spec = self._specs[tool.name] = self._build_spec(tool)
         return spec
 
     def _build_spec(self, tool: DialectTool) -> ToolSpec:
+        """The parameters of the dialect, and what its canonical tools are."""
+        built_on = [found.spec for name in tool.to if (found := self.session.offer.get(name)) is not None]
+        if tool.params is None:
+            return replace(built_on[0], data=_ANY_DATA)
         invalid = self.dialect.invalid
+        same = {name: getattr(built_on[0], name) for name in ("title", "idempotent", "layer", "stage", "intent")}
         return ToolSpec(
             name=tool.export_name,
-            title=tool.name,
             description=tool.about,
-            arguments=build_struct(tool.export_name, tool.params or {}),
+            arguments=build_struct(tool.export_name, tool.params),
             data=_ANY_DATA,
             format_error=None if invalid is None else lambda texts: invalid(tool.name, texts),
-        )
-
-    def _complete_spec(self, tool: DialectTool) -> ToolSpec:
-        """The spec with what its canonical tools are."""
-        spec = self._get_spec(tool)
-        if tool.params is None:
-            return replace(spec, data=_ANY_DATA)
-        built_on = [found.spec for name in tool.to if (found := self.session.offer.get(name)) is not None]
-        same = {name: getattr(built_on[0], name) for name in ("title", "idempotent", "layer", "stage", "intent")}
-        return replace(
-            spec,
             permissions=tuple(dict.fromkeys(one for own in built_on for one in own.permissions)),
             side_effects=tuple(dict.fromkeys(one for own in built_on for one in own.side_effects)),
             auto_execute=all(own.auto_execute for own in built_on),
@@ -177,16 +167,10 @@ class SessionSurface(Surface):
         """A call in the system's own form as a ToolCall. Anything else as it is."""
         if self.dialect.unwrap is None or not isinstance(call, Mapping):
             return call
-        call_id = self.session.journal.new_call_id()
-        known: dict[str, Any] = {
-            "tool_call_id": call_id,
-            "trace_id": call_id,
-            "timestamp": datetime.now(UTC),
-            "args": {},
-        }
-        given: dict[str, Any] = known | self.dialect.unwrap(dict(cast("Mapping[str, Any]", call)))
+        known = asdict(self.build_call("", {}))
+        del known["name"]
         try:
-            return convert(given, ToolCall)
+            return convert(known | self.dialect.unwrap(dict(cast("Mapping[str, Any]", call))), ToolCall)
         except CONVERSION_ERRORS as error:
             raise UsageError(f"a call of {self.dialect.name} cannot be read: {error}") from None
 
@@ -199,26 +183,29 @@ class SessionSurface(Surface):
                 self._remember(only)
                 return outcome
             return Done(results=(self._answer(outcome.results[0], self.session.characters, only),))
+        results: list[ToolResult[Any]] = []
         for one in prepared:
             self._remember(one)
-        known: dict[str, ToolResult[Any]] = {}
-        for one in prepared:
             if one.error is not None:
                 if one.error.code != "INVALID_ARGUMENT":
                     self.warn(one.error.code, one.error.message, one.call.tool_call_id)
-                refused = refuse_batch(self.session, (one.call,), one.error)
-                known |= _by_id(refused)
-        rest = tuple(one.call for one in prepared if one.error is None)
-        if rest:
+                results += cast("Done", refuse_batch(self.session, (one.call,), one.error)).results
+        if rest := tuple(one.call for one in prepared if one.error is None):
             outcome = self._run(rest, fresh)
             if isinstance(outcome, Parked):
                 return outcome
-            known |= _by_id(outcome)
-        return Done(results=tuple(self._answer_in_turn(known[one.given.tool_call_id] for one in prepared)))
+            results += outcome.results
+        by_id = {result.tool_call_id: result for result in results}
+        return self.answer_all(Done(results=tuple(by_id[one.given.tool_call_id] for one in prepared)))
 
     def answer_all(self, outcome: Done) -> Done:
-        """Renders the results of calls that were parked."""
-        return Done(results=tuple(self._answer_in_turn(outcome.results)))
+        """The answers of one batch, each with the rest of its budget."""
+        left, answers = self.session.batch_characters, list[ToolResult[Any]]()
+        for result in outcome.results:
+            answer = self._answer(result, min(self.session.characters, max(left, MIN_BUDGET_CHARS)))
+            left -= len(answer.content)
+            answers.append(answer)
+        return Done(results=tuple(answers))
 
     def name_interim(self, result: ToolResult[Any]) -> ToolResult[Any]:
         """The interim answer to a call that waits, under the name that was called."""
@@ -238,9 +225,8 @@ class SessionSurface(Surface):
         except HandrailError:
             raise
         except Exception as error:
-            prepared = _Prepared(self._tools.get(call.name, _REST_TOOL), call, call)
-            prepared.error = None if is_repeated else self._explain(error)
-            return prepared
+            refusal = None if is_repeated else self._explain(error)
+            return _Prepared(self._tools.get(call.name, _REST_TOOL), call, call, error=refusal)
 
     def _remember(self, prepared: _Prepared) -> None:
         self._prepared[prepared.given.tool_call_id] = prepared
@@ -263,11 +249,11 @@ class SessionSurface(Surface):
         if is_repeated:
             return _Prepared(tool, call, call, args)
         name, own = tool.translate(args, given, self)
-        if "@purpose" not in own and "@confirm" not in own:
+        if not own.keys() & _FIELDS:
             return _Prepared(tool, call, replace(call, name=name, args=own), args)
-        purpose, confirm = own.pop("@purpose", None), own.pop("@confirm", False)
-        canonical = clean_call(replace(call, name=name, args=own, purpose=purpose, confirm=confirm))
-        return _Prepared(tool, call, canonical, args)
+        shown = own.pop("@shown", None)
+        fields = {field[1:]: own.pop(field) for field in ("@purpose", "@confirm") if field in own}
+        return _Prepared(tool, call, clean_call(replace(call, name=name, args=own, **fields)), args, shown=shown)
 
     def _build_unoffered_error(self, tool: DialectTool) -> ToolError:
         if tool.lacks:
@@ -300,14 +286,6 @@ class SessionSurface(Surface):
 
     # Answers
 
-    def _answer_in_turn(self, results: Iterable[ToolResult[Any]]) -> Iterator[ToolResult[Any]]:
-        """The answers of one batch, each with the rest of its budget."""
-        left = self.session.batch_characters
-        for result in results:
-            answer = self._answer(result, min(self.session.characters, max(left, MIN_BUDGET_CHARS)))
-            left -= len(answer.content)
-            yield answer
-
     def _answer(self, result: ToolResult[Any], budget: int, prepared: _Prepared | None = None) -> ToolResult[Any]:
         prepared = prepared or self._prepared.get(result.tool_call_id)
         if prepared is None:
@@ -335,24 +313,22 @@ class SessionSurface(Surface):
 
     def _build_answer(self, prepared: _Prepared, result: ToolResult[Any], budget: int) -> ToolResult[Any]:
         tool = prepared.tool
-        first = None
         if result.error is None and tool.code.then is not None and prepared.args is not None:
             following = tool.code.then(self._build_answered(prepared, result))
-            if following is not None:
-                first, result = result, self._run_following(prepared, following)
+            result = result if following is None else self._run_following(prepared, following, result)
         if result.error is not None:
             error = self._reword_error(result.error, prepared)
             result = replace(result, error=error, content=result.content.replace(result.error.message, error.message))
         if tool.ignored and result.error is None:
             result = self._note_ignored(tool, prepared.given.args, result)
-        text, shape, size = self._render(prepared, result, first)
+        text, shape, size = self._render(prepared, result)
         while len(text) > budget or (size > 2 * budget and not result.attachments):
             page = shorten_page(result, budget, len(text)) if result.name == "read" else None
             if page is None:
-                result, text, shape = self._limit(prepared, result, first, budget, text)
+                result, text, shape = self._limit(prepared, result, budget, text)
                 break
             result = page
-            text, shape, size = self._render(prepared, result, first)
+            text, shape, size = self._render(prepared, result)
         return replace(
             result,
             tool_call_id=prepared.given.tool_call_id,
@@ -370,25 +346,26 @@ class SessionSurface(Surface):
         return replace(result, warnings=(*notes, *result.warnings)) if names else result
 
     def _limit(
-        self, prepared: _Prepared, result: ToolResult[Any], first: ToolResult[Any] | None, budget: int, text: str
+        self, prepared: _Prepared, result: ToolResult[Any], budget: int, text: str
     ) -> tuple[ToolResult[Any], str, Json]:
         """A part of an answer with a reference to the whole text."""
         reference = result.meta.output
         if reference is None and len(text) > budget:
             reference = self.session.outputs.store(result.tool_call_id, text)
         result = replace(result, meta=replace(result.meta, truncated=True, output=reference))
-        text, shape, _ = self._render(prepared, result, first)
+        text, shape, _ = self._render(prepared, result)
         return result, *limit_answer(text, shape, budget, reference)
 
-    def _render(
-        self, prepared: _Prepared, result: ToolResult[Any], first: ToolResult[Any] | None
-    ) -> tuple[str, Json, int]:
+    def _render(self, prepared: _Prepared, result: ToolResult[Any]) -> tuple[str, Json, int]:
         """The text, the shape, and the size of the shape."""
-        tool, one = prepared.tool, self._build_answered(prepared, result, first)
+        tool, one = prepared.tool, self._build_answered(prepared, result)
         show = self._tools.get(tool.answered_as.get(result.name, tool.name), tool).code.show
-        if result.error is not None or prepared.args is None:
-            show = None
-        answer = self.dialect.render(one, NOTHING if show is None else show(one))
+        shown = prepared.shown or NOTHING
+        if one.code and (one.code != "TIMEOUT" or one.data is None):  # a command that was stopped has an output
+            shown = NOTHING
+        elif show is not None and prepared.args is not None:
+            shown = show(one)
+        answer = self.dialect.render(one, shown)
         text, shape = answer.text, answer.shape
         if text is not None:
             clean = escape_surrogates(text)
@@ -407,17 +384,16 @@ class SessionSurface(Surface):
             return text, shape, len(text)
         return encoded.decode() if text is None else text, shape, len(encoded)
 
-    def _build_answered(
-        self, prepared: _Prepared, result: ToolResult[Any], first: ToolResult[Any] | None = None
-    ) -> Answered:
+    def _build_answered(self, prepared: _Prepared, result: ToolResult[Any]) -> Answered:
         given, args, tool = prepared.given, prepared.args, prepared.tool
-        return Answered(tool, args, given.args, given.tool_call_id, result, result.data, result.content, self, first)
+        return Answered(tool, args, given.args, given.tool_call_id, result, result.data, result.content, self)
 
-    def _run_following(self, prepared: _Prepared, following: Canonical) -> ToolResult[Any]:
+    def _run_following(self, prepared: _Prepared, following: Canonical, first: ToolResult[Any]) -> ToolResult[Any]:
         call = replace(self.build_call(*following), trace_id=prepared.call.trace_id)
         outcome = self._run((call,), True)
         if isinstance(outcome, Done):
-            return outcome.results[0]
+            (result,) = outcome.results
+            return replace(result, duration_ms=first.duration_ms + result.duration_ms)
         raise AssertionError("a reading call never waits")
 
     def _reword_error(self, error: ErrorInfo, prepared: _Prepared) -> ErrorInfo:
@@ -441,7 +417,3 @@ class SessionSurface(Surface):
         """By the canonical tool, the first offered tool of the dialect that becomes it."""
         offered = [tool for tool in reversed(self.dialect.tools) if self.is_offered(tool)]
         return {name: tool.name for tool in offered for name in tool.to[:1] if tool.params is None or tool.to[1:] == ()}
-
-
-def _by_id(outcome: Done | Parked) -> dict[str, ToolResult[Any]]:
-    return {} if isinstance(outcome, Parked) else {result.tool_call_id: result for result in outcome.results}

@@ -6,7 +6,7 @@
       command* str len>=1 -> command                    # The command.
       timeout number=120000 -> timeoutMs[100..600000]   # Milliseconds after which it is stopped.
       text: Exit code {data.exit_code}
-      data: command=args.command exit=data.exit_code truncated
+      data: command=args.command, exit=data.exit_code
 
 A tool has the canonical tools that it becomes, constant arguments, and a description. `write@Write`: a call that became
 write is answered as one of Write. `+Record` adds the parameters of a record. `@request`: it is offered only if the
@@ -17,12 +17,15 @@ A parameter has a kind, `=default`, limits, the canonical parameter behind `->`,
 `# Ignored: why`: the parameter has no effect, and an answer says so.
 Targets: `!name` negates, `name+1` adds, `name[1..9]` clamps, `name[]` makes a list, `@purpose` is a field of the call.
 
-Kinds: str, int, number, bool, object, choices such as `yes|no:canonical`, records of the table, lists such as `str[]`.
+Kinds: str, int, number, bool, object, choices such as `yes|no:canonical`, `"constant"`, records of the table, and lists
+such as `str[]`. Rows of a record may stand in one line, with semicolons between them.
 
-The answer has a `title`, a `text` and `data`, or one fact as its `whole` data. A fact is an attribute of `Answered`,
-such as `data.size`, or JSON.
+The answer has a `title`, a `text` with facts in braces, and `data`, or one fact as its `whole` data. Facts are
+expressions with attributes of `Answered`, and with functions of `facts` or `render`. A line of four spaces continues
+the last.
 """
 
+import ast
 import json
 import re
 from collections.abc import Iterable, Mapping
@@ -30,8 +33,10 @@ from keyword import iskeyword
 from typing import Annotated, Any, Literal, NamedTuple
 
 from msgspec import NODEFAULT, Meta, Struct, defstruct
+from msgspec.json import schema_components
 
-from handrail.dialects.dialect import Code, Collect, DialectTool, Parameter, Show, Shown
+from handrail.dialects import facts, render
+from handrail.dialects.dialect import Answered, Code, Collect, DialectTool, Parameter, Show, Shown
 
 _PARAMETER = re.compile(
     r"(?P<name>[-\w]+)(?P<required>\*)? (?P<kind>[^ =]+)(?:=(?P<default>\S+))?"
@@ -41,8 +46,8 @@ _TARGET = re.compile(r"(!)?(@?\w+)(?:([+-]\d)|\[(\d+)\.\.(\d+)\]|(\[\]))?")
 _IGNORED = re.compile(r"([-\w]+)\*? .*# Ignored: (.+)")
 _LIMITS = {">=": "ge", "<=": "le", ">": "gt", "len>=": "min_length", "len<=": "max_length"}
 _KINDS: dict[str, Any] = {"str": str, "int": int, "number": float, "bool": bool, "object": dict[str, Any]}
-_JSON = frozenset(("true", "false", "null"))
 _ANSWER = ("title: ", "text: ", "data: ", "whole: ")
+_FACTS = frozenset(name for name in dir(Answered) if name[0] != "_")
 
 
 class _Record(NamedTuple):
@@ -59,58 +64,76 @@ def parse_tools(text: str, code: Mapping[str, Code] | None = None, **types: Any)
     `types` are other kinds of parameters: a type, or a text with choices.
     """
     known, tools = types, list[DialectTool]()
-    for block in re.split(r"\n(?=\S)", text.strip()):
-        head, *lines = (line.strip() for line in block.splitlines())
-        names, _, rest = head.partition(" = ")
-        answer = [line for line in lines if line.startswith(_ANSWER)]
-        params = {
-            param.name: param for line in lines if line not in answer for param in [_parse_parameter(line, known)]
-        }
-        if rest:
-            tools += [
-                _parse_tool(name, rest, lines, params, answer, known, (code or {}).get(name, Code()))
-                for name in names.split(", ")
-            ]
+    for head, *lines in _split_blocks(text):
+        names, is_tool, rest = head.partition(" = ")
+        if is_tool:
+            own = code or {}
+            tools += [_parse_tool(name, rest, lines, known, own.get(name, Code())) for name in names.split(", ")]
         else:
-            record = names.rstrip(":")
-            known[record] = _Record(params, build_struct(record, params), _build_collector(params, {}, known))
+            _add_record(head, lines, known)
     return tuple(tools)
 
 
-def _parse_tool(
-    name: str,
-    rest: str,
-    lines: list[str],
-    params: dict[str, Parameter],
-    answer: list[str],
-    known: Mapping[str, Any],
-    own: Code,
-) -> DialectTool:
+def build_schema(text: str) -> dict[str, Any]:
+    """The JSON Schema of the messages of a table of records: those whose name ends so. They may have more fields."""
+    known: dict[str, Any] = {}
+    for head, *lines in _split_blocks(text):
+        _add_record(head, lines, known)
+    messages = [record.kind for name, record in known.items() if name.endswith("Message")]
+    shapes, records = schema_components(messages)
+    for record in records.values():
+        del record["additionalProperties"]
+    return {"anyOf": list(shapes), "$defs": records}
+
+
+def _split_blocks(text: str) -> list[list[str]]:
+    joined = re.sub(r"\n {4,}", " ", text.strip())
+    return [[line.strip() for line in block.splitlines()] for block in re.split(r"\n(?=\S)", joined)]
+
+
+def _add_record(head: str, lines: list[str], known: dict[str, Any]) -> None:
+    name, _, row = head.partition(":")
+    params = _parse_parameters([part for line in (row, *lines) for part in line.strip().split("; ") if part], known)
+    known[name] = _Record(params, build_struct(name, params), _build_collector(params, {}, known))
+
+
+def _parse_tool(name: str, rest: str, lines: list[str], known: Mapping[str, Any], own: Code) -> DialectTool:
     words, _, about = rest.partition(": ")
-    if words == "!":
+    answer = [line for line in lines if line.startswith(_ANSWER)]
+    rows = [line for line in lines if line not in answer]
+    to, constants, flags = dict[str, str](), dict[str, Any](), dict[str, str]()
+    for word in words.split():
+        key, has_value, value = word.partition("=")
+        if key[0] == "+":
+            rows.insert(0, key)
+        elif key[0] in "@!":
+            flags[key] = value
+        elif has_value:
+            constants[key] = json.loads(value)
+        else:
+            canonical, _, answered = key.partition("@")
+            to[canonical] = answered or name
+    params = _parse_parameters(rows, known)
+    if "!" in flags:
         return DialectTool(name=name, lacks=about, params=params)
-    pairs = [word.partition("=") for word in words.split()]
-    constants = {key: json.loads(value) for key, _, value in pairs if value and key[0] != "@"}
-    flags = {key: value for key, _, value in pairs if key[0] == "@"}
-    becomes = {
-        key.partition("@")[0]: key.partition("@")[2] or name
-        for key, _, value in pairs
-        if not value and key[0].isalpha()
-    }
-    shared = [record.params for key, _, _ in pairs if key[0] == "+" for record in [known[key[1:]]]]
-    params = {key: param for given in (*shared, params) for key, param in given.items()}
     return DialectTool(
         name=name,
         about=about,
         params=params,
-        to=tuple(becomes),
-        answered_as=becomes,
+        to=tuple(to),
+        answered_as=to,
         collect=_build_collector(params, constants, known),
-        code=Code(own.call, _build_show(own.show, answer), own.then),
+        code=own._replace(show=_build_show(own.show, answer)),
         free_text=flags.get("@text"),
         on_request="@request" in flags,
-        ignored={found[1]: found[2] for line in lines if (found := _IGNORED.match(line))},
+        ignored={found[1]: found[2] for line in rows if (found := _IGNORED.match(line))},
     )
+
+
+def _parse_parameters(rows: Iterable[str], known: Mapping[str, Any]) -> dict[str, Parameter]:
+    """`+Record` stands for the parameters of a record."""
+    found = (known[row[1:]].params.values() if row[0] == "+" else (_parse_parameter(row, known),) for row in rows)
+    return {param.name: param for params in found for param in params}
 
 
 def _parse_parameter(line: str, known: Mapping[str, Any]) -> Parameter:
@@ -153,6 +176,8 @@ def _resolve_kind(text: str, known: Mapping[str, Any]) -> tuple[Any, str]:
         return found.kind, f"{text}.collect({{}})"
     if not isinstance(found, str):
         return found, "{}"
+    if found[0] == '"':
+        return Literal[found[1:-1]], "{}"
     if "|" in found:
         names = {own: canonical or own for own, _, canonical in (one.partition(":") for one in found.split("|"))}
         return Literal[tuple(names)], "{}" if names == dict(zip(names, names, strict=True)) else f"{names}[{{}}]"
@@ -205,29 +230,30 @@ def _to_attribute(param: str) -> str:
     return f"{name}_" if iskeyword(name) else name
 
 
+class _Facts(ast.NodeTransformer):
+    """Makes facts attributes of the answered call. `dict(a=1)` becomes `{"a": 1}`, which is faster."""
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        return ast.Attribute(ast.Name("one", node.ctx), node.id, node.ctx) if node.id in _FACTS else node
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        if not (isinstance(node.func, ast.Name) and node.func.id == "dict"):
+            return self.generic_visit(node)
+        keys: list[ast.expr | None] = [None if own.arg is None else ast.Constant(own.arg) for own in node.keywords]
+        return ast.Dict(keys, [self.visit(own.value) for own in node.keywords])
+
+
 def _build_show(own: Show | None, rows: Iterable[str]) -> Show | None:
-    """The answer of the table, with what `own` says instead, as one function: attributes are found fastest so."""
-    answer: dict[str, str] = {}
-    for key, _, value in (row.partition(": ") for row in rows):
-        answer[key] = f"{answer.get(key, '')} {value}".strip()
+    """The answer of the table, with what `own` says instead, as one function: the quickest way."""
+    answer = {key: value for key, _, value in (row.partition(": ") for row in rows)}
     if not answer:
         return own
-    title, text = (_write_text(answer[key]) if key in answer else "None" for key in ("title", "text"))
-    words = [word.partition("=") for word in answer.get("data", "").split()]
-    fields = "".join(f"{name!r}: {_write_fact(source or name)}, " for name, _, source in words)
-    if own is None:
-        data = _write_fact(answer["whole"]) if "whole" in answer else f"{{{fields}}}"
-        return eval(f"lambda one: Shown({data}, {title}, {text})", {"Shown": Shown})  # noqa: S307  as above
-    data = f"{{{fields}**(said := own(one)).data}}" if fields else "(said := own(one)).data"
-    source = f"lambda one: Shown({data}, said.title or {title}, said.text or {text})"
-    return eval(source, {"Shown": Shown, "own": own})  # noqa: S307  as above
-
-
-def _write_text(text: str) -> str:
-    """The expression for a text with facts in braces."""
-    return f"f{re.sub(r'{(?=[^}])', '{one.', text)!r}"
-
-
-def _write_fact(source: str) -> str:
-    """The expression for a fact."""
-    return repr(json.loads(source)) if source in _JSON or not source[0].isalpha() else f"one.{source}"
+    title, text = (f"f{answer[key]!r}" if key in answer else "None" for key in ("title", "text"))
+    data = answer.get("whole", f"dict({answer.get('data', '')})")
+    if own is not None:
+        said = "(said := own(one)).data"
+        data = f"dict({answer['data']}, **{said})" if "data" in answer else said
+        title, text = f"said.title or {title}", f"said.text or {text}"
+    source = ast.parse(f"lambda one: Shown({data}, {title}, {text})", mode="eval")
+    code = compile(ast.fix_missing_locations(_Facts().visit(source)), "<table>", "eval")
+    return eval(code, {**vars(facts), **vars(render), "Shown": Shown, "own": own})  # noqa: S307  as above

@@ -19,8 +19,6 @@ _SESSION_ID = r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
 _MIN_ID_CHARS = 3
 _TIME_DIGITS = 16
 """The digits of an id that are the time it was made. The digits after them tell ids apart."""
-ProcessState = Literal["running", "ended", "lost"]
-"""`lost`: its keeper was killed, so its exit code is unknown. Nothing of it runs any more."""
 _REASONS = {
     "stopped": "stopped",
     "idle": "ended: it was idle for too long (limits.idle)",
@@ -36,7 +34,8 @@ class ProcessRecord(Wire, frozen=True):
 
     id: str
     """`p-` and 20 letters and digits. Any unique beginning of it will do."""
-    state: ProcessState
+    state: Literal["running", "ended", "lost"]
+    """`lost`: its keeper was killed, so its exit code is unknown. Nothing of it runs any more."""
     command: str
     cwd: str
     """The folder that it was started in: relative in the workspace, absolute in an extra root."""

@@ -171,7 +171,7 @@ def list_last_changes(session: Session, limit: int) -> list[ChangeRecord]:
     if history.is_empty:
         return []
     finished = (entry for entry in history.log.latest() if entry.state == "done")
-    return [_build_record(entry) for entry in islice(finished, limit)]
+    return [entry.to_record() for entry in islice(finished, limit)]
 
 
 def list_turn_changes(session: Session, turns: Collection[str]) -> tuple[int, ...]:
@@ -265,24 +265,6 @@ def _collect_facts(_: Session, pending: PendingCall) -> None:
     """The files by the names that undo uses. Undo itself checks their present state."""
     paths = pending.tool.touches(pending.arguments).writes
     pending.facts = Facts(paths=tuple(PathFact(path=path, access="write", kind="file", real=path) for path in paths))
-
-
-def _build_record(entry: LoggedChangeSet) -> ChangeRecord:
-    body = entry.body
-    return ChangeRecord(
-        number=entry.number,
-        session_id=entry.session,
-        tool_call_id=entry.call_id,
-        tool=body.tool,
-        summary=body.summary,
-        time=entry.time,
-        in_effect=entry.in_effect,
-        undone_by=entry.undone_by,
-        undoes=body.undoes,
-        undoable=body.undoable,
-        changes=body.changes,
-        not_covered=body.not_covered,
-    )
 
 
 def _read_file(descriptor: int, path: str) -> bytes:

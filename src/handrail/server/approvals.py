@@ -1,10 +1,13 @@
 """The inbox: what waits for people in all sessions of the served workspaces."""
 
 from collections.abc import Iterator
+from functools import lru_cache
+from threading import Event
 
 from msgspec.structs import replace
 
 from handrail.answers import AnswerObstacle, end_grant, find_obstacle, list_changed_files
+from handrail.api import Handrail
 from handrail.protocol.events import ToolCallQuestionRequired
 from handrail.protocol.permissions import Answer, InboxQuestion, InboxRequest, OpenedFolder, Reply, StandingGrant
 from handrail.server.context import Request, ServerContext
@@ -20,13 +23,13 @@ from handrail.server.wire import (
     WaitingQuestion,
     WaitingRequest,
 )
-from handrail.state import open_journal
+from handrail.state import Inbox, StoredState, open_journal
 from handrail.terminal.changes_text import describe_outdated
 
 
 def get_inbox(request: Request) -> InboxList:
     server = request.server
-    inboxes = [server.state.open_inbox(one) for one in server.list_workspaces(request.query["workspace"])]
+    inboxes = [_open_inbox(server, one) for one in server.list_workspaces(request.query["workspace"])]
     return InboxList(
         requests=tuple(_build_waiting(one) for inbox in inboxes for one in inbox.list_requests()),
         questions=tuple(_build_question(one) for inbox in inboxes for one in inbox.list_questions()),
@@ -70,7 +73,7 @@ def revoke_grant(request: Request) -> None:
     """Revokes a grant, or closes a folder that a person opened."""
     server, grant_id = request.server, request.params["grant"]
     for workspace in server.workspaces:
-        for grant in server.state.open_inbox(workspace).list_grants():
+        for grant in _open_inbox(server, workspace).list_grants():
             if grant.id == grant_id:
                 end_grant(server.state, grant, server.load_settings(workspace), workspace=workspace)
                 return
@@ -98,10 +101,22 @@ def give_answer(server: ServerContext, request_id: str, wanted: NewAnswer) -> An
     with server.runner.rail(task) as rail:
         if obstacle := find_obstacle(rail, waiting, answer, checks_files=waiting.answer is None):
             raise _build_refusal(obstacle)
-        left = server.runner.settle(
-            task, lambda rail: rail.answer(request_id, answer), lambda rail: not rail.is_pending(request_id)
-        )
+        left = _settle_answer(server, waiting, answer)
     return AnswerOutcome(task=task, subject=request_id, left=left)
+
+
+def _settle_answer(server: ServerContext, waiting: InboxRequest, answer: Answer) -> int:
+    request_id, began = waiting.request.id, Event()
+
+    def act(rail: Handrail) -> object:
+        began.set()
+        return rail.answer(request_id, answer)
+
+    def is_settled(rail: Handrail) -> bool:
+        """The answer of a request that only waits to run is stored already."""
+        return began.is_set() if waiting.answer is not None else not rail.is_pending(request_id)
+
+    return server.runner.settle(waiting.request.session_id, act, is_settled)
 
 
 def give_reply(server: ServerContext, question_id: str, wanted: NewReply) -> AnswerOutcome:
@@ -121,9 +136,19 @@ def give_reply(server: ServerContext, question_id: str, wanted: NewReply) -> Ans
 # Lookup
 
 
+def _open_inbox(server: ServerContext, workspace: str) -> Inbox:
+    return _keep_inbox(server.state.path, workspace)
+
+
+@lru_cache(maxsize=64)
+def _keep_inbox(state: str, workspace: str) -> Inbox:
+    """An inbox reads only journals that have changed since it was asked last."""
+    return StoredState(state).open_inbox(workspace)
+
+
 def _find_request(server: ServerContext, request_id: str) -> InboxRequest:
     for workspace in server.workspaces:
-        inbox = server.state.open_inbox(workspace)
+        inbox = _open_inbox(server, workspace)
         for waiting in inbox.list_requests():
             if waiting.request.id == request_id:
                 return waiting
@@ -134,7 +159,7 @@ def _find_request(server: ServerContext, request_id: str) -> InboxRequest:
 
 def _find_question(server: ServerContext, question_id: str) -> InboxQuestion:
     for workspace in server.workspaces:
-        for asked in server.state.open_inbox(workspace).list_questions():
+        for asked in _open_inbox(server, workspace).list_questions():
             if asked.question.tool_call_id == question_id:
                 return asked
     if any(_was_asked(folder, question_id) for folder in _list_folders(server)):

@@ -1,7 +1,10 @@
 """Change sets of a workspace: their diffs, undo, redo."""
 
+from contextlib import closing
+from itertools import islice
 from typing import Any
 
+from handrail import change_records
 from handrail.protocol.changes import ChangeRecord
 from handrail.protocol.errors import ToolError
 from handrail.protocol.results import ToolResult
@@ -10,27 +13,21 @@ from handrail.server.context import Request
 from handrail.server.options import ApiFailure
 from handrail.server.wire import ChangeDetail, ChangeList, NewUndo, UndoOutcome
 
-_MAX_SEARCHED = 10_000
-"""Change sets that a list with a filter looks at."""
-
 
 def list_changes(request: Request) -> ChangeList:
-    query = request.query
-    limit, task, path = query["limit"], query["task"], query["path"]
-    with open_own_session(request, query["workspace"]) as rail:
-        records = rail.changes(_MAX_SEARCHED if task or path else limit)
-    found = [one for one in records if task in {None, one.session_id} and (path is None or _is_about(one, path))]
-    return ChangeList(changes=tuple(found[:limit]))
+    query, server = request.query, request.server
+    task, path = query["task"], query["path"]
+    listed = change_records.list_changes(server.state, server.resolve_workspace(query["workspace"]))
+    found = (one for one in listed if task in {None, one.session_id} and (path is None or _is_about(one, path)))
+    with closing(listed):
+        return ChangeList(changes=tuple(islice(found, query["limit"])))
 
 
 def get_change(request: Request) -> ChangeDetail:
-    number = _get_number(request)
-    with open_own_session(request, request.query["workspace"]) as rail:
-        diff = rail.diff(number)
-        for record in rail.changes(_MAX_SEARCHED):
-            if record.number == number:
-                return ChangeDetail(change=record, diff=diff)
-    raise ApiFailure(404, "NOT_FOUND", f"There is no change {number}.")
+    server = request.server
+    workspace = server.resolve_workspace(request.query["workspace"])
+    change, diff = change_records.read_change(server.state, workspace, _get_number(request))
+    return ChangeDetail(change=change, diff=diff)
 
 
 def undo_change(request: Request) -> UndoOutcome:

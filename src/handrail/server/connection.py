@@ -1,8 +1,9 @@
-"""The WebSocket connections of the server, which can be closed even if the client does not read."""
+"""The WebSocket connections of the server."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+from websockets.protocol import State
 
 if TYPE_CHECKING:
     from uvicorn._types import ASGISendEvent
@@ -11,9 +12,15 @@ _GOODBYE_SECONDS = 5.0
 
 
 class SocketConnection(WebSocketsSansIOProtocol):
-    """uvicorn would wait for the client before it sends the close frame, and then for ever."""
+    """Writes frames that are sent with `more` together with the next one: a system call takes longer than a frame.
+
+    uvicorn would wait for the client before it sends the close frame, and then for ever.
+    """
 
     async def send(self, message: "ASGISendEvent") -> None:
+        if message.get("more") and self.conn.state is State.OPEN:
+            self.conn.send_text(cast("str", message.get("text")).encode())
+            return
         if message["type"] == "websocket.close" and not self.writable.is_set():
             self.writable.set()
             self.loop.call_later(_GOODBYE_SECONDS, self.transport.abort)

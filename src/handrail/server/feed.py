@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from handrail.dialects.adapters import EventAdapter
 
 _Result = TypeVar("_Result")
-_THREADS = 2
+_THREADS = 3
 _PAGE_EVENTS = 100
 _MAX_CACHED_CHARS = 8_000_000
 _MAX_OUTPUTS = 200
@@ -113,6 +113,7 @@ class TaskFeed:
         self._task_frame = ""
         self._task_number = 0
         self._described = 0.0
+        self._describing: asyncio.Task[None] | None = None
         self._description: asyncio.TimerHandle | None = None
         """The next description of the task, if it is due later."""
         self._outputs: deque[tuple[str, str]] = deque(maxlen=_MAX_OUTPUTS)
@@ -123,8 +124,6 @@ class TaskFeed:
     async def follow(self, after: int) -> AsyncGenerator[FeedBatch]:
         """Yields what comes after an event. FeedEnd when the task is removed or the server stops."""
         after, task, output, beats, is_behind = min(after, self._last), 0, self._output_number, self._beats, True
-        if self._task is None:
-            await self._describe()
         while True:
             tick = self._tick
             if self._end is not None:
@@ -144,6 +143,23 @@ class TaskFeed:
                 await tick.wait()
 
     # News
+
+    async def describe(self) -> None:
+        """Sends the task to the subscribers if it has changed."""
+        if self._description is not None:
+            self._description.cancel()
+            self._description = None
+        self._described = self._loop.time()
+        try:
+            task = await self._source.in_thread(lambda: self._source.describe(self.folder.id))
+        except (ApiFailure, HandrailError):
+            self.end(Closing.NOT_FOUND)
+            return
+        if self._task is None or _drop_counts(task) != _drop_counts(self._task):
+            self._task_frame = encode(TaskFrame(task=task)).decode()
+            self._task_number += 1
+            self._notify()
+        self._task = task
 
     def wake(self) -> None:
         """Reads new events soon. In the event loop."""
@@ -173,7 +189,7 @@ class TaskFeed:
         self._notify()
 
     def close(self) -> None:
-        for planned in (self._refreshing, self._description):
+        for planned in (self._refreshing, self._describing, self._description):
             if planned is not None:
                 planned.cancel()
         self._stack.close()
@@ -191,33 +207,18 @@ class TaskFeed:
                     self._last = last
                     await self._load((last - 1) // _PAGE_EVENTS)
                     self._notify()
-                await self._describe_at_times()
+                self._describe_at_times()
             except HandrailError:  # the journal is gone
                 self.end(Closing.NOT_FOUND)
             await asyncio.sleep(_GATHER_SECONDS)
 
-    async def _describe_at_times(self) -> None:
+    def _describe_at_times(self) -> None:
+        """Events do not wait for it."""
         pause = self._described + _DESCRIBE_SECONDS - self._loop.time()
-        if pause <= 0:
-            await self._describe()
+        if pause <= 0 and (self._describing is None or self._describing.done()):
+            self._describing = self._loop.create_task(self.describe())
         elif self._description is None:
-            self._description = self._loop.call_later(pause, self.wake)
-
-    async def _describe(self) -> None:
-        if self._description is not None:
-            self._description.cancel()
-            self._description = None
-        self._described = self._loop.time()
-        try:
-            task = await self._source.in_thread(lambda: self._source.describe(self.folder.id))
-        except ApiFailure:
-            self.end(Closing.NOT_FOUND)
-            return
-        if self._task is None or _drop_counts(task) != _drop_counts(self._task):
-            self._task_frame = encode(TaskFrame(task=task)).decode()
-            self._task_number += 1
-            self._notify()
-        self._task = task
+            self._description = self._loop.call_later(max(pause, _GATHER_SECONDS), self.wake)
 
     # Pages
 
@@ -350,6 +351,7 @@ class TaskFeeds:
                 feed = await self._source.in_thread(
                     lambda: TaskFeed(self._loop, self._source, self._source.find(task_id))
                 )
+                await feed.describe()
                 self._feeds[task_id] = feed
             feed.subscribers += 1
             if self._checking is None or self._checking.done():

@@ -118,7 +118,7 @@ class OpenTask:
     # Turns
 
     def _run(self, work: Coroutine[Any, Any, None], *, cancel: bool = False) -> None:
-        self.failure, self._cancels = "", cancel
+        self.failure, self._cancels = "", cancel or (self.is_running and self._cancels)
         self.turn = self._loop.create_task(self._guard(work))
         self.turn.add_done_callback(lambda _: self._finish())
         self._on_change()
@@ -184,7 +184,7 @@ class OpenTask:
 
 
 def _build_late_failure() -> ApiFailure:
-    return ApiFailure(409, "CONFLICT", "Somebody else answered first. Your answer does not count.")
+    return ApiFailure(409, "CONFLICT", "The request already has an answer. Yours does not count.")
 
 
 def open_rail(

@@ -128,11 +128,14 @@ class TaskRunner:
             opening = self._loop.create_task(self._open_task(folder, mode, model))
             self._open[folder.id] = opening
         try:
-            return await asyncio.shield(opening)
+            opened = await asyncio.shield(opening)
         except BaseException:
             if opening.done() and self._open.get(folder.id) is opening:
                 del self._open[folder.id]
             raise
+        if self._open.get(folder.id) is not opening:  # it was idle, and closed just now
+            return await self._open_once(folder, mode, model)
+        return opened
 
     async def _open_task(self, folder: TaskFolder, mode: Mode | None, model: str | None) -> OpenTask:
         rail, loaded = await asyncio.to_thread(open_rail, self._options, self.directory, folder, mode)
@@ -174,6 +177,7 @@ class TaskRunner:
         self._closed = True
         if self._idle_check is not None:
             self._idle_check.cancel()
+        await asyncio.gather(*self._open.values(), return_exceptions=True)
         live = [one for one in map(self.find_live, list(self._open)) if one is not None]
         turns = [one.turn for one in live if one.cancel() and one.turn is not None]
         if turns:

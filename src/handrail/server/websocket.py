@@ -27,6 +27,9 @@ from handrail.server.wire import (
     ReplyFrame,
 )
 
+_WRITTEN_CHARS = 50_000
+"""Frames are written together up to this length. A client has `slow_seconds` to read that."""
+
 
 async def serve_task(server: ServerContext, caller: ApiCaller, websocket: WebSocket) -> None:
     """Sends the events after `?after=`, then the new ones, until the client goes."""
@@ -58,8 +61,7 @@ class _SocketClient:
         try:
             async with aclosing(self._server.runner.feeds.follow(self._task_id, after)) as batches:
                 async for batch in batches:
-                    async with asyncio.timeout(self._server.options.slow_seconds):
-                        await self._send_batch(batch)
+                    await self._send_batch(batch)
         except FeedEnd as end:
             return end.code
         except TimeoutError:
@@ -69,15 +71,22 @@ class _SocketClient:
         raise AssertionError("a feed ends with FeedEnd")
 
     async def _send_batch(self, batch: FeedBatch) -> None:
-        send = self._websocket.send
-        for record in batch.records:
-            await send({"type": "websocket.send", "text": record.frame})
+        """TimeoutError if the client does not read."""
+        frames = [record.frame for record in batch.records]
         if batch.caught_up is not None:
-            await self._send(CaughtUpFrame(seq=batch.caught_up))
-        for _, frame in batch.frames:
-            await send({"type": "websocket.send", "text": frame})
+            frames.append(encode(CaughtUpFrame(seq=batch.caught_up)).decode())
+        frames += [frame for _, frame in batch.frames]
+        loop, seconds, chars = self._server.loop, self._server.options.slow_seconds, 0
+        async with asyncio.timeout(seconds) as limit:
+            for number, frame in enumerate(frames, start=1):
+                chars += len(frame)
+                more = number < len(frames) and chars < _WRITTEN_CHARS
+                await self._websocket.send({"type": "websocket.send", "text": frame, "more": more})
+                if not more:
+                    limit.reschedule(loop.time() + seconds)
+                    chars = 0
 
-    async def _send(self, frame: CaughtUpFrame | DoneFrame | ErrorFrame) -> None:
+    async def _send(self, frame: DoneFrame | ErrorFrame) -> None:
         await self._websocket.send({"type": "websocket.send", "text": encode(frame).decode()})
 
     async def obey_frames(self) -> int:

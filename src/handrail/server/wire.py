@@ -9,7 +9,8 @@ from handrail.protocol.changes import ChangeRecord
 from handrail.protocol.decisions import Decision, Facts, Mode
 from handrail.protocol.events import AnyEvent
 from handrail.protocol.permissions import AnswerKind, OpenedFolder, PermissionRequest, Question, StandingGrant
-from handrail.protocol.records import AuditRecord, ProcessRecord
+from handrail.protocol.receipt import ChainedRecord
+from handrail.protocol.records import ProcessRecord
 from handrail.protocol.results import ToolResult
 from handrail.protocol.tool_spec import ToolDescription
 from handrail.protocol.wire import Json, Time, Wire
@@ -103,7 +104,7 @@ class NewPrompt(Wire, frozen=True):
 
 
 class Accepted(Wire, frozen=True, omit_defaults=False):
-    """The work goes on after the response. Its events tell how."""
+    """The work continues after the response, with events."""
 
     task: Task
     queued: bool = False
@@ -111,7 +112,7 @@ class Accepted(Wire, frozen=True, omit_defaults=False):
 
 
 class NewFork(Wire, frozen=True):
-    before: int | None = None
+    before: Annotated[int, Meta(ge=1, le=1 << 53)] | None = None
     """Copies only what came before the prompt with this event number. Absent: everything."""
 
 
@@ -222,7 +223,7 @@ class NewCommand(Wire, frozen=True):
 
 
 class AnswerOutcome(Wire, frozen=True, omit_defaults=False):
-    """The answer counts. If it was the last one of its batch, the calls run and the task goes on."""
+    """The answer counts. If it was the last one of its batch, the calls run and the task continues."""
 
     task: str
     subject: str
@@ -273,7 +274,7 @@ class ProcessOutput(Wire, frozen=True, omit_defaults=False):
 
 
 class AuditPage(Wire, frozen=True, omit_defaults=False):
-    records: tuple[AuditRecord | None, ...]
+    records: tuple[ChainedRecord | None, ...]
     """The oldest first. Null: a record that was changed."""
 
 
@@ -303,7 +304,7 @@ class PolicyAnswer(Wire, frozen=True, omit_defaults=False):
 
 
 class NewRule(Wire, frozen=True):
-    """A rule that somebody considers, as a table of the settings."""
+    """A rule to try, as a table of the settings."""
 
     rule: dict[str, Any]
     workspace: Name | None = None
@@ -371,7 +372,7 @@ class EventFrame(Wire, frozen=True, tag_field="type", tag="event"):
 
 
 class OutputFrame(Wire, frozen=True, tag_field="type", tag="preview"):
-    """Output of a preview that runs. It is not stored."""
+    """Output of a preview that runs. The journal does not have this output."""
 
     tool_call_id: str
     output: str

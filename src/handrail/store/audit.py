@@ -18,6 +18,7 @@ import msgspec
 
 from handrail.protocol.digest import short_sha256
 from handrail.protocol.errors import StoreError
+from handrail.protocol.receipt import ChainedRecord
 from handrail.protocol.records import AuditRecord
 from handrail.protocol.results import ToolResult
 from handrail.protocol.wire import UNREADABLE, decode_json, encode
@@ -28,11 +29,6 @@ _FIRST_HASH = "0" * 64
 _TAIL_BYTES = 64 * 1024
 _SEAL = b',"hash":"'
 _MAX_NAMED_CALLS = 10
-
-
-class ChainedRecord(AuditRecord, frozen=True, kw_only=True):
-    seq: int
-    prev: str
 
 
 class AuditChain:
@@ -195,7 +191,7 @@ def read_chain(path: str) -> Iterator[tuple[ChainedRecord, str]]:
         yield found
 
 
-def read_last_records(path: str, limit: int) -> list[AuditRecord | None]:
+def read_last_records(path: str, limit: int) -> list[ChainedRecord | None]:
     """The last records of an audit, oldest first. None for a changed line."""
     lines = [line for line in deque(_read_audit_lines(path), maxlen=limit) if line.endswith(b"\n")]
     return [found[0] if (found := decode_record(line)) else None for line in lines]

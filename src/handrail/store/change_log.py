@@ -11,7 +11,7 @@ from functools import lru_cache
 
 import msgspec
 
-from handrail.protocol.changes import Change, Kind, State
+from handrail.protocol.changes import Change, ChangeRecord, Kind, State
 from handrail.protocol.errors import StoreError
 from handrail.protocol.wire import UNREADABLE, get_msgpack_decoder
 from handrail.store.database import Database, Row
@@ -77,6 +77,22 @@ class LoggedChangeSet(msgspec.Struct, frozen=True):
     @property
     def in_effect(self) -> bool:
         return self.state == "done" and self.undone_by is None
+
+    def to_record(self) -> ChangeRecord:
+        return ChangeRecord(
+            number=self.number,
+            session_id=self.session,
+            tool_call_id=self.call_id,
+            tool=self.body.tool,
+            summary=self.body.summary,
+            time=self.time,
+            in_effect=self.in_effect,
+            undone_by=self.undone_by,
+            undoes=self.body.undoes,
+            undoable=self.body.undoable,
+            changes=self.body.changes,
+            not_covered=self.body.not_covered,
+        )
 
 
 _encode = msgspec.msgpack.Encoder().encode

@@ -147,18 +147,28 @@ def _build_question(event: ToolCallQuestionRequired) -> Question:
 # All sessions
 
 
+class _SessionInbox(NamedTuple):
+    """What waits in one session."""
+
+    stamp: Stamp
+    is_complete: bool
+    """Whether a journal with the same stamp has exactly this."""
+    requests: list[InboxRequest]
+    questions: list[InboxQuestion]
+
+
 class Inbox:
     """The requests of one workspace or of all. Journals that have not changed are not read again."""
 
     def __init__(self, state: StateFolder, workspace: str | None) -> None:
         self._state = state
         self._workspace = workspace
-        self._cache: dict[str, tuple[Stamp, list[InboxRequest]]] = {}
+        self._cache: dict[str, _SessionInbox] = {}
         self.unreadable: dict[str, str] = {}
         """The session folders whose journals cannot be read, with the reasons."""
 
     def list_requests(self) -> list[InboxRequest]:
-        requests = [request for folder in self._folders() for request in self._read_session(folder)]
+        requests = [request for folder in self._folders() for request in self._read_session(folder).requests]
         return sorted(requests, key=lambda request: request.request.id)
 
     def list_pending_ids(self) -> list[str]:
@@ -166,15 +176,7 @@ class Inbox:
         return [name for folder in self._folders() for name in self._read(folder, _list_pending_ids, [])]
 
     def list_questions(self) -> list[InboxQuestion]:
-        questions: list[InboxQuestion] = []
-        for folder in self._folders():
-            workspace = self._find_workspace(os.path.dirname(folder))
-            for event in self._read(folder, _list_question_events, []):
-                if isinstance(event, BrokenEvent):
-                    self.unreadable[folder] = f"a question in {folder} cannot be read: {event.problem}"
-                else:
-                    question, time = _build_question(event), event.time
-                    questions.append(InboxQuestion(question=question, folder=folder, workspace=workspace, time=time))
+        questions = [question for folder in self._folders() for question in self._read_session(folder).questions]
         return sorted(questions, key=lambda question: question.time)
 
     def list_answers(self) -> dict[str, Answer]:
@@ -215,15 +217,28 @@ class Inbox:
     def _find_workspace(self, home: str) -> str | None:
         return self._workspace or read_workspace_path(home)
 
-    def _read_session(self, folder: str) -> list[InboxRequest]:
+    def _read_session(self, folder: str) -> _SessionInbox:
         stamp = read_stamp(os.path.join(folder, "journal.db"))
         cached = self._cache.get(folder)
-        if cached is None or cached[0] != stamp or is_fresh(stamp) or any(request.answer for request in cached[1]):
+        if cached is None or not cached.is_complete or cached.stamp != stamp:
             self.unreadable.pop(folder, None)
             workspace = self._find_workspace(os.path.dirname(folder))
-            requests = self._read(folder, lambda journal: list(_list_waiting(journal, folder, workspace)), [])
-            cached = self._cache[folder] = (stamp, requests)
-        return cached[1]
+            empty = _SessionInbox(stamp, True, [], [])
+            cached = self._read(folder, lambda journal: self._list(journal, folder, workspace, stamp), empty)
+            self._cache[folder] = cached
+        return cached
+
+    def _list(self, journal: SessionJournal, folder: str, workspace: str | None, stamp: Stamp) -> _SessionInbox:
+        questions: list[InboxQuestion] = []
+        for event in _list_question_events(journal):
+            if isinstance(event, BrokenEvent):
+                self.unreadable[folder] = f"a question in {folder} cannot be read: {event.problem}"
+            else:
+                question, time = _build_question(event), event.time
+                questions.append(InboxQuestion(question=question, folder=folder, workspace=workspace, time=time))
+        # The death of a runner returns an answered request to the list, and the stamp stays.
+        is_complete = not is_fresh(stamp) and not list_calls(journal.database, "ready", "claimed")
+        return _SessionInbox(stamp, is_complete, list(_list_waiting(journal, folder, workspace)), questions)
 
     def _read(self, folder: str, read: Callable[[SessionJournal], _Content], missing: _Content) -> _Content:
         try:

@@ -55,11 +55,10 @@ def run(options: SimpleNamespace) -> int:
 
 def run_schema(options: SimpleNamespace) -> int:
     """Prints the schemas of the wire and of handrail's own tools in one object, or writes a file for each."""
-    from handrail.dialects.adapters import render_samples  # noqa: PLC0415  few commands print schemas
-    from handrail.dialects.event_schemas import EVENT_SCHEMAS  # noqa: PLC0415  as above
+    from handrail.dialects.adapters import build_event_schemas, render_samples  # noqa: PLC0415  few print schemas
 
-    types = build_wire_schemas()
-    events = {f"events.{name}": {"$schema": DIALECT, "title": name, **own} for name, own in EVENT_SCHEMAS.items()}
+    types, dialects = build_wire_schemas(), build_event_schemas()
+    events = {f"events.{name}": {"$schema": DIALECT, "title": name, **own} for name, own in dialects.items()}
     tools = {
         spec.name: {"$schema": DIALECT, "title": spec.name, **build_flat_schema(spec.arguments)}
         for spec in list_tool_specs(Settings())
@@ -70,7 +69,7 @@ def run_schema(options: SimpleNamespace) -> int:
     files = {f"{name}.schema.json": schema for name, schema in types.items()}
     files |= {f"samples/{name}.json": sample for name, sample in read_wire_samples().items()}
     files |= {f"dialects/{name}.schema.json": schema for name, schema in events.items()}
-    files |= {f"samples/dialects/events.{name}.json": render_samples(name) for name in EVENT_SCHEMAS}
+    files |= {f"samples/dialects/events.{name}.json": render_samples(name) for name in dialects}
     files |= {f"tools/{name}.schema.json": schema for name, schema in tools.items()}
     folder = OutFolder(options.out)
     for name, content in files.items():

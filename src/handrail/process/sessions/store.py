@@ -3,14 +3,14 @@
 import contextlib
 import os
 from collections.abc import Generator, Iterator
-from typing import NamedTuple, TypeVar
+from typing import Literal, NamedTuple, TypeVar
 
 import msgspec
 
 from handrail.kernel.files import is_locked
 from handrail.kernel.procfs import find_process
 from handrail.process.keeper.state import ASKED, CLEARED, END, LOG, RECORD, KeeperFolder, format_log_name
-from handrail.protocol.records import ProcessRecord, ProcessState
+from handrail.protocol.records import ProcessRecord
 from handrail.protocol.results import SandboxUsed
 from handrail.protocol.wire import decode_json
 from handrail.sandbox.overlay.overlay import Overlay
@@ -96,7 +96,7 @@ def _read(folder: str, name: str, kind: type[_Document]) -> _Document | None:
         return None
 
 
-def read_state(folder: str) -> ProcessState:
+def read_state(folder: str) -> Literal["running", "ended", "lost"]:
     """The keeper holds the folder's lock as long as it lives, so no process number or clock is trusted."""
     if os.path.exists(os.path.join(folder, END)):
         return "ended"

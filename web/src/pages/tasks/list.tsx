@@ -46,7 +46,7 @@ export function TaskTable({ current, onNew }: Props) {
   return (
     <section className="task-list" aria-labelledby="tasks-heading">
       <header className="page-head">
-        <h1 id="tasks-heading">Tasks</h1>
+        {current === null ? <h1 id="tasks-heading">Tasks</h1> : <h2 id="tasks-heading">Tasks</h2>}
         {onNew !== null && (
           <button type="button" className="primary end" onClick={onNew} aria-keyshortcuts="n">
             New task
