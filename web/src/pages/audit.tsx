@@ -2,7 +2,7 @@
 
 import { type ReactNode, useState } from "react";
 import { request } from "../api/client";
-import type { AuditCheck, AuditRecord } from "../api/types";
+import type { AuditCheck, ChainedRecord } from "../api/types";
 import { Code } from "../parts/code";
 import { Dialog } from "../parts/dialog";
 import { Choice } from "../parts/split";
@@ -73,24 +73,24 @@ export default function AuditPage({ parts, query }: PageProps) {
   );
 }
 
-function fits(record: AuditRecord, query: URLSearchParams): boolean {
+function fits(record: ChainedRecord, query: URLSearchParams): boolean {
   const is = (key: string, value: string) => !query.has(key) || query.get(key) === value;
   const file = query.get("file") ?? "";
   const text = [record.summary, record.command ?? "", record.session_id, ...record.files_changed, JSON.stringify(record.args)].join("\n");
   return is("tool", nameCall(record)) && is("decision", nameDecision(record)) && is("rule", record.rule) && is("ok", record.ok ? "ok" : "failed") && text.includes(file);
 }
 
-function nameCall(record: AuditRecord): string {
+function nameCall(record: ChainedRecord): string {
   return record.server_name === undefined ? record.name : `${record.tool_name ?? record.name} (${record.server_name})`;
 }
 
-function nameDecision(record: AuditRecord): string {
+function nameDecision(record: ChainedRecord): string {
   const by = record.answered_by === undefined ? undefined : ANSWERED[record.answered_by];
   return by ?? (record.decision === "confirm" && record.ok ? "approved by a person" : (DECISIONS[record.decision] ?? record.decision));
 }
 
-function Filters({ records, listed, query }: { records: readonly AuditRecord[]; listed: readonly AuditRecord[]; query: URLSearchParams }) {
-  const values = (read: (one: AuditRecord) => string) => Array.from(new Set(records.map(read))).sort();
+function Filters({ records, listed, query }: { records: readonly ChainedRecord[]; listed: readonly ChainedRecord[]; query: URLSearchParams }) {
+  const values = (read: (one: ChainedRecord) => string) => Array.from(new Set(records.map(read))).sort();
   const choice = (key: string, all: string, options: readonly string[]) => (
     <Choice label={key} value={query.get(key) ?? ""} all={all} options={options} onChange={(value) => setQuery({ [key]: value })} />
   );
@@ -109,7 +109,7 @@ function Filters({ records, listed, query }: { records: readonly AuditRecord[]; 
 }
 
 /** What is listed as a file with one JSON object in each line. */
-function exportLines(records: readonly AuditRecord[]): void {
+function exportLines(records: readonly ChainedRecord[]): void {
   const blob = new Blob(records.map((one) => `${JSON.stringify(one)}\n`), { type: "application/x-ndjson" });
   const link = document.createElement("a");
   link.href = URL.createObjectURL(blob);
@@ -126,7 +126,7 @@ const COLUMNS: readonly Column[] = [
   ["Took", "numeric"],
 ];
 
-function Rows({ records, search, now }: { records: readonly AuditRecord[]; search: string; now: number }) {
+function Rows({ records, search, now }: { records: readonly ChainedRecord[]; search: string; now: number }) {
   const rows = records.map((one) => {
     const to = pathTo("audit", one.tool_call_id) + search;
     const [sign, colour] = one.ok ? ["✓", "ok"] : one.decision === "deny" ? ["⊘", "muted"] : ["✗", "bad"];
@@ -144,7 +144,7 @@ function Rows({ records, search, now }: { records: readonly AuditRecord[]; searc
   return <Table columns={COLUMNS} rows={rows} />;
 }
 
-function Sheet({ record, onClose }: { record: AuditRecord; onClose: () => void }) {
+function Sheet({ record, onClose }: { record: ChainedRecord; onClose: () => void }) {
   const facts: readonly (readonly [string, ReactNode])[] = [
     ["Call", <Visible key="call" text={record.command ?? JSON.stringify(record.args)} />],
     ["Decision", `${nameDecision(record)}, rule ${record.rule}`],
