@@ -44,9 +44,7 @@ export default function AuditPage({ parts, query }: PageProps) {
             <>
               <Filters records={known} listed={listed} query={query} />
               {known.length < records.length && <p className="bad">✗ {records.length - known.length} records were changed and cannot be read.</p>}
-              {listed.length === 0 ? (
-                <Empty>{known.length === 0 ? "No calls yet." : "No record fits the filter."}</Empty>
-              ) : (
+              {listed.length === 0 ? <Empty>{known.length === 0 ? "No calls yet." : "No record fits the filter."}</Empty> : (
                 <Rows records={listed} search={search} now={now} />
               )}
               {records.length === limit && limit < MOST && (
@@ -59,9 +57,7 @@ export default function AuditPage({ parts, query }: PageProps) {
                 <Dialog title="Record" onClose={close}>
                   <p>The call {wanted} is not among the last {records.length} records.</p>
                   {limit < MOST && (
-                    <button type="button" onClick={() => setLimit(MOST)}>
-                      Look in the last {MOST.toLocaleString("en")}
-                    </button>
+                    <button type="button" onClick={() => setLimit(MOST)}>Look in the last {MOST.toLocaleString("en")}</button>
                   )}
                 </Dialog>
               )}
@@ -132,9 +128,7 @@ function Rows({ records, search, now }: { records: readonly ChainedRecord[]; sea
     const [sign, colour] = one.ok ? ["✓", "ok"] : one.decision === "deny" ? ["⊘", "muted"] : ["✗", "bad"];
     const call = (
       <RowLink to={to}>
-        <span className={colour} aria-hidden="true">
-          {sign}
-        </span>{" "}
+        <span className={colour} aria-hidden="true">{sign}</span>{" "}
         <b>{nameCall(one)}</b> <span className="only-read">{one.ok ? "ok" : "failed"}</span> <Visible text={one.command ?? one.summary} />
       </RowLink>
     );
@@ -192,18 +186,12 @@ function Verify() {
           </span>
         )}
       </span>
-      <button type="button" disabled={action.busy} onClick={verify}>
-        Verify
-      </button>
+      <button type="button" disabled={action.busy} onClick={verify}>Verify</button>
       {action.error !== null && <Failure error={action.error} />}
       {check !== null && !check.found.intact && (
         <div className="failure broken" role="alert">
           <b>✗ The audit is not intact.</b>
-          {[...check.found.problems, ...check.found.unread].map((one) => (
-            <p key={one}>
-              <Visible text={one} />
-            </p>
-          ))}
+          {[...check.found.problems, ...check.found.unread].map((one) => <p key={one}><Visible text={one} /></p>)}
         </div>
       )}
     </>

@@ -48,11 +48,7 @@ export default function ChangesPage({ parts, query }: PageProps) {
   useListKeys();
   const titles = (tasks.data?.tasks ?? []).filter((one) => one.filesChanged > 0).map((one) => [one.id, one.title] as const);
   const open = Number.isInteger(number) && ready ? <OpenChange key={`${workspace} ${number}`} number={number} workspace={workspace} search={search} onChange={changes.reload} /> : null;
-  const tools = mayOperate && (
-    <button type="button" className="end" onClick={() => setRedoing(true)}>
-      Redo the last undo ↷
-    </button>
-  );
+  const tools = mayOperate && <button type="button" className="end" onClick={() => setRedoing(true)}>Redo the last undo ↷</button>;
   return (
     <Split title="Changes" tools={tools} back={`/changes${search}`} open={open}>
       <div className="filters">
@@ -73,9 +69,7 @@ export default function ChangesPage({ parts, query }: PageProps) {
             <>
               <ChangeRows records={listed} current={number} search={search} />
               {data.changes.length === limit && limit < 1000 && (
-                <button type="button" className="quiet" onClick={() => setLimit(Math.min(1000, limit + 300))}>
-                  Show more
-                </button>
+                <button type="button" className="quiet" onClick={() => setLimit(Math.min(1000, limit + 300))}>Show more</button>
               )}
             </>
           );
@@ -93,9 +87,7 @@ function ChangeRows({ records, current, search }: { records: readonly ChangeReco
     const to = pathTo("changes", one.number) + search;
     const number = (
       <>
-        <span className={one.inEffect ? "accent" : "muted"} aria-hidden="true">
-          {one.inEffect ? "●" : "○"}
-        </span>{" "}
+        <span className={one.inEffect ? "accent" : "muted"} aria-hidden="true">{one.inEffect ? "●" : "○"}</span>{" "}
         {one.number}
       </>
     );
@@ -149,9 +141,7 @@ function OpenChange({ number, workspace, search, onChange }: OpenProps) {
           <ChangeHead detail={data} search={search} onUndo={setUndoing} />
           {undoing !== null && <UndoPanel key={undoing} target={undoing} workspace={workspace} onClose={() => setUndoing(null)} onDone={done} />}
           {(data.change.notCovered ?? []).map((one) => (
-            <p key={one} className="warn">
-              ! Not covered by undo: <Visible text={one} />
-            </p>
+            <p key={one} className="warn">! Not covered by undo: <Visible text={one} /></p>
           ))}
           {data.diff === "" ? <ChangeTable changes={data.change.changes} /> : <DiffView text={data.diff} />}
         </>
@@ -167,20 +157,12 @@ function ChangeHead({ detail, search, onUndo }: { detail: ChangeDetail; search: 
   const { undoneBy } = change;
   return (
     <>
-      <h2 className="subject">
-        {change.number} <Visible text={change.summary} />
-      </h2>
+      <h2 className="subject">{change.number} <Visible text={change.summary} /></h2>
       <div className="row">
         <span className={change.inEffect ? "tag ok" : "tag"}>{change.inEffect ? "in effect" : "undone"}</span>
-        <span className="muted">
-          {change.tool}, {formatClock(change.time, now)}
-        </span>
+        <span className="muted">{change.tool}, {formatClock(change.time, now)}</span>
         {undoneBy !== null && <Link to={pathTo("changes", undoneBy) + search}>undone by {undoneBy}</Link>}
-        {change.undoes.map((one) => (
-          <Link key={one} to={pathTo("changes", one) + search}>
-            undoes {one}
-          </Link>
-        ))}
+        {change.undoes.map((one) => <Link key={one} to={pathTo("changes", one) + search}>undoes {one}</Link>)}
         {change.undoes.length === 0 && <Link to={pathTo("tasks", change.sessionId, "calls", change.toolCallId)}>Show the call</Link>}
         <span className="end row">
           {mayOperate && change.inEffect && change.undoable && (
@@ -188,11 +170,7 @@ function ChangeHead({ detail, search, onUndo }: { detail: ChangeDetail; search: 
               {change.undoes.length > 0 ? "Undo this undo ↷" : "Undo ↶"}
             </button>
           )}
-          {mayOperate && undoneBy !== null && (
-            <button type="button" onClick={() => onUndo(undoneBy)}>
-              Redo ↷
-            </button>
-          )}
+          {mayOperate && undoneBy !== null && <button type="button" onClick={() => onUndo(undoneBy)}>Redo ↷</button>}
         </span>
       </div>
     </>
@@ -236,17 +214,11 @@ function UndoPanel({ target, workspace, onClose, onDone }: UndoProps) {
         setLate(found);
       }
     });
-  const cancel = (
-    <button type="button" onClick={onClose}>
-      {done === null ? "Cancel" : "Close"}
-    </button>
-  );
+  const cancel = <button type="button" onClick={onClose}>{done === null ? "Cancel" : "Close"}</button>;
   if (done !== null) {
     return (
       <div className="notice" role="status">
-        <p>
-          ✓ <Visible text={done} />
-        </p>
+        <p>✓ <Visible text={done} /></p>
         <p>{cancel}</p>
       </div>
     );
@@ -270,9 +242,7 @@ function UndoPanel({ target, workspace, onClose, onDone }: UndoProps) {
   return (
     <div className="notice">
       <p>
-        <b>
-          {verb} {subject}
-        </b>
+        <b>{verb} {subject}</b>
         {resolve === "lines" && ", only lines that still match"}. Nothing happened yet. This is what it will change:
       </p>
       <Loaded from={preview}>
@@ -281,9 +251,7 @@ function UndoPanel({ target, workspace, onClose, onDone }: UndoProps) {
       {action.error !== null && <Failure error={action.error} />}
       <div className="row">
         {preview.data !== undefined && (
-          <button type="button" className="primary" disabled={action.busy} onClick={act}>
-            {verb} {subject}
-          </button>
+          <button type="button" className="primary" disabled={action.busy} onClick={act}>{verb} {subject}</button>
         )}
         {cancel}
       </div>
@@ -314,14 +282,10 @@ function ConflictView({ conflict, target, onChoose, cancel }: ConflictProps) {
       <p>Nothing was undone.</p>
       <div className="row">
         {conflict.choices.includes("later") && (
-          <button type="button" onClick={() => onChoose("later")}>
-            Undo {joinNumbers([...conflict.later, target])}
-          </button>
+          <button type="button" onClick={() => onChoose("later")}>Undo {joinNumbers([...conflict.later, target])}</button>
         )}
         {conflict.choices.includes("lines") && (
-          <button type="button" onClick={() => onChoose("lines")}>
-            Undo only lines that still match
-          </button>
+          <button type="button" onClick={() => onChoose("lines")}>Undo only lines that still match</button>
         )}
         {cancel}
       </div>

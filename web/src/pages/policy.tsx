@@ -2,7 +2,7 @@
 
 import { type SyntheticEvent, useState } from "react";
 import { type ModeName, request } from "../api/client";
-import type { ChangedDecision, DecisionPart, PolicyAnswer, PolicyQuestion, RuleEffect } from "../api/types";
+import type { ChangedDecision, Decision, PolicyAnswer, PolicyQuestion, RuleEffect } from "../api/types";
 import { Code } from "../parts/code";
 import { DecisionView } from "../parts/decision";
 import { Dialog } from "../parts/dialog";
@@ -51,13 +51,13 @@ export default function PolicyPage() {
     action.run(async () => setAsked({ question, answer: await request("POST /api/policy/explain", { body: question }) }));
   };
   const askedTool = asked?.question.tool ?? "exec";
+  // A call without parts is judged as a whole.
+  const whole = asked !== null && (asked.answer.decision.parts ?? []).length === 0 ? asked.answer.decision : null;
   return (
     <div className="page">
       <header className="page-head">
         <h1>Policy</h1>
-        <button type="button" className="end" onClick={() => setDraft(draftFor("exec", null))}>
-          Add rule…
-        </button>
+        <button type="button" className="end" onClick={() => setDraft(draftFor(askedTool, whole))}>Add rule…</button>
       </header>
       <p className="muted">Ask what would happen. Nothing runs.</p>
       <form className="stack" onSubmit={ask}>
@@ -65,9 +65,7 @@ export default function PolicyPage() {
           <select aria-label="Command or call" value={tool} onChange={(event) => setTool(event.target.value)}>
             <option value="">a command</option>
             {(tools.data?.tools ?? []).filter((one) => one.name !== "exec").map((one) => (
-              <option key={one.name} value={one.name}>
-                {one.name}
-              </option>
+              <option key={one.name} value={one.name}>{one.name}</option>
             ))}
           </select>
           <select aria-label="Mode" value={mode} onChange={(event) => setMode(event.target.value as ModeName | "")}>
@@ -90,9 +88,7 @@ export default function PolicyPage() {
         />
         {problem !== null && <p className="bad">✗ {problem}</p>}
         <p className="row">
-          <button type="submit" className="primary" disabled={action.busy || (!isCall && text.trim() === "")}>
-            Explain
-          </button>
+          <button type="submit" className="primary" disabled={action.busy || (!isCall && text.trim() === "")}>Explain</button>
           <span className="note">ctrl+enter</span>
         </p>
       </form>
@@ -107,9 +103,7 @@ export default function PolicyPage() {
           />
           <details>
             <summary className="note">As in the terminal</summary>
-            <pre className="output">
-              <Visible text={asked.answer.text.join("\n")} ends={false} />
-            </pre>
+            <pre className="output"><Visible text={asked.answer.text.join("\n")} ends={false} /></pre>
           </details>
         </section>
       )}
@@ -119,7 +113,7 @@ export default function PolicyPage() {
 }
 
 /** The rule that a person most likely wants: the first words of the command, or its path. */
-function draftFor(tool: string, part: DecisionPart | null): Draft {
+function draftFor(tool: string, part: Pick<Decision, "subject" | "decision"> | null): Draft {
   const words = (part?.subject ?? "").trim().split(/\s+/);
   const plain = words.slice(0, 2).filter((word, place) => place === 0 || /^[\w.:-]+$/.test(word));
   const pattern = tool === "exec" ? plain.filter((word) => !word.startsWith("-")).join(" ") : (part?.subject ?? "");
@@ -159,16 +153,10 @@ function RuleDialog({ first, workspace, tools, onClose }: RuleProps) {
           <option value="deny">deny</option>
         </select>
         <select aria-label="Tool" value={tool} onChange={(event) => setDraft({ ...draft, tool: event.target.value })}>
-          {Array.from(new Set(["exec", "*", ...tools, tool])).map((one) => (
-            <option key={one}>{one}</option>
-          ))}
+          {Array.from(new Set(["exec", "*", ...tools, tool])).map((one) => <option key={one}>{one}</option>)}
         </select>
         <select aria-label="Days" value={days} onChange={(event) => setDays(Number(event.target.value))}>
-          {[7, 30, 90].map((one) => (
-            <option key={one} value={one}>
-              last {one} days
-            </option>
-          ))}
+          {[7, 30, 90].map((one) => <option key={one} value={one}>last {one} days</option>)}
         </select>
       </div>
       {field("pattern", tool === "exec" ? "Commands that begin with these words" : "Paths by a pattern, such as docs/**")}
@@ -186,13 +174,9 @@ function EffectView({ effect, days }: { effect: RuleEffect; days: number }) {
       <Code text={effect.toml.trimEnd()} language="ini" />
       <p className="row">
         <CopyButton text={effect.toml} />
-        <span className="note">
-          Put it into your settings file. <code>handrail config</code> names it.
-        </span>
+        <span className="note">Put it into your settings file. <code>handrail config</code> names it.</span>
       </p>
-      <h3>
-        Last {days} days: {different.length.toLocaleString("en")} of {formatPlural(effect.calls, "call")} would differ
-      </h3>
+      <h3>Last {days} days: {different.length.toLocaleString("en")} of {formatPlural(effect.calls, "call")} would differ</h3>
       {different.length > 0 && <Table columns={[["Call", "title"], ["Was", "nowrap"], ["Would be", "nowrap"]]} rows={different.slice(0, 200).map(listDifference)} />}
       {different.length > 200 && <p className="note">The first 200 are shown.</p>}
     </>
@@ -203,9 +187,7 @@ function listDifference({ task, toolCallId, tool, subject, before, after }: Chan
   const call = (
     <>
       <Link to={pathTo("tasks", task, "calls", toolCallId)}>{tool}</Link>{" "}
-      <code className="subject">
-        <Visible text={subject} />
-      </code>
+      <code className="subject"><Visible text={subject} /></code>
     </>
   );
   return { key: `${task} ${toolCallId}`, cells: [call, VERDICT_WORDS[before] ?? before, <b key="after">{VERDICT_WORDS[after] ?? after}</b>] };

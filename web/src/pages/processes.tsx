@@ -65,16 +65,13 @@ const COLUMNS: readonly Column[] = [
 
 function Rows({ processes, current }: { processes: readonly ProcessRecord[]; current: string | undefined }) {
   const now = useNow(1000);
-  const rows = processes.map((one) => {
+  const listed = processes.toSorted((a, b) => Number(b.state === "running") - Number(a.state === "running") || b.started.localeCompare(a.started));
+  const rows = listed.map((one) => {
     const to = pathTo("processes", one.id);
     const command = (
       <>
-        <RowLink to={to} classes="mono clip">
-          <Visible text={one.command.replaceAll("\n", " ⏎ ")} />
-        </RowLink>
-        <span className="note mono clip">
-          <Visible text={one.lastLine ?? ""} />
-        </span>
+        <RowLink to={to} classes="mono clip"><Visible text={one.command.replaceAll("\n", " ⏎ ")} /></RowLink>
+        <span className="note mono clip"><Visible text={one.lastLine ?? ""} /></span>
       </>
     );
     const cells = [<State key="state" process={one} />, command, listPorts(one), formatSize(one.size ?? 0), formatAge(one.ended ?? one.started, now)];
@@ -118,11 +115,7 @@ function OpenProcess({ process, onChange }: { process: ProcessRecord; onChange: 
           </button>
         )}
       </div>
-      {process.changed != null && (
-        <p>
-          <Visible text={process.changed} />
-        </p>
-      )}
+      {process.changed != null && <p><Visible text={process.changed} /></p>}
       {action.error !== null && <Failure error={action.error} />}
       {problem !== null && <p className="bad">✗ {problem}</p>}
       {text === "" ? <p className="muted">No output yet.</p> : <Output text={text} dropped={dropped} />}

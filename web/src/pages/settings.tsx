@@ -42,12 +42,8 @@ export default function SettingsPage() {
       <section className="stack" aria-label="This console">
         <p className="row">
           Signed in as <b>{info.caller.name}</b>
-          <span className="muted">
-            {info.caller.role}: {ROLES[info.caller.role]}
-          </span>
-          <button type="button" onClick={() => void logout().finally(() => window.location.assign("/"))}>
-            Sign out
-          </button>
+          <span className="muted">{info.caller.role}: {ROLES[info.caller.role]}</span>
+          <button type="button" onClick={() => void logout().finally(() => window.location.assign("/"))}>Sign out</button>
         </p>
         <p className="row">
           Colours <Choice label="Theme" value={theme} options={THEMES} onChange={(value) => chooseTheme(value as Theme)} />
@@ -75,11 +71,7 @@ function SettingsTable({ data, chooser }: { data: Settings; chooser: React.React
     <section className="stack" aria-labelledby="settings-heading">
       <h2 id="settings-heading">In force</h2>
       <p className="note">Settings are files. The console shows them and does not write them.</p>
-      {data.notes.map((note) => (
-        <p key={note} className="warn">
-          ! <Visible text={note} />
-        </p>
-      ))}
+      {data.notes.map((note) => <p key={note} className="warn">! <Visible text={note} /></p>)}
       <div className="filters">
         {chooser}
         <input type="search" aria-label="Filter settings" placeholder="Filter" value={text} onChange={(event) => setText(event.target.value)} />
@@ -88,21 +80,13 @@ function SettingsTable({ data, chooser }: { data: Settings; chooser: React.React
           only those that were set
         </label>
       </div>
-      {listed.length === 0 ? (
-        <Empty>No setting fits the filter.</Empty>
-      ) : (
+      {listed.length === 0 ? <Empty>No setting fits the filter.</Empty> : (
         <Table columns={COLUMNS} rows={listed.map((one) => ({ key: one.key, cells: listCells(one) }))} />
       )}
       <h2>Rules {data.rules.length}</h2>
-      {data.rules.length === 0 ? (
-        <p className="muted">No rules besides the built-in ones.</p>
-      ) : (
+      {data.rules.length === 0 ? <p className="muted">No rules besides the built-in ones.</p> : (
         <ul className="plain-list">
-          {data.rules.map((rule, place) => (
-            <li key={place} className="mono subject">
-              <Visible text={describeRule(rule)} />
-            </li>
-          ))}
+          {data.rules.map((rule, place) => <li key={place} className="mono subject"><Visible text={describeRule(rule)} /></li>)}
         </ul>
       )}
     </section>
@@ -114,9 +98,7 @@ function listCells({ key, value, source, help, allowed }: Setting): readonly Rea
     <>
       <code>{key}</code>
       <br />
-      <span className="note" title={`Allowed: ${allowed}`}>
-        {help}
-      </span>
+      <span className="note" title={`Allowed: ${allowed}`}>{help}</span>
     </>
   );
   const shown = value === null ? "–" : typeof value === "string" ? value : JSON.stringify(value);

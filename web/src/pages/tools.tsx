@@ -137,11 +137,7 @@ function ToolPanel({ tool, workspace }: { tool: ToolDescription; workspace: stri
     <section className="stack" aria-labelledby="tool-heading">
       <h2 id="tool-heading" className="row">
         {tool.title} <span className="tag">{tool.category}</span>
-        {tool.permissions.map((one) => (
-          <span key={one} className="tag">
-            {one}
-          </span>
-        ))}
+        {tool.permissions.map((one) => <span key={one} className="tag">{one}</span>)}
       </h2>
       <p className="muted">{tool.description}</p>
       <form
@@ -155,24 +151,12 @@ function ToolPanel({ tool, workspace }: { tool: ToolDescription; workspace: stri
       >
         <Editor tool={tool} args={args} problems={problems} paths={paths} workspace={workspace} onChange={change} onBroken={setBroken} />
         {others.map(([name, problem]) => (
-          <p key={name} className="bad plain-text" role="alert">
-            ✗ {name === "" ? problem : `${name}: ${problem}`}
-          </p>
+          <p key={name} className="bad plain-text" role="alert">✗ {name === "" ? problem : `${name}: ${problem}`}</p>
         ))}
         <div className="row">
-          <button type="button" disabled={off} onClick={explain}>
-            Check policy
-          </button>
-          {mayOperate && (
-            <button type="submit" className="primary" disabled={off}>
-              Try
-            </button>
-          )}
-          {mayOperate && info.directCalls && (
-            <button type="button" disabled={off} onClick={run}>
-              Run
-            </button>
-          )}
+          <button type="button" disabled={off} onClick={explain}>Check policy</button>
+          {mayOperate && <button type="submit" className="primary" disabled={off}>Try</button>}
+          {mayOperate && info.directCalls && <button type="button" disabled={off} onClick={run}>Run</button>}
           <span className="note" role="status">
             {action.busy ? "Waiting for the server …" : mayOperate ? "Try changes nothing in your files." : "You may look, not run."}
           </span>
@@ -230,11 +214,7 @@ function Editor({ tool, args, problems, paths, workspace, onChange, onBroken }: 
         <>
           <textarea className="mono" aria-label="Arguments as JSON" aria-invalid={problem !== null} rows={10} spellCheck={false} value={json} onChange={(event) => type(event.target.value)} />
           {problem !== null && <p className="bad">✗ {problem}</p>}
-          {Array.from(problems, ([name, text]) => (
-            <p key={name} className="bad plain-text">
-              ✗ {name} {text}
-            </p>
-          ))}
+          {Array.from(problems, ([name, text]) => <p key={name} className="bad plain-text">✗ {name} {text}</p>)}
         </>
       ),
     },
@@ -248,9 +228,7 @@ function Written({ text, language }: { text: string; language: string }) {
   return (
     <>
       <Code text={text} language={language} />
-      <p>
-        <CopyButton text={text} />
-      </p>
+      <p><CopyButton text={text} /></p>
     </>
   );
 }
@@ -286,11 +264,7 @@ function RunView({ outcome, name, args }: { outcome: CallOutcome; name: string; 
   const [open, setOpen] = useState(true);
   const { result, task } = outcome;
   if (result.error?.code === "PERMISSION_REQUIRED") {
-    return (
-      <p>
-        ! It needs approval and waits. Nothing has run. <Link to="/inbox">Open the inbox</Link>
-      </p>
-    );
+    return <p>! It needs approval and waits. Nothing has run. <Link to="/inbox">Open the inbox</Link></p>;
   }
   const refused = result.error?.code === "POLICY_DENIED" || result.error?.code === "PERMISSION_DENIED";
   const call: Call = { ...makeCall(result.tool_call_id, name), args, result, state: result.ok ? "ok" : refused ? "denied" : "failed" };

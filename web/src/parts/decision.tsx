@@ -24,12 +24,8 @@ export function DecisionView({ decision, mode, facts, onRule }: Props) {
       <ul className="tree">
         {parts.map((part, place) => (
           <li key={place}>
-            <span className="muted" aria-hidden="true">
-              {place === parts.length - 1 ? "└" : "├"}
-            </span>
-            <code className="subject">
-              <Visible text={part.subject} />
-            </code>
+            <span className="muted" aria-hidden="true">{place === parts.length - 1 ? "└" : "├"}</span>
+            <code className="subject"><Visible text={part.subject} /></code>
             <span>
               <Verdict verdict={part.decision} /> <span className="muted">rule {part.rule}</span>{" "}
               <Visible text={part.reason} />
@@ -39,11 +35,7 @@ export function DecisionView({ decision, mode, facts, onRule }: Props) {
                   · <Visible text={part.effect} />
                 </span>
               )}
-              {onRule !== undefined && (
-                <button type="button" className="small" onClick={() => onRule(part)}>
-                  Add rule…
-                </button>
-              )}
+              {onRule !== undefined && <button type="button" className="small" onClick={() => onRule(part)}>Add rule…</button>}
             </span>
           </li>
         ))}

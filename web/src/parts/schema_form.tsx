@@ -27,11 +27,7 @@ export function SchemaForm({ fields, args, problems, paths, onChange }: Props) {
         />
       ))}
       {fields.length === 0 && <p className="muted">This tool takes no arguments.</p>}
-      <datalist id={offered}>
-        {paths.map((path) => (
-          <option key={path} value={path} />
-        ))}
-      </datalist>
+      <datalist id={offered}>{paths.map((path) => <option key={path} value={path} />)}</datalist>
     </div>
   );
 }
@@ -61,9 +57,7 @@ function FieldRow(props: FieldProps) {
             {problem}
           </p>
         )}
-        <p id={`${id}-help`} className="note">
-          {field.help} {field.otherwise !== "" && `Default: ${field.otherwise}.`}
-        </p>
+        <p id={`${id}-help`} className="note">{field.help} {field.otherwise !== "" && `Default: ${field.otherwise}.`}</p>
       </div>
     </div>
   );
@@ -97,9 +91,7 @@ function Control({ id, field, value, problem, offered, onChange }: FieldProps & 
       return (
         <select {...common} value={text} onChange={(event) => setText(event.target.value)}>
           <option value="">{field.required ? "choose" : "not set"}</option>
-          {field.choices.map((one) => (
-            <option key={one}>{one}</option>
-          ))}
+          {field.choices.map((one) => <option key={one}>{one}</option>)}
         </select>
       );
     case "line": {

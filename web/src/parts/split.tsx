@@ -29,9 +29,7 @@ export function Split({ title, tools, children, back, open }: Props) {
       </section>
       {open !== null && (
         <section className="split-open" aria-label="Details">
-          <p>
-            <Link to={back}>‹ {title}</Link>
-          </p>
+          <h1 className="back-heading"><Link to={back}>‹ {title}</Link></h1>
           {open}
         </section>
       )}
@@ -61,11 +59,7 @@ export function Choice({ label, value, options, all, onChange }: ChoiceProps) {
   return (
     <select aria-label={label} title={label} value={value} onChange={(event) => onChange(event.target.value)}>
       {all !== undefined && <option value="">{all}</option>}
-      {listed.map(([id, text]) => (
-        <option key={id} value={id}>
-          {text}
-        </option>
-      ))}
+      {listed.map(([id, text]) => <option key={id} value={id}>{text}</option>)}
       {!isKnown && <option value={value}>{value}</option>}
     </select>
   );
@@ -83,9 +77,5 @@ export function CopyButton({ text }: { text: string }) {
       () => setSaid("Copied"),
       () => setSaid("Not copied: select the text"),
     );
-  return (
-    <button type="button" onClick={() => void copy()}>
-      <span aria-live="polite">{said ?? "Copy"}</span>
-    </button>
-  );
+  return <button type="button" onClick={() => void copy()}><span aria-live="polite">{said ?? "Copy"}</span></button>;
 }

@@ -16,23 +16,11 @@ export interface TableRow {
 export function Table({ columns, rows, name = "" }: { columns: readonly Column[]; rows: readonly TableRow[]; name?: string }) {
   return (
     <table className={`rows ${name}`}>
-      <thead>
-        <tr>
-          {columns.map(([title, classes]) => (
-            <th key={title} scope="col" className={classes}>
-              {title}
-            </th>
-          ))}
-        </tr>
-      </thead>
+      <thead><tr>{columns.map(([title, classes]) => <th key={title} scope="col" className={classes}>{title}</th>)}</tr></thead>
       <tbody>
         {rows.map(({ key, to, current, cells }) => (
           <tr key={key} aria-current={current === true ? "true" : undefined} onClick={to === undefined ? undefined : () => navigate(to)}>
-            {cells.map((cell, place) => (
-              <td key={columns[place]?.[0]} className={columns[place]?.[1]}>
-                {cell}
-              </td>
-            ))}
+            {cells.map((cell, place) => <td key={columns[place]?.[0]} className={columns[place]?.[1]}>{cell}</td>)}
           </tr>
         ))}
       </tbody>
@@ -42,9 +30,5 @@ export function Table({ columns, rows, name = "" }: { columns: readonly Column[]
 
 /** The link of a row, which the keyboard uses. */
 export function RowLink({ to, children, classes = "" }: { to: string; children: ReactNode; classes?: string }) {
-  return (
-    <Link to={to} className={`row-link ${classes}`} onClick={(event) => event.stopPropagation()}>
-      {children}
-    </Link>
-  );
+  return <Link to={to} className={`row-link ${classes}`} onClick={(event) => event.stopPropagation()}>{children}</Link>;
 }

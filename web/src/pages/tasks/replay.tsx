@@ -24,9 +24,7 @@ export default function TaskReplay({ task }: { task: string }) {
   });
   return (
     <div className="page">
-      <p>
-        <Link to={pathTo("tasks", task)}>‹ Conversation</Link>
-      </p>
+      <p><Link to={pathTo("tasks", task)}>‹ Conversation</Link></p>
       <Loaded from={history}>
         {({ workspace, title, records }) => (
           <>
@@ -58,9 +56,7 @@ function Scrubber({ task, workspace, records }: Props) {
   return (
     <>
       <div className="scrubber">
-        <button type="button" disabled={place === 0} onClick={() => go(place - 1)} aria-label="Previous change">
-          ‹
-        </button>
+        <button type="button" disabled={place === 0} onClick={() => go(place - 1)} aria-label="Previous change">‹</button>
         <input
           type="range"
           min={1}
@@ -73,19 +69,13 @@ function Scrubber({ task, workspace, records }: Props) {
         <button type="button" disabled={place === records.length - 1} onClick={() => go(place + 1)} aria-label="Next change">
           ›
         </button>
-        <span className="nowrap">
-          {place + 1} of {records.length}
-        </span>
+        <span className="nowrap">{place + 1} of {records.length}</span>
       </div>
       <div className="replay">
         <section className="stack replay-change" aria-label="Change" aria-live="polite">
-          <h2 className="subject">
-            {record.number} <Visible text={record.summary} />
-          </h2>
+          <h2 className="subject">{record.number} <Visible text={record.summary} /></h2>
           <p className="row">
-            <span className="muted">
-              {record.tool}, {formatClock(record.time, now)}
-            </span>
+            <span className="muted">{record.tool}, {formatClock(record.time, now)}</span>
             {!record.inEffect && <span className="tag">undone since</span>}
             <Link to={pathTo("tasks", task, "calls", record.toolCallId)}>Show the call</Link>
             <Link to={`${pathTo("changes", record.number)}?task=${encodeURIComponent(task)}`}>Show the change</Link>

@@ -26,12 +26,8 @@ export default function TaskTrace({ task }: { task: string }) {
   const [chosen, setChosen] = useState<number | null>(null);
   return (
     <div className="page">
-      <p>
-        <Link to={pathTo("tasks", task)}>‹ Conversation</Link>
-      </p>
-      <header className="page-head">
-        <h1>Trace</h1>
-      </header>
+      <p><Link to={pathTo("tasks", task)}>‹ Conversation</Link></p>
+      <header className="page-head"><h1>Trace</h1></header>
       <Loaded from={traces}>
         {({ traces: turns }) => {
           const turn = turns.find((one) => one.turn === chosen) ?? turns.at(-1);
@@ -57,9 +53,7 @@ function TurnTrace({ task, trace }: { task: string; trace: Trace }) {
   }).filter((one) => one.count > 0);
   return (
     <>
-      <p className="plain-text">
-        <Visible text={trace.prompt.slice(0, 500)} />
-      </p>
+      <p className="plain-text"><Visible text={trace.prompt.slice(0, 500)} /></p>
       <p className="row">
         <b>{formatDuration(trace.durationMs)}</b>
         {sums.map(({ phase, count, total }) => (
