@@ -6,7 +6,7 @@ import type { ChangeDetail, ChangeRecord, NewUndo } from "../api/types";
 import { Counts, DiffView } from "../parts/diff";
 import { ChangeTable } from "../parts/permission/request_view";
 import "../parts/permission/permission.css";
-import { Choice, Split, WorkspaceSelect } from "../parts/split";
+import { Choice, Notice, Split, WorkspaceSelect } from "../parts/split";
 import { type Column, RowLink, Table } from "../parts/table";
 import { Empty, Failure, Loaded, useNow } from "../parts/states";
 import { Visible } from "../parts/text";
@@ -214,13 +214,17 @@ function UndoPanel({ target, workspace, onClose, onDone }: UndoProps) {
         setLate(found);
       }
     });
-  const cancel = <button type="button" onClick={onClose}>{done === null ? "Cancel" : "Close"}</button>;
+  const close = () => {
+    onClose();
+    document.getElementById("main")?.focus();
+  };
+  const cancel = <button type="button" onClick={close}>{done === null ? "Cancel" : "Close"}</button>;
   if (done !== null) {
     return (
-      <div className="notice" role="status">
+      <Notice key="done">
         <p>✓ <Visible text={done} /></p>
         <p>{cancel}</p>
-      </div>
+      </Notice>
     );
   }
   if (conflict !== null) {
@@ -233,14 +237,14 @@ function UndoPanel({ target, workspace, onClose, onDone }: UndoProps) {
   }
   if (preview.error !== null) {
     return (
-      <div className="notice">
+      <Notice key="failed">
         <Failure error={preview.error} />
         <p>{cancel}</p>
-      </div>
+      </Notice>
     );
   }
   return (
-    <div className="notice">
+    <Notice key="preview">
       <p>
         <b>{verb} {subject}</b>
         {resolve === "lines" && ", only lines that still match"}. Nothing happened yet. This is what it will change:
@@ -255,7 +259,7 @@ function UndoPanel({ target, workspace, onClose, onDone }: UndoProps) {
         )}
         {cancel}
       </div>
-    </div>
+    </Notice>
   );
 }
 
@@ -273,7 +277,7 @@ interface ConflictProps {
 
 function ConflictView({ conflict, target, onChoose, cancel }: ConflictProps) {
   return (
-    <div className="notice warn" role="alert">
+    <Notice key="conflict" harm>
       {conflict.files.map((file) => (
         <p key={file.path}>
           ! <Visible text={file.path} /> was changed again {file.by.length > 0 ? `by ${joinNumbers(file.by)}` : "outside handrail"}.
@@ -289,6 +293,6 @@ function ConflictView({ conflict, target, onChoose, cancel }: ConflictProps) {
         )}
         {cancel}
       </div>
-    </div>
+    </Notice>
   );
 }

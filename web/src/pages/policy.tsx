@@ -16,6 +16,7 @@ import { useAction } from "../state/action";
 import { useConsole } from "../state/console";
 import { useResource } from "../state/resource";
 import { formatPlural } from "../text/format";
+import { nameVerdict } from "../text/permission";
 import { parseArgs } from "../text/schema";
 import { useDelayed } from "./tasks/list";
 
@@ -31,7 +32,7 @@ interface Draft {
 }
 
 export default function PolicyPage() {
-  const { info } = useConsole();
+  const { info, announce } = useConsole();
   const [workspace, setWorkspace] = useState(info.workspaces[0] ?? "");
   const [mode, setMode] = useState<ModeName | "">("");
   const [tool, setTool] = useState("");
@@ -48,7 +49,11 @@ export default function PolicyPage() {
     setProblem("problem" in read ? read.problem : null);
     if ("problem" in read) return;
     const question: PolicyQuestion = { ...(isCall ? { tool, args: read.args } : { command: text }), mode: mode === "" ? null : mode, workspace };
-    action.run(async () => setAsked({ question, answer: await request("POST /api/policy/explain", { body: question }) }));
+    action.run(async () => {
+      const answer = await request("POST /api/policy/explain", { body: question });
+      setAsked({ question, answer });
+      announce(`${nameVerdict(answer.decision.decision)}: ${answer.decision.reason}`);
+    });
   };
   const askedTool = asked?.question.tool ?? "exec";
   // A call without parts is judged as a whole.
@@ -94,7 +99,7 @@ export default function PolicyPage() {
       </form>
       {action.error !== null && <Failure error={action.error} />}
       {asked !== null && (
-        <section className="stack" aria-label="Decision" aria-live="polite">
+        <section className="stack" aria-label="Decision">
           <DecisionView
             decision={asked.answer.decision}
             mode={asked.answer.mode}

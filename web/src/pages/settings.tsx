@@ -58,7 +58,7 @@ export default function SettingsPage() {
   );
 }
 
-const COLUMNS: readonly Column[] = [["Setting"], ["Value", "mono subject setting-value"], ["From", "wide-only"]];
+const COLUMNS: readonly Column[] = [["Setting"], ["Value", "mono subject setting-value"], ["From", "subject"]];
 
 function SettingsTable({ data, chooser }: { data: Settings; chooser: React.ReactNode }) {
   const [text, setText] = useState("");

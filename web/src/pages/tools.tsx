@@ -125,6 +125,7 @@ function ToolPanel({ tool, workspace }: { tool: ToolDescription; workspace: stri
       const answer = await work();
       if (answer.kind === "check" && answer.check.problems.length > 0) setProblems(readProblems(answer.check.problems));
       else setShown(answer);
+      announce("The result is below the buttons.");
     });
   };
   const explain = () => send(async () => ({ kind: "policy", answer: await request("POST /api/policy/explain", { body: { tool: tool.name, args, workspace } }) }));
@@ -235,7 +236,7 @@ function Written({ text, language }: { text: string; language: string }) {
 
 function Result({ shown, name }: { shown: Shown; name: string }) {
   return (
-    <section className="panel tool-result" aria-label="Result" aria-live="polite">
+    <section className="panel tool-result" aria-label="Result">
       {shown.kind === "policy" && <DecisionView decision={shown.answer.decision} mode={shown.answer.mode} facts={shown.answer.facts} />}
       {shown.kind === "check" && <CheckView check={shown.check} />}
       {shown.kind === "run" && <RunView outcome={shown.outcome} name={name} args={shown.args} />}

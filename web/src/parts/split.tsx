@@ -1,6 +1,6 @@
 /** A list with what is open of it beside, and small parts of such pages. */
 
-import { type ReactNode, useEffect, useId, useState } from "react";
+import { type ReactNode, useEffect, useId, useRef, useState } from "react";
 import { Link } from "../router";
 import { useConsole } from "../state/console";
 import "./split.css";
@@ -42,6 +42,13 @@ export function WorkspaceSelect({ value, onChange }: { value: string; onChange: 
   const { workspaces } = useConsole().info;
   if (workspaces.length < 2) return null;
   return <Choice label="Workspace" value={value} options={workspaces} onChange={onChange} />;
+}
+
+/** Something to decide beside a list. It takes the focus, because the button before it is gone. */
+export function Notice({ harm = false, children }: { harm?: boolean; children: ReactNode }) {
+  const box = useRef<HTMLDivElement>(null);
+  useEffect(() => box.current?.focus(), []);
+  return <div ref={box} tabIndex={-1} className={harm ? "notice warn" : "notice"} role={harm ? "alert" : "status"}>{children}</div>;
 }
 
 interface ChoiceProps {

@@ -9,6 +9,7 @@ import "../../parts/permission/permission.css";
 import { Empty, Loaded, useNow } from "../../parts/states";
 import { Visible } from "../../parts/text";
 import { Link, pathTo, setQuery, useAddress } from "../../router";
+import { useConsole } from "../../state/console";
 import { useKeys } from "../../state/keys";
 import { useResource } from "../../state/resource";
 import { formatClock, formatPlural } from "../../text/format";
@@ -45,14 +46,19 @@ interface Props {
 
 function Scrubber({ task, workspace, records }: Props) {
   const { query } = useAddress();
+  const { announce } = useConsole();
   const now = useNow();
   const wanted = Number(query.get("at") ?? 1);
   const place = Math.min(records.length, Math.max(1, Number.isInteger(wanted) ? wanted : 1)) - 1;
-  const go = (to: number) => setQuery({ at: String(Math.min(records.length, Math.max(1, to + 1))) });
+  const describe = (at: number) => `${at + 1} of ${records.length}: ${records[at]?.summary ?? ""}`;
+  const go = (to: number) => {
+    const at = Math.min(records.length - 1, Math.max(0, to));
+    setQuery({ at: String(at + 1) });
+    announce(describe(at));
+  };
   useKeys({ ArrowRight: () => go(place + 1), ArrowLeft: () => go(place - 1), j: () => go(place + 1), k: () => go(place - 1), Home: () => go(0), End: () => go(records.length - 1) });
   const record = records[place];
   if (record === undefined) return null;
-  const spoken = `${place + 1} of ${records.length}: ${record.summary}`;
   return (
     <>
       <div className="scrubber">
@@ -63,7 +69,7 @@ function Scrubber({ task, workspace, records }: Props) {
           max={records.length}
           value={place + 1}
           aria-label="Change"
-          aria-valuetext={spoken}
+          aria-valuetext={describe(place)}
           onChange={(event) => go(Number(event.target.value) - 1)}
         />
         <button type="button" disabled={place === records.length - 1} onClick={() => go(place + 1)} aria-label="Next change">
@@ -72,7 +78,7 @@ function Scrubber({ task, workspace, records }: Props) {
         <span className="nowrap">{place + 1} of {records.length}</span>
       </div>
       <div className="replay">
-        <section className="stack replay-change" aria-label="Change" aria-live="polite">
+        <section className="stack replay-change" aria-label="Change">
           <h2 className="subject">{record.number} <Visible text={record.summary} /></h2>
           <p className="row">
             <span className="muted">{record.tool}, {formatClock(record.time, now)}</span>
