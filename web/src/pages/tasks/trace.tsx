@@ -27,7 +27,10 @@ export default function TaskTrace({ task }: { task: string }) {
   return (
     <div className="page">
       <p><Link to={pathTo("tasks", task)}>‹ Conversation</Link></p>
-      <header className="page-head"><h1>Trace</h1></header>
+      <header className="page-head">
+        <h1>Trace</h1>
+        <button type="button" className="end" onClick={traces.reload}>Reload</button>
+      </header>
       <Loaded from={traces}>
         {({ traces: turns }) => {
           const turn = turns.find((one) => one.turn === chosen) ?? turns.at(-1);
