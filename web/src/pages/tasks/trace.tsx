@@ -101,7 +101,8 @@ function Bar({ span, total }: { span: TraceSpan; total: number }) {
   return (
     <svg className="trace-bar" width="100%" height="14" aria-hidden="true">
       <rect className={`bar ${span.phase}`} x={part(span.startMs)} y="2" width={part(span.durationMs)} height="10" rx="2" />
-      <rect className={`bar ${span.phase}`} x={part(span.startMs)} y="2" width="2" height="10" />
+      {/* A short span is seen too, also at the end. */}
+      <rect className={`bar ${span.phase}`} x={part(Math.min(span.startMs, total * 0.993))} y="2" width="2" height="10" />
     </svg>
   );
 }
