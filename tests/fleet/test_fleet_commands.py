@@ -10,10 +10,11 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from fleets import Fleet
+from fleets import PATIENCE, Fleet
 
 import postgres
 from handrail.fleet.metrics import Metrics
+from handrail.fleet.sessions import FleetSessions
 from handrail.fleet.status import open_status_database, read_status
 from handrail.protocol.permissions import Answer
 
@@ -52,22 +53,19 @@ def worker(environment: dict[str, str], url: str, tmp_path: Path) -> Iterator[Ca
     yield start
     for process in processes:
         process.terminate()
-        assert process.wait(60) == 0
+        assert process.wait(PATIENCE) == 0
 
 
-def read_state(run: Run) -> str:
-    [session] = json.loads(run("fleet", "status", "--json").stdout)["sessions"]
-    return session["state"]
-
-
-def wait_until(look: Callable[[], object]) -> None:
-    until = time.monotonic() + 60
-    while not look():
-        assert time.monotonic() < until
+def wait_for(url: str, state: str) -> None:
+    with closing(FleetSessions(url)) as sessions:
+        until = time.monotonic() + PATIENCE
+        while not sessions.list_sessions(state):  # type: ignore[arg-type]
+            assert time.monotonic() < until, sessions.list_sessions()
+            time.sleep(0.05)
 
 
 def test_a_session_is_started_approved_and_verified_from_the_shell(
-    run: Run, worker: Callable[[], object], tmp_path: Path
+    run: Run, worker: Callable[[], object], url: str, tmp_path: Path
 ) -> None:
     assert run("fleet", "migrate").returncode == 0
     assert run("fleet", "migrate").stderr == "the database has all tables\n"
@@ -80,14 +78,14 @@ def test_a_session_is_started_approved_and_verified_from_the_shell(
     assert refused.returncode == 2
     assert "session one has an open turn" in refused.stderr
     worker()
-    wait_until(lambda: json.loads(run("fleet", "approvals", "--json").stdout)["waiting"])
+    wait_for(url, "waiting")
     assert "1 waiting" in run("fleet", "status").stdout
     [line] = [line for line in run("fleet", "approvals").stdout.splitlines() if "Write a.txt" in line]
     allowed = run("fleet", "allow", line.split()[0])
     assert (allowed.returncode, allowed.stderr) == (0, "answered; a worker continues session one\n")
     again = run("fleet", "allow", line.split()[0])
     assert (again.returncode, "no request" in again.stderr) == (1, True)
-    wait_until(lambda: read_state(run) == "idle")
+    wait_for(url, "idle")
     [session] = json.loads(run("fleet", "status", "--json").stdout)["sessions"]
     assert (shared / "a.txt").read_text() == "hello\n"
     assert session["outcome"]["text"] == "Done."
