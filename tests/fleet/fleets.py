@@ -6,7 +6,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from functools import cache, cached_property
 from pathlib import Path
@@ -170,7 +170,7 @@ class Fleet:
         with closing(open_status_database(self.url)) as database:
             return len(read_status(database).workers)
 
-    def list_heartbeats(self) -> list[object]:
+    def list_heartbeats(self) -> Sequence[object]:
         with psycopg.connect(self.url) as connection:
             return connection.execute("SELECT last_heartbeat FROM handrail_jobs.procrastinate_workers").fetchall()
 

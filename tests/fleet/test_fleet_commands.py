@@ -1,4 +1,4 @@
-"""`handrail worker` and `handrail fleet`, as processes."""
+"""`handrail worker` and `handrail fleet`."""
 
 import json
 import subprocess
@@ -13,6 +13,7 @@ import pytest
 from fleets import PATIENCE, Fleet
 
 import postgres
+from handrail.cli.main import run as run_words
 from handrail.fleet.metrics import Metrics
 from handrail.fleet.sessions import FleetSessions
 from handrail.fleet.status import open_status_database, read_status
@@ -31,13 +32,24 @@ def url() -> str:
 
 
 @pytest.fixture
-def run(environment: dict[str, str], url: str, tmp_path: Path) -> Run:
+def run(
+    environment: dict[str, str],
+    url: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> Run:
+    """Runs a command in this process, which is much quicker."""
+
     def run(*words: str, database: str | None = url) -> subprocess.CompletedProcess[str]:
         named = {} if database is None else {"HANDRAIL_DATABASE": database}
-        command = [sys.executable, "-m", "handrail", *words]
-        return subprocess.run(
-            command, env=environment | named, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
-        )
+        with monkeypatch.context() as patch:
+            patch.chdir(tmp_path)
+            for name, value in (environment | named).items():
+                patch.setenv(name, value)
+            capfd.readouterr()
+            code = run_words(list(words))
+            return subprocess.CompletedProcess(words, code, *capfd.readouterr())
 
     return run
 

@@ -48,7 +48,9 @@ def wait_for_command(fleet: Fleet) -> None:
     fleet.wait(lambda: "runs" if any(isinstance(one, ToolCallRunning) for one in fleet.events("one")) else None)
 
 
-def test_a_session_runs_on_a_worker_and_ends(fleet: Fleet) -> None:
+def test_a_session_runs_on_a_worker_and_ends(fleet: Fleet, deep: bool) -> None:
+    if not deep:
+        pytest.skip("in a deep run")
     fleet.submit("append:3", "one")
     fleet.start_worker()
     assert fleet.wait_for("one") == "idle"
@@ -75,7 +77,9 @@ def test_an_approval_from_another_machine_goes_on_with_the_run(fleet: Fleet) -> 
     assert fleet.list_previews() == []
 
 
-def test_a_denied_call_does_not_run_and_the_model_goes_on(fleet: Fleet) -> None:
+def test_a_denied_call_does_not_run_and_the_model_goes_on(fleet: Fleet, deep: bool) -> None:
+    if not deep:
+        pytest.skip("in a deep run")
     fleet.submit("append:1", "one", mode="ask")
     fleet.start_worker()
     request = fleet.wait_for_request("one").request
@@ -97,7 +101,7 @@ def test_a_reply_to_a_question_goes_on_with_the_run(fleet: Fleet) -> None:
 
 
 def test_another_worker_takes_over_from_a_killed_one(fleet: Fleet) -> None:
-    fleet.submit("append:20", "one")
+    fleet.submit("append:10", "one")
     first = fleet.start_worker()
     fleet.wait(lambda: "begun" if "line-2" in fleet.read("one", "log.txt") else None)
     first.kill()
