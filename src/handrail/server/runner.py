@@ -37,6 +37,7 @@ class TaskRunner:
         self.feeds = TaskFeeds(loop, FeedSource(self.directory.find, self.describe, options.dialect))
         self._open: dict[str, asyncio.Future[OpenTask]] = {}
         self._closes: set[asyncio.Task[None]] = set()
+        self._removing = asyncio.Lock()
         self._idle_check: asyncio.TimerHandle | None = None
         self._closed = False
 
@@ -162,13 +163,15 @@ class TaskRunner:
                 self._close_soon(opened)
         self._idle_check = self._loop.call_later(_LOOK_SECONDS, self._close_idle) if self._open else None
 
-    def _close_soon(self, opened: OpenTask) -> None:
+    def _close_soon(self, opened: OpenTask) -> asyncio.Task[None]:
+        """From now on nobody finds the open session."""
+        del self._open[opened.folder.id]
         closing = self._loop.create_task(self._close_task(opened))
         self._closes.add(closing)
         closing.add_done_callback(self._closes.discard)
+        return closing
 
     async def _close_task(self, opened: OpenTask) -> None:
-        del self._open[opened.folder.id]
         await opened.close()
         self.feeds.wake(opened.folder.id)
 
@@ -182,7 +185,9 @@ class TaskRunner:
         turns = [one.turn for one in live if one.cancel() and one.turn is not None]
         if turns:
             await asyncio.wait(turns, timeout=_CLOSE_SECONDS)
-        await asyncio.gather(*map(self._close_task, live), *self._closes, return_exceptions=True)
+        for one in live:
+            self._close_soon(one)
+        await asyncio.gather(*self._closes, return_exceptions=True)
         self.feeds.close()
 
     # Turns
@@ -194,6 +199,8 @@ class TaskRunner:
         opened = await self._open_once(folder, mode, model)
         opened.hold()
         with self._hold(opened):
+            if prompt is not None:
+                await opened.open_agent()  # without a model there is no task
             await opened.rail.set_mode(opened.rail.mode)  # so that a restart finds the mode
             if prompt is not None:
                 await opened.start(prompt)
@@ -201,19 +208,20 @@ class TaskRunner:
 
     async def _prompt(self, task_id: str, text: str) -> bool:
         with self._hold(await self._acquire(task_id)) as opened:
-            if opened.is_running:
-                opened.steering.append(text)
-                return True
-            _check_lease(opened.folder)
-            await opened.start(text)
-            return False
+            if not opened.is_running:
+                _check_lease(opened.folder)
+                if await opened.start(text):
+                    return False
+            opened.queue(text)
+            return True
 
     async def _resume(self, task_id: str) -> None:
         with self._hold(await self._acquire(task_id)) as opened:
             task = await asyncio.to_thread(self.directory.describe, opened.folder, opened)
             if task.state not in {"interrupted", "failed"}:
                 raise ApiFailure(409, "CONFLICT", f"The task is {task.state}: no turn was interrupted.")
-            await opened.start(None)
+            if not await opened.start(None):
+                raise ApiFailure(409, "CONFLICT", "The task is running: another client continued it.")
 
     async def _cancel(self, task_id: str) -> None:
         with self._hold(await self._acquire(task_id)) as opened:
@@ -223,7 +231,8 @@ class TaskRunner:
             task = await asyncio.to_thread(self.directory.describe, opened.folder, opened)
             if task.state not in {"waiting", "interrupted"} or not await opened.has_transcript():
                 raise ApiFailure(409, "CONFLICT", f"The task is {task.state}: there is no turn to cancel.")
-            await opened.start(None, cancel=True)
+            if not await opened.start(None, cancel=True):
+                opened.cancel()
 
     async def _settle(
         self, task_id: str, act: Callable[[Handrail], object], is_settled: Callable[[Handrail], bool]
@@ -251,14 +260,15 @@ class TaskRunner:
             return await asyncio.to_thread(self.directory.describe, folder, opened)
 
     async def _delete(self, task_id: str) -> None:
-        folder = await asyncio.to_thread(self.directory.find, task_id)
-        live = self.find_live(task_id)
-        if live is not None and not live.is_busy:
-            await self._close_task(live)
-        state = await asyncio.to_thread(self._options.state.remove_session, folder.path, ("idle", "unreadable"))
-        if state not in {"idle", "unreadable"}:
-            raise ApiFailure(409, "CONFLICT", f"The task is {_WHY_KEPT[state]}. Nothing was removed.")
-        await asyncio.to_thread(self._options.state.remove_outputs)
+        async with self._removing:
+            folder = await asyncio.to_thread(self.directory.find, task_id)
+            live = self.find_live(task_id)
+            if live is not None and not live.is_busy:
+                await self._close_soon(live)
+            state = await asyncio.to_thread(self._options.state.remove_session, folder.path, ("idle", "unreadable"))
+            if state not in {"idle", "unreadable"}:
+                raise ApiFailure(409, "CONFLICT", f"The task is {_WHY_KEPT[state]}. Nothing was removed.")
+            await asyncio.to_thread(self._options.state.remove_outputs)
         self.feeds.wake(task_id)
 
 

@@ -1,0 +1,133 @@
+"""What a client does to harm the server, or by accident: races, floods, modes that it may not choose."""
+
+import socket
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+from tests.server.handlers import Api
+from tests.server.serve_process import PATIENCE, TOKEN, ServeProcess
+from tests.server.sockets import wait_until
+from tests.server.test_server_feed import is_held, tell
+from tests.server.test_server_tasks import Gate, create, finish
+
+from handrail.mcp.http import listener
+from handrail.models.scripted import ScriptedReply
+
+PARTS = bytes([0x00, 0x80, 0, 0, 0, 0]) * 20_000
+"""Empty parts of a message that does not end."""
+PINGS = (bytes([0x89, 0x80 | 125, 0, 0, 0, 0]) + b"p" * 125) * 500
+_Result = TypeVar("_Result")
+
+
+def at_once(number: int, act: Callable[[int], _Result]) -> list[_Result]:
+    with ThreadPoolExecutor(number) as threads:
+        return list(threads.map(act, range(number)))
+
+
+# Races
+
+
+def test_prompts_that_come_at_once_are_all_given_to_the_model(api: Api) -> None:
+    task = create(api, *["Done."] * 6, prompt=None)
+    accepted = at_once(6, lambda number: api.post(f"/api/tasks/{task}/prompt", {"text": f"Prompt {number}."}))
+    assert [one.status for one in accepted] == [202] * 6
+    assert [one.body["queued"] for one in accepted].count(False) == 1
+    finish(api, task)
+    events = api.get(f"/api/tasks/{task}/events", limit=1_000).body["events"]
+    given = "".join(event["text"] for event in events if event["kind"] == "user")
+    assert all(f"Prompt {number}." in given for number in range(6))
+
+
+def test_a_task_removed_by_many_at_once_is_removed_once(api: Api) -> None:
+    task = create(api, prompt=None)
+    assert sorted(one.status for one in at_once(6, lambda _: api.delete(f"/api/tasks/{task}"))) == [204] + [404] * 5
+
+
+# Floods
+
+
+def test_only_so_many_prompts_wait_for_a_turn(api: Api) -> None:
+    gate = Gate()
+    task = create(api, ScriptedReply(text="Done.", waits=gate))
+    assert gate.reached.wait(PATIENCE)
+    status = [api.post(f"/api/tasks/{task}/prompt", {"text": "x" * 300_000}).status for _ in range(5)]
+    assert status == [202] * 3 + [429] * 2
+    assert api.post(f"/api/tasks/{task}/cancel").status == 202
+    gate.open()
+    finish(api, task, "cancelled")
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServeProcess]:
+    with ServeProcess(tmp_path_factory.mktemp("attacks")) as one:
+        yield one
+
+
+@contextmanager
+def raw_socket(server: ServeProcess, path: str, token: str = "") -> Iterator[socket.socket]:
+    """A WebSocket after its handshake, without a library that keeps to the protocol."""
+    header = f"Authorization: Bearer {token}\r\n" if token else ""
+    with socket.create_connection(("127.0.0.1", server.port), PATIENCE) as connection:
+        head = (
+            f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n{header}Connection: Upgrade\r\n"
+            "Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: MDAwMDAwMDAwMDAwMDAwMA==\r\n\r\n"
+        )
+        connection.sendall(head.encode())
+        assert connection.recv(12) == b"HTTP/1.1 101"
+        yield connection
+
+
+@pytest.mark.parametrize(("beginning", "flood"), [(b"", PINGS), (bytes([0x01, 0x80, 0, 0, 0, 0]), PARTS)])
+@pytest.mark.parametrize("token", [TOKEN, ""])
+def test_frames_without_end_take_no_memory(server: ServeProcess, beginning: bytes, flood: bytes, token: str) -> None:
+    with server.client() as client:
+        task = client.post("/api/tasks", json={}).json()["id"]
+    before = read_memory(server)
+    with raw_socket(server, f"/ws/{task}", token) as connection:
+        try:
+            for _ in range((24 << 20) // len(flood)):
+                connection.sendall(beginning + flood)
+                beginning = b""
+        except OSError:  # the server hung up
+            pass
+        with server.client() as client:
+            assert client.get("/healthz").status_code == 200  # it has read the rest
+        assert read_memory(server) - before < 12 << 20
+
+
+def read_memory(server: ServeProcess) -> int:
+    lines = Path(f"/proc/{server.process.pid}/status").read_text().splitlines()
+    return next(int(line.split()[1]) << 10 for line in lines if line.startswith("VmRSS"))
+
+
+def test_the_server_lets_go_of_an_event_stream_that_nobody_reads(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(listener, "UNREAD_SECONDS", 1)
+    task = create(api, prompt=None)
+    tell(api, task, *("x" * 50_000 for _ in range(400)))
+    address = ("127.0.0.1", int(api.url.rpartition(":")[2]))
+    with socket.create_connection(address, PATIENCE) as connection:
+        head = f"GET /api/tasks/{task}/stream HTTP/1.1\r\nHost: {address[0]}:{address[1]}\r\n"
+        connection.sendall(f"{head}Authorization: Bearer {api.token}\r\n\r\n".encode())
+        assert connection.recv(15) == b"HTTP/1.1 200 OK"
+        wait_until(lambda: not is_held(api, connection.getsockname()[1]))
+
+
+# What a role may not do
+
+
+def test_a_fork_gives_an_operator_no_mode_that_only_an_admin_may_choose(server: ServeProcess) -> None:
+    with server.client() as admin, server.client(server.add_token("ann", "operator")) as operator:
+        task = admin.post("/api/tasks", json={"mode": "full"}).json()["id"]
+        refused = operator.post(f"/api/tasks/{task}/fork", json={})
+        assert (refused.status_code, refused.json()["code"]) == (403, "FORBIDDEN")
+        assert admin.post(f"/api/tasks/{task}/fork", json={}).json()["mode"] == "full"
+
+
+def test_a_prompt_without_a_model_leaves_no_task(tmp_path: Path) -> None:
+    with ServeProcess(tmp_path) as server, server.client() as client:
+        assert client.post("/api/tasks", json={"prompt": "Work."}).status_code == 400
+        assert client.get("/api/tasks").json()["total"] == 0
