@@ -14,8 +14,10 @@ from tests.server.sockets import wait_until
 from tests.server.test_server_feed import is_held, tell
 from tests.server.test_server_tasks import Gate, create, finish
 
+from handrail import Handrail
 from handrail.mcp.http import listener
 from handrail.models.scripted import ScriptedReply
+from handrail.settings import Settings
 
 PARTS = bytes([0x00, 0x80, 0, 0, 0, 0]) * 20_000
 """Empty parts of a message that does not end."""
@@ -131,3 +133,14 @@ def test_a_prompt_without_a_model_leaves_no_task(tmp_path: Path) -> None:
     with ServeProcess(tmp_path) as server, server.client() as client:
         assert client.post("/api/tasks", json={"prompt": "Work."}).status_code == 400
         assert client.get("/api/tasks").json()["total"] == 0
+
+
+def test_the_audit_of_other_folders_is_only_for_an_admin(server: ServeProcess, tmp_path: Path) -> None:
+    state = server.environment["HANDRAIL_STATE_DIR"]
+    for folder, name in ((server.workspace, "own.txt"), (tmp_path, "other.txt")):
+        with Handrail(folder, state_dir=state, settings=Settings(), mode="auto") as rail:
+            rail.write(name, "x\n")
+    for role, seen in (("viewer", ["own.txt"]), ("operator", ["own.txt"]), ("admin", ["own.txt", "other.txt"])):
+        with server.client(server.add_token(f"reader-{role}", role)) as client:
+            records = client.get("/api/audit").json()["records"]
+        assert [path for one in records for path in one["files_changed"]] == seen
