@@ -1,9 +1,10 @@
 """What a client does to harm the server, or by accident: races, floods, modes that it may not choose."""
 
+import resource
 import socket
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TypeVar
 
@@ -116,6 +117,20 @@ def test_the_server_lets_go_of_an_event_stream_that_nobody_reads(api: Api, monke
         connection.sendall(f"{head}Authorization: Bearer {api.token}\r\n\r\n".encode())
         assert connection.recv(15) == b"HTTP/1.1 200 OK"
         wait_until(lambda: not is_held(api, connection.getsockname()[1]))
+
+
+def test_many_streams_do_not_use_up_the_descriptors(tmp_path: Path) -> None:
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (256, before[1]))  # as a shell gives it, in small
+    try:
+        server = ServeProcess(tmp_path, settings="[server]\nrequests = 10_000\n")
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+    with server, server.client() as client, ExitStack() as held:
+        for _ in range(60):  # two descriptors for each stream, and eight for each session
+            held.enter_context(server.follow(client.post("/api/tasks", json={}).json()["id"]))
+        with server.client() as other:
+            assert other.get("/api/info").status_code == 200
 
 
 # What a role may not do
