@@ -2,7 +2,8 @@
 
 import resource
 import socket
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -18,6 +19,7 @@ from tests.server.test_server_tasks import Gate, create, finish
 from handrail import Handrail
 from handrail.mcp.http import listener
 from handrail.models.scripted import ScriptedReply
+from handrail.server import runner
 from handrail.settings import Settings
 
 PARTS = bytes([0x00, 0x80, 0, 0, 0, 0]) * 20_000
@@ -71,7 +73,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServeProcess]:
 
 
 @contextmanager
-def raw_socket(server: ServeProcess, path: str, token: str = "") -> Iterator[socket.socket]:
+def raw_socket(server: ServeProcess, path: str, token: str = "") -> Generator[socket.socket]:
     """A WebSocket after its handshake, without a library that keeps to the protocol."""
     header = f"Authorization: Bearer {token}\r\n" if token else ""
     with socket.create_connection(("127.0.0.1", server.port), PATIENCE) as connection:
@@ -144,6 +146,13 @@ def test_a_fork_gives_an_operator_no_mode_that_only_an_admin_may_choose(server: 
         assert admin.post(f"/api/tasks/{task}/fork", json={}).json()["mode"] == "full"
 
 
+def test_a_task_that_cannot_be_opened_leaves_no_folder(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runner, "_MAX_OPEN", 0)
+    assert api.post("/api/tasks", {}).status == 503
+    home = Path(api.state.home(api.workspace))
+    assert not home.exists() or not [one for one in home.iterdir() if one.is_dir()]
+
+
 def test_a_prompt_without_a_model_leaves_no_task(tmp_path: Path) -> None:
     with ServeProcess(tmp_path) as server, server.client() as client:
         assert client.post("/api/tasks", json={"prompt": "Work."}).status_code == 400
@@ -159,3 +168,21 @@ def test_the_audit_of_other_folders_is_only_for_an_admin(server: ServeProcess, t
         with server.client(server.add_token(f"reader-{role}", role)) as client:
             records = client.get("/api/audit").json()["records"]
         assert [path for one in records for path in one["files_changed"]] == seen
+
+
+# The end
+
+
+@pytest.mark.parametrize("in_task", [True, False])
+def test_a_signal_cancels_direct_calls(tmp_path: Path, *, in_task: bool) -> None:
+    started = ServeProcess(tmp_path, "--mode", "full", settings="[server]\ndirect_calls = true\n")
+    with started as server, ThreadPoolExecutor(1) as threads, server.client() as client, server.client() as other:
+        task = client.post("/api/tasks", json={}).json()["id"] if in_task else None
+        body = {"name": "exec", "args": {"command": "sleep 50"}, "task": task}
+        response = threads.submit(client.post, "/api/call", json=body)
+        events = f"/api/tasks/{task or 'server-owner'}/events"
+        wait_until(lambda: "tool_call.running" in other.get(events).text)
+        began = time.monotonic()
+        assert server.stop() == 0
+        assert time.monotonic() - began < 30
+        assert response.exception() is not None or response.result().json()["result"]["ok"] is False

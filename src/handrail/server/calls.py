@@ -48,14 +48,15 @@ def open_own_session(request: Request, named: str | None, *, foreign: bool = Fal
     server = request.server
     workspace = server.resolve_workspace(named)
     loaded = server.load_settings(workspace)
-    with Handrail(
+    rail = Handrail(
         workspace,
         session=_name_session(request.caller.name),
         state_dir=server.state.path,
         settings=loaded,
         on_permission="park",
         sources=server.options.host.open_sources(loaded, workspace) if foreign else (),
-    ) as rail:
+    )
+    with rail, server.runner.end_early(rail):
         yield rail
 
 

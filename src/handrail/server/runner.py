@@ -37,6 +37,7 @@ class TaskRunner:
         self.feeds = TaskFeeds(loop, FeedSource(self.directory.find, self.describe, options.dialect))
         self._open: dict[str, asyncio.Future[OpenTask]] = {}
         self._closes: set[asyncio.Task[None]] = set()
+        self._others: set[Handrail] = set()
         self._removing = asyncio.Lock()
         self._idle_check: asyncio.TimerHandle | None = None
         self._closed = False
@@ -52,6 +53,15 @@ class TaskRunner:
         finally:
             with suppress(RuntimeError):  # the loop has ended
                 self._loop.call_soon_threadsafe(opened.release)
+
+    @contextmanager
+    def end_early(self, rail: Handrail) -> Generator[None]:
+        """Cancels the calls of a session of its own when the server ends."""
+        self._others.add(rail)
+        try:
+            yield
+        finally:
+            self._others.discard(rail)
 
     def describe(self, task_id: str) -> Task:
         return self.directory.describe(self.directory.find(task_id), self.find_live(task_id))
@@ -183,6 +193,8 @@ class TaskRunner:
         await asyncio.gather(*self._open.values(), return_exceptions=True)
         live = [one for one in map(self.find_live, list(self._open)) if one is not None]
         turns = [one.turn for one in live if one.cancel() and one.turn is not None]
+        for rail in (*self._others, *(one.rail for one in live if one.is_busy and not one.is_running)):
+            rail.cancel()  # direct calls
         if turns:
             await asyncio.wait(turns, timeout=_CLOSE_SECONDS)
         for one in live:
@@ -193,6 +205,7 @@ class TaskRunner:
     # Turns
 
     async def _create(self, workspace: str, mode: Mode | None, model: str | None, prompt: str | None) -> Task:
+        self._make_room()  # a refusal leaves no folder
         state = self._options.state
         task_id = make_session_id()
         folder = TaskFolder(task_id, workspace, await asyncio.to_thread(state.session, workspace, task_id))
