@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from tests.server.handlers import Api
-from tests.server.sockets import Window, open_window
+from tests.server.sockets import Window, open_window, wait_until
 
 from handrail.models.base import ModelError, ModelRequest
 from handrail.models.scripted import ScriptedReply, call
@@ -137,6 +137,26 @@ def test_the_turn_goes_on_after_the_last_of_two_answers_given_at_once(api: Api) 
         for thread in threads:
             thread.join()
     assert finish(api, task)["filesChanged"] == 2
+
+
+def test_an_answer_to_a_call_of_a_person_leaves_the_running_turn_alone(api: Api) -> None:
+    gate = Gate()
+    task = create(api, WRITE, ScriptedReply(text="Done.", waits=gate))
+    with follow(api, task) as window:
+        first = find_request(window)
+        window.take_state("waiting")
+        args = {"path": "c.txt", "content": "new\n"}
+        assert not api.post("/api/call", {"task": task, "name": "write", "args": args}).body["result"]["ok"]
+        second = find_request(window)
+        approve(window, first)
+        assert gate.reached.wait(60)
+        approve(window, second)
+        wait_until(lambda: api.get(f"/api/tasks/{task}").body["filesChanged"] == 2)
+        gate.open()
+        assert window.take_event("end")["text"] == "Done."
+        window.take_state("done")
+        wait_until(lambda: not api.server.runner.find_live(task).is_busy)
+        assert api.server.runner.find_live(task).failure == ""
 
 
 def test_a_running_turn_is_cancelled(api: Api) -> None:

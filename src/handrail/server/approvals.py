@@ -1,15 +1,21 @@
 """The inbox: what waits for people in all sessions of the served workspaces."""
 
-from collections.abc import Iterator
 from functools import lru_cache
-from threading import Event
 
 from msgspec.structs import replace
 
 from handrail.answers import AnswerObstacle, end_grant, find_obstacle, list_changed_files
-from handrail.api import Handrail
-from handrail.protocol.events import ToolCallQuestionRequired
-from handrail.protocol.permissions import Answer, InboxQuestion, InboxRequest, OpenedFolder, Reply, StandingGrant
+from handrail.protocol.errors import UsageError
+from handrail.protocol.events import (
+    Event,
+    ToolCallPermissionDenied,
+    ToolCallPermissionGranted,
+    ToolCallQuestionRequired,
+    ToolCallRunning,
+)
+from handrail.protocol.permissions import Answer, InboxQuestion, InboxRequest, Reply, StandingGrant
+from handrail.protocol.records import StoredGrant
+from handrail.protocol.wire import Json
 from handrail.server.context import Request, ServerContext
 from handrail.server.options import ApiFailure
 from handrail.server.wire import (
@@ -33,9 +39,7 @@ def get_inbox(request: Request) -> InboxList:
     return InboxList(
         requests=tuple(_build_waiting(one) for inbox in inboxes for one in inbox.list_requests()),
         questions=tuple(_build_question(one) for inbox in inboxes for one in inbox.list_questions()),
-        grants=tuple(
-            _build_grant(one.id, one.granted, one.workspace) for inbox in inboxes for one in inbox.list_grants()
-        ),
+        grants=tuple(_build_grant(one) for inbox in inboxes for one in inbox.list_grants()),
     )
 
 
@@ -61,7 +65,7 @@ def retry_request(request: Request) -> RequestDetail:
     wanted: NewCommand = request.body
     waiting = _find_request(request.server, request.params["request"])
     if waiting.request.command is None:
-        raise ApiFailure(409, "CONFLICT", "Only a command can be previewed again. Nothing was run.")
+        raise _refuse("Only a command can be previewed again. Nothing was run.")
     with request.server.runner.rail(waiting.request.session_id) as rail:
         if rail.would_differ(waiting.environment):
             raise _build_refusal(AnswerObstacle("variables"))
@@ -97,39 +101,40 @@ def give_answer(server: ServerContext, request_id: str, wanted: NewAnswer) -> An
         raise ApiFailure(400, "INVALID_ARGUMENT", "An approval names the revision that you saw. Nothing was answered.")
     if answer.kind != "deny" and answer.revision != asked.revision:
         message = f"The request is now at revision {asked.revision}. Look at it again. Nothing was answered."
-        raise ApiFailure(409, "CONFLICT", message, {"revision": asked.revision})
+        raise _refuse(message, {"revision": asked.revision})
     with server.runner.rail(task) as rail:
         if obstacle := find_obstacle(rail, waiting, answer, checks_files=waiting.answer is None):
             raise _build_refusal(obstacle)
-        left = _settle_answer(server, waiting, answer)
+        try:
+            left = server.runner.settle(
+                task, lambda rail: rail.answer(request_id, answer), lambda event: _is_answer(event, waiting, answer)
+            )
+        except UsageError:
+            if rail.is_pending(request_id):
+                raise
+            raise _build_late_refusal() from None
     return AnswerOutcome(task=task, subject=request_id, left=left)
 
 
-def _settle_answer(server: ServerContext, waiting: InboxRequest, answer: Answer) -> int:
-    request_id, began = waiting.request.id, Event()
-
-    def act(rail: Handrail) -> object:
-        began.set()
-        return rail.answer(request_id, answer)
-
-    def is_settled(rail: Handrail) -> bool:
-        """The answer of a request that only waits to run is stored already."""
-        return began.is_set() if waiting.answer is not None else not rail.is_pending(request_id)
-
-    return server.runner.settle(waiting.request.session_id, act, is_settled)
+def _is_answer(event: Event, waiting: InboxRequest, answer: Answer) -> bool:
+    """Whether an answer counts since this event. That of a request that only waits to run is stored already."""
+    if waiting.answer is not None:
+        return isinstance(event, ToolCallRunning)
+    is_answer = isinstance(event, ToolCallPermissionGranted | ToolCallPermissionDenied)
+    return is_answer and event.permission_request.id == waiting.request.id and event.answer.kind == answer.kind
 
 
 def give_reply(server: ServerContext, question_id: str, wanted: NewReply) -> AnswerOutcome:
     """Gives a question its reply. Without options and words, the question is put aside."""
     asked = _find_question(server, question_id)
     question, task = asked.question, asked.session_id
-    is_empty = not wanted.chosen and not wanted.text
-    reply = None if is_empty else Reply(chosen=wanted.chosen, text=wanted.text)
+    reply = Reply(chosen=wanted.chosen, text=wanted.text) if wanted.chosen or wanted.text else None
     if reply is not None:
         question.normalize_reply(reply)  # UsageError says which replies are possible
-    left = server.runner.settle(
-        task, lambda rail: rail.reply(question, reply), lambda rail: not rail.is_pending(question)
-    )
+    try:
+        left = server.runner.settle(task, lambda rail: rail.reply(question, reply))
+    except UsageError:  # another reply was faster
+        raise _build_late_reply() from None
     return AnswerOutcome(task=task, subject=question_id, left=left)
 
 
@@ -162,20 +167,13 @@ def _find_question(server: ServerContext, question_id: str) -> InboxQuestion:
         for asked in _open_inbox(server, workspace).list_questions():
             if asked.question.tool_call_id == question_id:
                 return asked
-    if any(_was_asked(folder, question_id) for folder in _list_folders(server)):
-        raise ApiFailure(409, "CONFLICT", "The question has a reply already. Yours does not count.")
-    raise ApiFailure(404, "NOT_FOUND", "There is no such question. GET /api/inbox lists the questions.")
-
-
-def _list_folders(server: ServerContext) -> Iterator[str]:
     for workspace in server.workspaces:
-        yield from server.state.sessions(workspace)
-
-
-def _was_asked(folder: str, call_id: str) -> bool:
-    with open_journal(folder) as journal:
-        entry = journal.entry(call_id)
-        return entry is not None and isinstance(journal.event(entry.start_seq + 1), ToolCallQuestionRequired)
+        for folder in server.state.sessions(workspace):
+            with open_journal(folder) as journal:
+                entry = journal.entry(question_id)
+                if entry is not None and isinstance(journal.event(entry.start_seq + 1), ToolCallQuestionRequired):
+                    raise _build_late_reply()
+    raise ApiFailure(404, "NOT_FOUND", "There is no such question. GET /api/inbox lists the questions.")
 
 
 def _build_waiting(one: InboxRequest) -> WaitingRequest:
@@ -189,9 +187,9 @@ def _build_waiting(one: InboxRequest) -> WaitingRequest:
     )
 
 
-def _build_grant(grant_id: str, granted: StandingGrant | OpenedFolder, workspace: str | None) -> GrantEntry:
-    grant, folder = (granted, None) if isinstance(granted, StandingGrant) else (None, granted)
-    return GrantEntry(id=grant_id, grant=grant, folder=folder, workspace=workspace)
+def _build_grant(one: StoredGrant) -> GrantEntry:
+    grant, folder = (one.granted, None) if isinstance(one.granted, StandingGrant) else (None, one.granted)
+    return GrantEntry(id=one.id, grant=grant, folder=folder, workspace=one.workspace)
 
 
 def _build_question(one: InboxQuestion) -> WaitingQuestion:
@@ -201,21 +199,33 @@ def _build_question(one: InboxQuestion) -> WaitingQuestion:
 # Refusals
 
 
-def _build_late_refusal(answer: Answer) -> ApiFailure:
-    message = f"The request has an answer already: {answer.kind}. Yours does not count."
-    return ApiFailure(409, "CONFLICT", message, {"answer": answer.kind})
+def _refuse(message: str, details: Json = None) -> ApiFailure:
+    return ApiFailure(409, "CONFLICT", message, details)
+
+
+def _build_late_refusal(answer: Answer | None = None) -> ApiFailure:
+    kind = f": {answer.kind}" if answer is not None else ""
+    return _refuse(
+        f"The request has an answer already{kind}. Yours does not count.", answer and {"answer": answer.kind}
+    )
+
+
+def _build_late_reply() -> ApiFailure:
+    return _refuse("The question has a reply already. Yours does not count.")
 
 
 def _build_refusal(obstacle: AnswerObstacle) -> ApiFailure:
     """Why an answer was not given. The request stays pending."""
-    if obstacle.kind == "tool":
-        message = f"Only the program that made the request has the tool {obstacle.names[0]!r}. Nothing was answered."
-        return ApiFailure(409, "CONFLICT", message, {"tools": list(obstacle.names)})
-    if obstacle.kind == "variables":
-        text = "The command would now get other variables (PATH, language, toolchains). Nothing was approved."
-        return ApiFailure(409, "CONFLICT", text)
-    if obstacle.kind == "stopped":
-        text = "The command was stopped early, so only its output can be kept. Nothing was kept."
-        return ApiFailure(409, "CONFLICT", text)
-    message = f"{describe_outdated(obstacle.names, 'Nothing was kept')} Preview the command again."
-    return ApiFailure(409, "CONFLICT", message, {"files": list(obstacle.names)})
+    match obstacle.kind:
+        case "tool":
+            text = f"Only the program that made the request has the tool {obstacle.names[0]!r}. Nothing was answered."
+            return _refuse(text, {"tools": list(obstacle.names)})
+        case "variables":
+            return _refuse(
+                "The command would now get other variables (PATH, language, toolchains). Nothing was approved."
+            )
+        case "stopped":
+            return _refuse("The command was stopped early, so only its output can be kept. Nothing was kept.")
+        case "outdated":
+            text = f"{describe_outdated(obstacle.names, 'Nothing was kept')} Preview the command again."
+            return _refuse(text, {"files": list(obstacle.names)})

@@ -12,16 +12,13 @@ from handrail.async_api import AsyncHandrail
 from handrail.models.base import Model, ModelError
 from handrail.protocol.calls import Done
 from handrail.protocol.decisions import Mode
-from handrail.protocol.errors import HandrailError, UsageError
-from handrail.protocol.events import Notice
+from handrail.protocol.errors import HandrailError
+from handrail.protocol.events import Event, Notice
 from handrail.server.directory import TaskDirectory, TaskFolder
-from handrail.server.options import ApiFailure, ServerOptions
+from handrail.server.options import ServerOptions
 from handrail.settings import LoadedSettings
 from handrail.state import report_defect
 
-_POLL_SECONDS = 0.02
-_REFUSAL_SECONDS = 0.1
-"""How long an answer may take to find that another process was faster."""
 _DROPPED = "The turn was cancelled, so the prompt that waited for it was dropped:"
 
 
@@ -77,27 +74,26 @@ class OpenTask:
         agent = await self._open_agent()
         self._run(self._run_turns(agent, prompt), cancel=cancel)
 
-    async def settle(self, act: Callable[[Handrail], object], is_settled: Callable[[Handrail], bool]) -> None:
+    async def settle(self, act: Callable[[Handrail], object], is_answer: Callable[[Event], bool]) -> None:
         """Answers in a thread, and returns when the answer is stored. The turn goes on after the last answer.
 
-        ApiFailure if somebody else answered first. The lock decides about the clients of this server.
+        `act` answers, and runs the calls if that was the last answer. `is_answer` finds the event of the answer. An
+        exception of `act` before that is raised.
         """
-        async with self._answers:
-            if await self.rail.in_pool(lambda: is_settled(self.rail.rail)):
-                raise _build_late_failure()
+        stored = self._loop.create_future()
+
+        def note(event: Event) -> None:
+            if is_answer(event):
+                self._loop.call_soon_threadsafe(lambda: stored.done() or stored.set_result(None))
+
+        async with self._answers:  # so that the event of one answer is not taken for that of another
+            stop = self.rail.subscribe(note)
             acting = self._loop.create_task(self.rail.in_pool(lambda: act(self.rail.rail)))
             self._run(self._continue_after(acting, self.turn))
-            while not acting.done() and not await self.rail.in_pool(lambda: is_settled(self.rail.rail)):
-                await asyncio.wait({acting}, timeout=_POLL_SECONDS)
-            await asyncio.wait({acting}, timeout=_REFUSAL_SECONDS)
-        if not acting.done():
-            return
-        try:
+            await asyncio.wait({acting, stored}, return_when=asyncio.FIRST_COMPLETED)
+            stop()
+        if not stored.done():
             acting.result()
-        except UsageError:
-            if await self.rail.in_pool(lambda: is_settled(self.rail.rail)):
-                raise _build_late_failure() from None  # another process was faster
-            raise
 
     def cancel(self) -> bool:
         """Cancels the running turn. Returns whether there was one."""
@@ -181,10 +177,6 @@ class OpenTask:
         """The last model of the session, if it can still be chosen."""
         last = self._options.state.find_last_model(self.folder.workspace, self.folder.id)
         return last if last in self._options.host.list_models(self._loaded) else None
-
-
-def _build_late_failure() -> ApiFailure:
-    return ApiFailure(409, "CONFLICT", "The request already has an answer. Yours does not count.")
 
 
 def open_rail(
