@@ -16,53 +16,43 @@ from handrail.protocol.events import (
 from handrail.protocol.permissions import Answer, InboxQuestion, InboxRequest, Reply, StandingGrant
 from handrail.protocol.records import StoredGrant
 from handrail.protocol.wire import Json
+from handrail.server import wire
 from handrail.server.context import Request, ServerContext
 from handrail.server.options import ApiFailure
-from handrail.server.wire import (
-    AnswerOutcome,
-    GrantEntry,
-    InboxList,
-    NewAnswer,
-    NewCommand,
-    NewReply,
-    RequestDetail,
-    WaitingQuestion,
-    WaitingRequest,
-)
 from handrail.state import Inbox, StoredState, open_journal
 from handrail.terminal.changes_text import describe_outdated
 
 
-def get_inbox(request: Request) -> InboxList:
+def get_inbox(request: Request) -> wire.InboxList:
     server = request.server
     inboxes = [_open_inbox(server, one) for one in server.list_workspaces(request.query["workspace"])]
-    return InboxList(
+    return wire.InboxList(
         requests=tuple(_build_waiting(one) for inbox in inboxes for one in inbox.list_requests()),
         questions=tuple(_build_question(one) for inbox in inboxes for one in inbox.list_questions()),
         grants=tuple(_build_grant(one) for inbox in inboxes for one in inbox.list_grants()),
     )
 
 
-def get_request(request: Request) -> RequestDetail:
+def get_request(request: Request) -> wire.RequestDetail:
     waiting = _find_request(request.server, request.params["request"])
     outdated: tuple[str, ...] = ()
     if waiting.request.preview_id is not None:
         with request.server.runner.rail(waiting.request.session_id) as rail:
             outdated = list_changed_files(rail, waiting.request)
-    return RequestDetail(waiting=_build_waiting(waiting), outdated=outdated)
+    return wire.RequestDetail(waiting=_build_waiting(waiting), outdated=outdated)
 
 
-def answer_request(request: Request) -> AnswerOutcome:
+def answer_request(request: Request) -> wire.AnswerOutcome:
     return give_answer(request.server, request.params["request"], request.body)
 
 
-def reply_to_question(request: Request) -> AnswerOutcome:
+def reply_to_question(request: Request) -> wire.AnswerOutcome:
     return give_reply(request.server, request.params["question"], request.body)
 
 
-def retry_request(request: Request) -> RequestDetail:
+def retry_request(request: Request) -> wire.RequestDetail:
     """Previews the command again, or another command. The request then has a new revision."""
-    wanted: NewCommand = request.body
+    wanted: wire.NewCommand = request.body
     waiting = _find_request(request.server, request.params["request"])
     if waiting.request.command is None:
         raise _refuse("Only a command can be previewed again. Nothing was run.")
@@ -70,7 +60,7 @@ def retry_request(request: Request) -> RequestDetail:
         if rail.would_differ(waiting.environment):
             raise _build_refusal(AnswerObstacle("variables"))
         fresh = rail.retry(waiting.request.id, wanted.command)
-    return RequestDetail(waiting=_build_waiting(replace(waiting, request=fresh)), outdated=())
+    return wire.RequestDetail(waiting=_build_waiting(replace(waiting, request=fresh)), outdated=())
 
 
 def revoke_grant(request: Request) -> None:
@@ -87,7 +77,7 @@ def revoke_grant(request: Request) -> None:
 # Answers, also for the frames of a WebSocket
 
 
-def give_answer(server: ServerContext, request_id: str, wanted: NewAnswer) -> AnswerOutcome:
+def give_answer(server: ServerContext, request_id: str, wanted: wire.NewAnswer) -> wire.AnswerOutcome:
     """Gives an answer. Returns once it is stored. After the last answer of a batch, its calls run and the task goes on.
 
     ApiFailure if it is for another revision, was given before, or would be lost.
@@ -113,7 +103,7 @@ def give_answer(server: ServerContext, request_id: str, wanted: NewAnswer) -> An
             if rail.is_pending(request_id):
                 raise
             raise _build_late_refusal() from None
-    return AnswerOutcome(task=task, subject=request_id, left=left)
+    return wire.AnswerOutcome(task=task, subject=request_id, left=left)
 
 
 def _is_answer(event: Event, waiting: InboxRequest, answer: Answer) -> bool:
@@ -124,7 +114,7 @@ def _is_answer(event: Event, waiting: InboxRequest, answer: Answer) -> bool:
     return is_answer and event.permission_request.id == waiting.request.id and event.answer.kind == answer.kind
 
 
-def give_reply(server: ServerContext, question_id: str, wanted: NewReply) -> AnswerOutcome:
+def give_reply(server: ServerContext, question_id: str, wanted: wire.NewReply) -> wire.AnswerOutcome:
     """Gives a question its reply. Without options and words, the question is put aside."""
     asked = _find_question(server, question_id)
     question, task = asked.question, asked.session_id
@@ -135,7 +125,7 @@ def give_reply(server: ServerContext, question_id: str, wanted: NewReply) -> Ans
         left = server.runner.settle(task, lambda rail: rail.reply(question, reply))
     except UsageError:  # another reply was faster
         raise _build_late_reply() from None
-    return AnswerOutcome(task=task, subject=question_id, left=left)
+    return wire.AnswerOutcome(task=task, subject=question_id, left=left)
 
 
 # Lookup
@@ -176,8 +166,8 @@ def _find_question(server: ServerContext, question_id: str) -> InboxQuestion:
     raise ApiFailure(404, "NOT_FOUND", "There is no such question. GET /api/inbox lists the questions.")
 
 
-def _build_waiting(one: InboxRequest) -> WaitingRequest:
-    return WaitingRequest(
+def _build_waiting(one: InboxRequest) -> wire.WaitingRequest:
+    return wire.WaitingRequest(
         request=one.request,
         task=one.request.session_id,
         workspace=one.workspace or "",
@@ -187,13 +177,15 @@ def _build_waiting(one: InboxRequest) -> WaitingRequest:
     )
 
 
-def _build_grant(one: StoredGrant) -> GrantEntry:
+def _build_grant(one: StoredGrant) -> wire.GrantEntry:
     grant, folder = (one.granted, None) if isinstance(one.granted, StandingGrant) else (None, one.granted)
-    return GrantEntry(id=one.id, grant=grant, folder=folder, workspace=one.workspace)
+    return wire.GrantEntry(id=one.id, grant=grant, folder=folder, workspace=one.workspace)
 
 
-def _build_question(one: InboxQuestion) -> WaitingQuestion:
-    return WaitingQuestion(question=one.question, task=one.session_id, workspace=one.workspace or "", time=one.time)
+def _build_question(one: InboxQuestion) -> wire.WaitingQuestion:
+    return wire.WaitingQuestion(
+        question=one.question, task=one.session_id, workspace=one.workspace or "", time=one.time
+    )
 
 
 # Refusals

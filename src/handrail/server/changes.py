@@ -10,7 +10,6 @@ from handrail.protocol.errors import ToolError
 from handrail.protocol.results import ToolResult
 from handrail.server.calls import open_own_session
 from handrail.server.context import Request
-from handrail.server.options import ApiFailure
 from handrail.server.wire import ChangeDetail, ChangeList, NewUndo, UndoOutcome
 
 
@@ -26,13 +25,13 @@ def list_changes(request: Request) -> ChangeList:
 def get_change(request: Request) -> ChangeDetail:
     server = request.server
     workspace = server.resolve_workspace(request.query["workspace"])
-    change, diff = change_records.read_change(server.state, workspace, _get_number(request))
+    change, diff = change_records.read_change(server.state, workspace, int(request.params["number"]))
     return ChangeDetail(change=change, diff=diff)
 
 
 def undo_change(request: Request) -> UndoOutcome:
     wanted: NewUndo = request.body
-    number = _get_number(request)
+    number = int(request.params["number"])
     with open_own_session(request, request.query["workspace"]) as rail:
         if wanted.preview:
             return UndoOutcome(diff=rail.preview_undo(number, resolve=wanted.resolve), result=None)
@@ -45,13 +44,6 @@ def redo_change(request: Request) -> UndoOutcome:
         if wanted.preview:
             return UndoOutcome(diff=rail.preview_redo(resolve=wanted.resolve), result=None)
         return _build_outcome(rail.redo(resolve=wanted.resolve))
-
-
-def _get_number(request: Request) -> int:
-    spelled = request.params["number"]
-    if spelled.isascii() and spelled.isdigit() and len(spelled) < 16:
-        return int(spelled)
-    raise ApiFailure(404, "NOT_FOUND", "A change is named by its number. GET /api/changes lists them.")
 
 
 def _build_outcome(result: ToolResult[Any]) -> UndoOutcome:

@@ -8,6 +8,7 @@ from starlette.requests import Request as HttpRequest
 from starlette.responses import Response, StreamingResponse
 
 from handrail.server.context import Request
+from handrail.server.dispatch import is_number
 from handrail.server.feed import EventRenderer, FeedBatch, FeedEnd, TaskFeeds
 from handrail.server.wire import EventPage
 from handrail.state import open_journal
@@ -35,7 +36,7 @@ async def stream_events(request: Request, http: HttpRequest) -> Response:
     server, task_id = request.server, request.params["task"]
     await server.loop.run_in_executor(server.pool, server.runner.directory.find, task_id)
     last = http.headers.get("last-event-id", "")
-    after = int(last) if last.isascii() and last.isdigit() and len(last) <= 16 else request.query["after"]
+    after = int(last) if is_number(last) else request.query["after"]
     stream = _render_stream(server.runner.feeds, task_id, after)
     headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
     return StreamingResponse(stream, media_type="text/event-stream", headers=headers)

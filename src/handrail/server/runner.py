@@ -117,18 +117,19 @@ class TaskRunner:
 
     def _close_idle(self) -> None:
         before = self.loop.time() - _IDLE_SECONDS
-        for opened in self._open.values():
+        for opened in list(self._open.values()):
             if not opened.is_busy and opened.last_use < before:
                 self._close_soon(opened)
         self._idle_check = self.loop.call_later(_LOOK_SECONDS, self._close_idle) if self._open else None
 
-    def _close_soon(self, opened: OpenTask) -> None:
+    def _close_soon(self, opened: OpenTask) -> asyncio.Task[None]:
+        del self._open[opened.folder.id]
         closing = self.loop.create_task(self._close_task(opened))
         self._closes.add(closing)
         closing.add_done_callback(self._closes.discard)
+        return closing
 
     async def _close_task(self, opened: OpenTask) -> None:
-        del self._open[opened.folder.id]
         await opened.close()
         self.feeds.wake(opened.folder.id)
 
@@ -142,7 +143,7 @@ class TaskRunner:
         turns = [one.turn for one in live if one.cancel() and one.turn is not None]
         if turns:
             await asyncio.wait(turns, timeout=_CLOSE_SECONDS)
-        await asyncio.gather(*map(self._close_task, live), *self._closes, return_exceptions=True)
+        await asyncio.gather(*map(self._close_soon, live), *self._closes, return_exceptions=True)
         self.feeds.close()
 
     # Turns
@@ -216,7 +217,7 @@ class TaskRunner:
         folder = await asyncio.to_thread(self.directory.find, task_id)
         live = self.find_live(task_id)
         if live is not None and not live.is_busy:
-            await self._close_task(live)
+            await self._close_soon(live)
         state = await asyncio.to_thread(self._options.state.remove_session, folder.path, ("idle", "unreadable"))
         if state not in {"idle", "unreadable"}:
             raise ApiFailure(409, "CONFLICT", f"The task is {_WHY_KEPT[state]}. Nothing was removed.")

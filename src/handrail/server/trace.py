@@ -25,7 +25,6 @@ from handrail.protocol.events import (
 from handrail.protocol.permissions import PermissionRequest
 from handrail.protocol.wire import to_dict
 from handrail.server.context import Request
-from handrail.server.options import ApiFailure
 from handrail.server.wire import Phase, Trace, Traces, TraceSpan
 from handrail.state import open_journal
 
@@ -35,12 +34,9 @@ _GOING_ON = (ToolCallPermissionGranted, ToolCallPermissionDenied, ToolCallEnd, U
 
 
 def get_trace(request: Request) -> Traces:
-    state, task = request.server.state, request.params["task"]
-    for workspace in request.server.workspaces:
-        if (folder := state.find_session(workspace, task)) is not None:
-            with open_journal(folder) as journal:
-                return Traces(traces=build_traces(journal.events()))
-    raise ApiFailure(404, "NOT_FOUND", "There is no such task. GET /api/tasks lists them.")
+    folder = request.server.runner.directory.find(request.params["task"])
+    with open_journal(folder.path) as journal:
+        return Traces(traces=build_traces(journal.events()))
 
 
 def build_traces(events: Iterable[AnyEvent | BrokenEvent]) -> tuple[Trace, ...]:
