@@ -68,8 +68,8 @@ class Api:
         self.server, self.host = context, host
         self.url = f"http://127.0.0.1:{port}"
         self.token = TOKEN
-        self.state = context.state
-        self.workspace = context.workspaces[0]
+        self.state = context.options.state
+        self.workspace = context.options.workspaces[0]
 
     def get(self, path: str, /, **query: Any) -> Response:
         return self._send("GET", path, query)
@@ -129,7 +129,7 @@ def open_api(workspace: Path, state: Path, *, port: int = 0, **options: Any) -> 
 
 async def _build_listener(context: ServerContext, port: int) -> Listener:
     names = ServerNames.build(Address("127.0.0.1", port))
-    tokens, limit = TokenBook(context.state, TOKEN), UnauthenticatedLimit()
+    tokens, limit = TokenBook(context.options.state, TOKEN), UnauthenticatedLimit()
     app = build_app(context, CookieLogin(tokens, names.cookie), 1 << 20)
     access = Access(app, names, tokens, limit, requests_per_second=1_000, streams=100)
     config = build_config(access, ws=SocketConnection, ws_per_message_deflate=False)

@@ -34,7 +34,6 @@ _SCHEMES = ("http", "https")
 _SAFE = frozenset(("GET", "HEAD"))
 _QUERY_TOKENS = frozenset(("token", "access_token", "authorization"))
 _MAX_TOKEN_CHARS = 1_000
-_STRANGERS_PER_SECOND, _STRANGERS_BURST = 20, 200
 _BURST_SECONDS = 4
 _WATCH_SECONDS = 0.5
 _CSP = (
@@ -101,7 +100,6 @@ class Access:
         self._tokens = tokens
         self._connections = connections
         self._rates = RateLimit(requests_per_second, requests_per_second * _BURST_SECONDS)
-        self._strangers = RateLimit(_STRANGERS_PER_SECOND, _STRANGERS_BURST)
         self._max_streams = streams
         self._streams: dict[asyncio.Task[Any], _Stream] = {}
 
@@ -166,12 +164,8 @@ class Access:
         return token
 
     def _check_rate(self, scope: Scope, caller: ApiCaller | None) -> None:
-        if caller is not None:
-            seconds = self._rates.take(caller.name)
-        else:
-            client = scope.get("client")
-            seconds = self._strangers.take(client[0] if client else "")
-        if seconds:
+        address = (scope.get("client") or ("",))[0]
+        if seconds := self._rates.take(address if caller is None else f"token {caller.name}"):
             raise ApiFailure(429, "TOO_MANY", "Too many requests. Wait a little.", retry_after=ceil(seconds))
 
     def _count_streams(self, caller: ApiCaller) -> int:

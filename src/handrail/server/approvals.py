@@ -25,7 +25,7 @@ from handrail.terminal.changes_text import describe_outdated
 
 def get_inbox(request: Request) -> wire.InboxList:
     server = request.server
-    inboxes = [_open_inbox(server, one) for one in server.list_workspaces(request.query["workspace"])]
+    inboxes = [_open_inbox(server, one) for one in server.options.list_workspaces(request.query["workspace"])]
     return wire.InboxList(
         requests=tuple(_build_waiting(one) for inbox in inboxes for one in inbox.list_requests()),
         questions=tuple(_build_question(one) for inbox in inboxes for one in inbox.list_questions()),
@@ -66,10 +66,10 @@ def retry_request(request: Request) -> wire.RequestDetail:
 def revoke_grant(request: Request) -> None:
     """Revokes a grant, or closes a folder that a person opened."""
     server, grant_id = request.server, request.params["grant"]
-    for workspace in server.workspaces:
+    for workspace in server.options.workspaces:
         for grant in _open_inbox(server, workspace).list_grants():
             if grant.id == grant_id:
-                end_grant(server.state, grant, server.load_settings(workspace), workspace=workspace)
+                end_grant(server.options.state, grant, server.options.load_settings(workspace), workspace=workspace)
                 return
     raise ApiFailure(404, "NOT_FOUND", "There is no such grant. GET /api/inbox lists the grants.")
 
@@ -132,7 +132,7 @@ def give_reply(server: ServerContext, question_id: str, wanted: wire.NewReply) -
 
 
 def _open_inbox(server: ServerContext, workspace: str) -> Inbox:
-    return _keep_inbox(server.state.path, workspace)
+    return _keep_inbox(server.options.state.path, workspace)
 
 
 @lru_cache(maxsize=64)
@@ -142,7 +142,7 @@ def _keep_inbox(state: str, workspace: str) -> Inbox:
 
 
 def _find_request(server: ServerContext, request_id: str) -> InboxRequest:
-    for workspace in server.workspaces:
+    for workspace in server.options.workspaces:
         inbox = _open_inbox(server, workspace)
         for waiting in inbox.list_requests():
             if waiting.request.id == request_id:
@@ -153,12 +153,12 @@ def _find_request(server: ServerContext, request_id: str) -> InboxRequest:
 
 
 def _find_question(server: ServerContext, question_id: str) -> InboxQuestion:
-    for workspace in server.workspaces:
+    for workspace in server.options.workspaces:
         for asked in _open_inbox(server, workspace).list_questions():
             if asked.question.tool_call_id == question_id:
                 return asked
-    for workspace in server.workspaces:
-        for folder in server.state.sessions(workspace):
+    for workspace in server.options.workspaces:
+        for folder in server.options.state.sessions(workspace):
             with open_journal(folder) as journal:
                 entry = journal.entry(question_id)
                 if entry is not None and isinstance(journal.event(entry.start_seq + 1), ToolCallQuestionRequired):

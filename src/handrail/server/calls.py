@@ -19,7 +19,7 @@ from handrail.server.wire import CallCheck, CallOutcome, NewCall, ToolList
 
 def list_tools(request: Request) -> ToolList:
     """The tools of handrail and of the project. No server is started for the list."""
-    loaded = request.server.load_settings(request.server.resolve_workspace(request.query["workspace"]))
+    loaded = request.server.options.load_settings(request.server.options.resolve_workspace(request.query["workspace"]))
     return ToolList(tools=tuple(map(describe, list_tool_specs(loaded.settings, loaded.tool_files))))
 
 
@@ -46,12 +46,12 @@ def run_call(request: Request) -> CallOutcome:
 def open_own_session(request: Request, named: str | None, *, foreign: bool = False) -> Generator[Handrail]:
     """The session of the caller in a workspace, for work that belongs to no task. `foreign`: with tools of servers."""
     server = request.server
-    workspace = server.resolve_workspace(named)
-    loaded = server.load_settings(workspace)
+    workspace = server.options.resolve_workspace(named)
+    loaded = server.options.load_settings(workspace)
     with Handrail(
         workspace,
         session=_name_session(request.caller.name),
-        state_dir=server.state.path,
+        state_dir=server.options.state.path,
         settings=loaded,
         on_permission="park",
         sources=server.options.host.open_sources(loaded, workspace) if foreign else (),

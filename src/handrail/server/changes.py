@@ -16,7 +16,7 @@ from handrail.server.wire import ChangeDetail, ChangeList, NewUndo, UndoOutcome
 def list_changes(request: Request) -> ChangeList:
     query, server = request.query, request.server
     task, path = query["task"], query["path"]
-    listed = change_records.list_changes(server.state, server.resolve_workspace(query["workspace"]))
+    listed = change_records.list_changes(server.options.state, server.options.resolve_workspace(query["workspace"]))
     found = (one for one in listed if task in {None, one.session_id} and (path is None or _is_about(one, path)))
     with closing(listed):
         return ChangeList(changes=tuple(islice(found, query["limit"])))
@@ -24,8 +24,8 @@ def list_changes(request: Request) -> ChangeList:
 
 def get_change(request: Request) -> ChangeDetail:
     server = request.server
-    workspace = server.resolve_workspace(request.query["workspace"])
-    change, diff = change_records.read_change(server.state, workspace, int(request.params["number"]))
+    workspace = server.options.resolve_workspace(request.query["workspace"])
+    change, diff = change_records.read_change(server.options.state, workspace, int(request.params["number"]))
     return ChangeDetail(change=change, diff=diff)
 
 

@@ -6,7 +6,7 @@ A subscriber has only a position. One that lags behind reads pages from the jour
 import asyncio
 from bisect import bisect_right
 from collections import OrderedDict, deque
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, aclosing, suppress
 from functools import partial
@@ -71,6 +71,30 @@ class FeedEnd(Exception):  # noqa: N818  it is no error
         self.code = code
 
 
+class _Refresher:
+    """Runs work soon after it was woken, once at a time, with a pause after it."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, work: Callable[[], Awaitable[None]], pause: float) -> None:
+        self._loop, self._work, self._pause = loop, work, pause
+        self._is_due = False
+        self._task: asyncio.Task[None] | None = None
+
+    def wake(self) -> None:
+        self._is_due = True
+        if self._task is None or self._task.done():
+            self._task = self._loop.create_task(self._run())
+
+    async def _run(self) -> None:
+        while self._is_due:
+            self._is_due = False
+            await self._work()
+            await asyncio.sleep(self._pause)
+
+    def close(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+
+
 class _Page:
     def __init__(self, start: int, *, needs_seq: bool) -> None:
         """`needs_seq`: the records have no numbers of their own."""
@@ -97,7 +121,7 @@ class TaskFeed:
 
     def __init__(self, loop: asyncio.AbstractEventLoop, source: "FeedSource", folder: TaskFolder) -> None:
         """Opens the journal."""
-        self.folder, self._loop, self._source = folder, loop, source
+        self.folder, self._source = folder, source
         self._stack = ExitStack()
         self._journal = self._stack.enter_context(open_journal(folder.path))
         self._renderer = EventRenderer(self._journal, folder.workspace, source.dialect)
@@ -107,15 +131,12 @@ class TaskFeed:
         self._tick = asyncio.Event()
         self._pages: OrderedDict[int, _Page] = OrderedDict()
         self._reading = asyncio.Lock()
-        self._refreshing: asyncio.Task[None] | None = None
-        self._is_stale = False
+        self._news = _Refresher(loop, self._refresh, _GATHER_SECONDS)
+        self._description = _Refresher(loop, self.describe, _DESCRIBE_SECONDS)
+        """Events do not wait for it."""
         self._task: Task | None = None
         self._task_frame = ""
         self._task_number = 0
-        self._described = 0.0
-        self._describing: asyncio.Task[None] | None = None
-        self._description: asyncio.TimerHandle | None = None
-        """The next description of the task, if it is due later."""
         self._outputs: deque[tuple[str, str]] = deque(maxlen=_MAX_OUTPUTS)
         self._output_number = 0
         self._beats = 0
@@ -132,9 +153,8 @@ class TaskFeed:
             task = self._task_number
             records, until = await self._read(after) if after < self._last else ((), after)
             if until == after:
-                frames += (
-                    list(self._outputs)[-(self._output_number - output) :] if output != self._output_number else []
-                )
+                if output != self._output_number:
+                    frames += list(self._outputs)[output - self._output_number :]
                 output = self._output_number
             if until > after or is_behind or frames or beats != self._beats:
                 yield FeedBatch(records, after if is_behind and until == after else None, frames)
@@ -146,10 +166,6 @@ class TaskFeed:
 
     async def describe(self) -> None:
         """Sends the task to the subscribers if it has changed."""
-        if self._description is not None:
-            self._description.cancel()
-            self._description = None
-        self._described = self._loop.time()
         try:
             task = await self._source.in_thread(lambda: self._source.describe(self.folder.id))
         except (ApiFailure, HandrailError):
@@ -163,9 +179,8 @@ class TaskFeed:
 
     def wake(self) -> None:
         """Reads new events soon. In the event loop."""
-        self._is_stale = True
-        if self._refreshing is None or self._refreshing.done():
-            self._refreshing = self._loop.create_task(self._refresh())
+        self._news.wake()
+        self._description.wake()
 
     def show_output(self, call: ToolCall, output: str) -> None:
         """Sends output of a preview to those who follow now."""
@@ -176,8 +191,12 @@ class TaskFeed:
 
     def has_news(self) -> bool:
         """Whether the journal has new events, or a turn of another process may have ended. From any thread."""
-        may_have_ended = self._task is not None and self._task.state == "running"
-        return may_have_ended or self._journal.last_seq() != self._last
+        if self._task is not None and self._task.state == "running":
+            return True
+        try:
+            return self._journal.last_seq() != self._last
+        except HandrailError:  # it was removed
+            return True
 
     def beat(self) -> None:
         """Lets every subscriber show that the connection works."""
@@ -189,9 +208,8 @@ class TaskFeed:
         self._notify()
 
     def close(self) -> None:
-        for planned in (self._refreshing, self._describing, self._description):
-            if planned is not None:
-                planned.cancel()
+        self._news.close()
+        self._description.close()
         self._stack.close()
 
     def _notify(self) -> None:
@@ -199,26 +217,14 @@ class TaskFeed:
         self._tick = asyncio.Event()
 
     async def _refresh(self) -> None:
-        while self._is_stale and self._end is None:
-            self._is_stale = False
-            try:
-                last = await self._source.in_thread(self._journal.last_seq)
-                if last != self._last:
-                    self._last = last
-                    await self._load((last - 1) // _PAGE_EVENTS)
-                    self._notify()
-                self._describe_at_times()
-            except HandrailError:  # the journal is gone
-                self.end(Closing.NOT_FOUND)
-            await asyncio.sleep(_GATHER_SECONDS)
-
-    def _describe_at_times(self) -> None:
-        """Events do not wait for it."""
-        pause = self._described + _DESCRIBE_SECONDS - self._loop.time()
-        if pause <= 0 and (self._describing is None or self._describing.done()):
-            self._describing = self._loop.create_task(self.describe())
-        elif self._description is None:
-            self._description = self._loop.call_later(max(pause, _GATHER_SECONDS), self.wake)
+        try:
+            last = await self._source.in_thread(self._journal.last_seq)
+            if last != self._last:
+                self._last = last
+                await self._load((last - 1) // _PAGE_EVENTS)
+                self._notify()
+        except HandrailError:  # the journal is gone
+            self.end(Closing.NOT_FOUND)
 
     # Pages
 
@@ -368,15 +374,8 @@ class TaskFeeds:
                 beaten = self._loop.time()
                 for feed in feeds:
                     feed.beat()
-            for feed in await self._source.in_thread(lambda: list(filter(_may_have_news, feeds))):  # noqa: B023
+            for feed in await self._source.in_thread(lambda: list(filter(TaskFeed.has_news, feeds))):  # noqa: B023
                 feed.wake()
-
-
-def _may_have_news(feed: TaskFeed) -> bool:
-    try:
-        return feed.has_news()
-    except HandrailError:  # it was removed
-        return True
 
 
 def _drop_counts(task: Task) -> Task:

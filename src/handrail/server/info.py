@@ -11,11 +11,11 @@ from handrail.settings.model import list_settings
 
 def get_info(request: Request) -> ServerInfo:
     server = request.server
-    loaded = server.load_settings(server.resolve_workspace())
+    loaded = server.options.load_settings(server.options.resolve_workspace())
     return ServerInfo(
         version=VERSION,
         caller=request.caller,
-        workspaces=server.workspaces,
+        workspaces=server.options.workspaces,
         models=server.options.host.list_models(loaded),
         modes=list_modes(request.caller, loaded),
         direct_calls=server.options.direct_calls,
@@ -25,7 +25,7 @@ def get_info(request: Request) -> ServerInfo:
 
 def get_settings(request: Request) -> dict[str, Any]:
     server = request.server
-    loaded = server.load_settings(server.resolve_workspace(request.query["workspace"]))
+    loaded = server.options.load_settings(server.options.resolve_workspace(request.query["workspace"]))
     values, fields = loaded.settings.flatten(), list_settings()
     return {
         "settings": [

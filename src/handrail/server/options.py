@@ -78,5 +78,9 @@ class ServerOptions(NamedTuple):
             return named
         raise ApiFailure(404, "NOT_FOUND", "The server does not serve this workspace. GET /api/info lists them.")
 
+    def list_workspaces(self, named: str | None = None) -> tuple[str, ...]:
+        """The served folder of this path, or all of them."""
+        return self.workspaces if named is None else (self.resolve_workspace(named),)
+
     def load_settings(self, workspace: str, mode: Mode | None = None) -> LoadedSettings:
         return self.host.load_settings(workspace, mode or self.mode)
