@@ -23,6 +23,7 @@ from handrail.server.access import Access, ServerNames
 from handrail.server.application import build_app
 from handrail.server.connection import SocketConnection
 from handrail.server.context import ServerContext
+from handrail.server.limits import ServerLimits
 from handrail.server.login import CookieLogin
 from handrail.server.options import ServerOptions
 from handrail.server.runner import TaskRunner
@@ -130,7 +131,8 @@ def open_api(workspace: Path, state: Path, *, port: int = 0, **options: Any) -> 
 async def _build_listener(context: ServerContext, port: int) -> Listener:
     names = ServerNames.build(Address("127.0.0.1", port))
     tokens, limit = TokenBook(context.options.state, TOKEN), UnauthenticatedLimit()
-    app = build_app(context, CookieLogin(tokens, names.cookie), 1 << 20)
-    access = Access(app, names, tokens, limit, requests_per_second=1_000, streams=100)
+    limits = ServerLimits(body_bytes=1 << 20, requests_per_second=1_000, streams=100)
+    app = build_app(context, CookieLogin(tokens, names.cookie), limits.body_bytes)
+    access = Access(app, names, tokens, limit, limits)
     config = build_config(access, ws=SocketConnection, ws_per_message_deflate=False)
     return _QuietListener(config, limit, context.runner.close, 130)

@@ -20,7 +20,7 @@ from starlette.responses import Response
 from handrail.mcp.http.guard import Address, App, Message, Receive, Scope, Send
 from handrail.mcp.http.listener import UnauthenticatedLimit
 from handrail.protocol.wire import encode
-from handrail.server.limits import RateLimit
+from handrail.server.limits import RateLimit, ServerLimits
 from handrail.server.options import ApiFailure
 from handrail.server.tokens import TokenBook, digest_token
 from handrail.server.wire import ROLES, ApiCaller, ApiError, Closing, Role
@@ -86,21 +86,11 @@ class Access:
     """The outermost ASGI application."""
 
     def __init__(
-        self,
-        app: App,
-        names: ServerNames,
-        tokens: TokenBook,
-        connections: UnauthenticatedLimit,
-        *,
-        requests_per_second: int,
-        streams: int,
+        self, app: App, names: ServerNames, tokens: TokenBook, connections: UnauthenticatedLimit, limits: ServerLimits
     ) -> None:
-        self._app = app
-        self._names = names
-        self._tokens = tokens
-        self._connections = connections
-        self._rates = RateLimit(requests_per_second, requests_per_second * _BURST_SECONDS)
-        self._max_streams = streams
+        self._app, self._names, self._tokens, self._connections = app, names, tokens, connections
+        self._rates = RateLimit(limits.requests_per_second, limits.requests_per_second * _BURST_SECONDS)
+        self._max_streams = limits.streams
         self._streams: dict[asyncio.Task[Any], _Stream] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

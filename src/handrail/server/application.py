@@ -23,6 +23,7 @@ from handrail.server.connection import SocketConnection
 from handrail.server.console_files import ConsoleFiles
 from handrail.server.context import ServerContext
 from handrail.server.dispatch import Dispatcher, find_handler
+from handrail.server.limits import ServerLimits
 from handrail.server.login import CookieLogin
 from handrail.server.options import ApiFailure, ServerOptions
 from handrail.server.routes import ROUTES, SOCKET_HANDLER, Route
@@ -36,14 +37,6 @@ _THREADS = 16
 _METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 """All, as the dispatcher explains which of them an address takes."""
 _WHY = {404: ("NOT_FOUND", "Nothing is at this address."), 405: ("METHOD_NOT_ALLOWED", "This address takes GET.")}
-
-
-class ServerLimits(NamedTuple):
-    """The `[server]` settings that bound what a client may do."""
-
-    body_bytes: int
-    requests_per_second: int
-    streams: int
 
 
 class Entrance(NamedTuple):
@@ -74,14 +67,8 @@ async def _serve(entrance: Entrance, options: ServerOptions, exit_code: int, mcp
     runner = TaskRunner(options, loop)
     tokens, limit = TokenBook(options.state, entrance.start_token), UnauthenticatedLimit()
     login = CookieLogin(tokens, entrance.names.cookie)
-    access = Access(
-        build_app(ServerContext(options, runner, loop, pool), login, entrance.limits.body_bytes, mcp),
-        entrance.names,
-        tokens,
-        limit,
-        requests_per_second=entrance.limits.requests_per_second,
-        streams=entrance.limits.streams,
-    )
+    app = build_app(ServerContext(options, runner, loop, pool), login, entrance.limits.body_bytes, mcp)
+    access = Access(app, entrance.names, tokens, limit, entrance.limits)
     certificate, key = entrance.certificate or (None, None)
     config = build_config(
         access,

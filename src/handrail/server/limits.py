@@ -1,10 +1,19 @@
-"""The limit of requests a second, by caller."""
+"""The limits of clients."""
 
 import time
 from collections import OrderedDict
 from collections.abc import Callable
+from typing import NamedTuple
 
 _MAX_KEYS = 4_096
+
+
+class ServerLimits(NamedTuple):
+    """The `[server]` settings that bound what a client may do."""
+
+    body_bytes: int
+    requests_per_second: int
+    streams: int
 
 
 class RateLimit:
