@@ -24,8 +24,7 @@ from handrail.terminal.changes_text import describe_outdated
 
 
 def get_inbox(request: Request) -> wire.InboxList:
-    server = request.server
-    inboxes = [_open_inbox(server, one) for one in server.options.list_workspaces(request.query["workspace"])]
+    inboxes = _list_inboxes(request.server, request.query["workspace"])
     return wire.InboxList(
         requests=tuple(_build_waiting(one) for inbox in inboxes for one in inbox.list_requests()),
         questions=tuple(_build_question(one) for inbox in inboxes for one in inbox.list_questions()),
@@ -35,10 +34,10 @@ def get_inbox(request: Request) -> wire.InboxList:
 
 def get_request(request: Request) -> wire.RequestDetail:
     waiting = _find_request(request.server, request.params["request"])
-    outdated: tuple[str, ...] = ()
-    if waiting.request.preview_id is not None:
-        with request.server.runner.rail(waiting.request.session_id) as rail:
-            outdated = list_changed_files(rail, waiting.request)
+    if waiting.request.preview_id is None:
+        return wire.RequestDetail(waiting=_build_waiting(waiting), outdated=())
+    with request.server.runner.rail(waiting.request.session_id) as rail:
+        outdated = list_changed_files(rail, waiting.request)
     return wire.RequestDetail(waiting=_build_waiting(waiting), outdated=outdated)
 
 
@@ -65,12 +64,11 @@ def retry_request(request: Request) -> wire.RequestDetail:
 
 def revoke_grant(request: Request) -> None:
     """Revokes a grant, or closes a folder that a person opened."""
-    server, grant_id = request.server, request.params["grant"]
-    for workspace in server.options.workspaces:
-        for grant in _open_inbox(server, workspace).list_grants():
-            if grant.id == grant_id:
-                end_grant(server.options.state, grant, server.options.load_settings(workspace), workspace=workspace)
-                return
+    options = request.server.options
+    for workspace in options.workspaces:
+        for grant in _keep_inbox(options.state, workspace).list_grants():
+            if grant.id == request.params["grant"]:
+                return end_grant(options.state, grant, options.load_settings(workspace), workspace=workspace)
     raise ApiFailure(404, "NOT_FOUND", "There is no such grant. GET /api/inbox lists the grants.")
 
 
@@ -131,19 +129,18 @@ def give_reply(server: ServerContext, question_id: str, wanted: wire.NewReply) -
 # Lookup
 
 
-def _open_inbox(server: ServerContext, workspace: str) -> Inbox:
-    return _keep_inbox(server.options.state.path, workspace)
+def _list_inboxes(server: ServerContext, workspace: str | None = None) -> list[Inbox]:
+    return [_keep_inbox(server.options.state, one) for one in server.options.list_workspaces(workspace)]
 
 
 @lru_cache(maxsize=64)
-def _keep_inbox(state: str, workspace: str) -> Inbox:
+def _keep_inbox(state: StoredState, workspace: str) -> Inbox:
     """An inbox reads only journals that have changed since it was asked last."""
-    return StoredState(state).open_inbox(workspace)
+    return state.open_inbox(workspace)
 
 
 def _find_request(server: ServerContext, request_id: str) -> InboxRequest:
-    for workspace in server.options.workspaces:
-        inbox = _open_inbox(server, workspace)
+    for inbox in _list_inboxes(server):
         for waiting in inbox.list_requests():
             if waiting.request.id == request_id:
                 return waiting
@@ -153,8 +150,8 @@ def _find_request(server: ServerContext, request_id: str) -> InboxRequest:
 
 
 def _find_question(server: ServerContext, question_id: str) -> InboxQuestion:
-    for workspace in server.options.workspaces:
-        for asked in _open_inbox(server, workspace).list_questions():
+    for inbox in _list_inboxes(server):
+        for asked in inbox.list_questions():
             if asked.question.tool_call_id == question_id:
                 return asked
     for workspace in server.options.workspaces:
@@ -208,16 +205,14 @@ def _build_late_reply() -> ApiFailure:
 
 def _build_refusal(obstacle: AnswerObstacle) -> ApiFailure:
     """Why an answer was not given. The request stays pending."""
+    names = list(obstacle.names)
     match obstacle.kind:
         case "tool":
-            text = f"Only the program that made the request has the tool {obstacle.names[0]!r}. Nothing was answered."
-            return _refuse(text, {"tools": list(obstacle.names)})
+            text = f"Only the program that made the request has the tool {names[0]!r}. Nothing was answered."
         case "variables":
-            return _refuse(
-                "The command would now get other variables (PATH, language, toolchains). Nothing was approved."
-            )
+            text = "The command would now get other variables (PATH, language, toolchains). Nothing was approved."
         case "stopped":
-            return _refuse("The command was stopped early, so only its output can be kept. Nothing was kept.")
+            text = "The command was stopped early, so only its output can be kept. Nothing was kept."
         case "outdated":
             text = f"{describe_outdated(obstacle.names, 'Nothing was kept')} Preview the command again."
-            return _refuse(text, {"files": list(obstacle.names)})
+    return _refuse(text, {"files" if obstacle.kind == "outdated" else "tools": names} if names else None)
