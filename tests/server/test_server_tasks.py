@@ -5,6 +5,7 @@ import threading
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from tests.server.handlers import Api
 from tests.server.sockets import Window, open_window, wait_until
 
@@ -12,6 +13,8 @@ from handrail.models.base import ModelError, ModelRequest
 from handrail.models.scripted import ScriptedReply, call
 from handrail.protocol.messages import ResultsMessage, UserMessage
 from handrail.server import runner
+from handrail.settings import Settings
+from handrail.settings.model import Tools
 
 WRITE = call("write", path="b.txt", content="new\n")
 
@@ -108,6 +111,18 @@ def test_a_request_waits_in_the_journal_and_the_turn_goes_on_after_its_answer(ap
         assert approve(window, request)["type"] == "done"
         done = window.take_state("done")
     assert (done["filesChanged"], done["waiting"]) == (1, 0)
+
+
+def test_a_question_gets_its_reply_over_the_socket(api: Api) -> None:
+    api.host.loaded = replace(api.host.loaded, settings=Settings(tools=Tools(enable=("question",))))
+    task = create(api, call("question", question="Which one?", options=["left", "right"]), "Done.")
+    with follow(api, task) as window:
+        question = window.take_event("tool_call.question-required")["tool_call_id"]
+        window.take_state("waiting")
+        assert window.ask("reply", question=question, text="neither")["code"] == "INVALID_ARGUMENT"
+        assert window.ask("reply", question=question, chosen=["left"])["left"] == 0
+        assert window.ask("reply", question=question, chosen=["right"])["code"] == "CONFLICT"
+        window.take_state("done")
 
 
 def test_of_two_windows_that_answer_a_request_exactly_one_counts(api: Api) -> None:
