@@ -120,7 +120,7 @@ def test_a_question_gets_its_reply_over_the_socket(api: Api) -> None:
         question = window.take_event("tool_call.question-required")["tool_call_id"]
         window.take_state("waiting")
         assert window.ask("reply", question=question, text="neither")["code"] == "INVALID_ARGUMENT"
-        assert window.ask("reply", question=question, chosen=["left"])["left"] == 0
+        assert window.ask("reply", question=question, chosen=["left"])["type"] == "done"
         assert window.ask("reply", question=question, chosen=["right"])["code"] == "CONFLICT"
         window.take_state("done")
 
