@@ -1,7 +1,6 @@
 """Questions about the policy: why a call is decided so, what another rule would change."""
 
 import json
-import os
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
@@ -53,9 +52,9 @@ def try_rule(request: Request) -> RuleEffect:
 
 
 def _open_inspector(request: Request, named: str | None) -> PolicyInspector:
-    server = request.server
-    workspace = os.path.realpath(server.options.resolve_workspace(named))
-    return PolicyInspector(workspace, server.options.load_settings(workspace), state=server.options.state)
+    options = request.server.options
+    workspace = options.resolve_workspace(named)
+    return PolicyInspector(workspace, options.load_settings(workspace), state=options.state)
 
 
 def _render_rule(table: Mapping[str, object]) -> str:
