@@ -1,7 +1,5 @@
 """Calls that a person makes without a model, in a session of their own or in a task."""
 
-import hashlib
-import re
 from contextlib import AbstractContextManager
 from typing import cast
 
@@ -48,7 +46,7 @@ def open_own_session(request: Request, named: str | None, *, foreign: bool = Fal
     loaded = options.load_settings(workspace)
     return Handrail(
         workspace,
-        session=_name_session(request.caller.name),
+        session=f"server-{request.caller.name}",
         state_dir=options.state.path,
         settings=loaded,
         on_permission="park",
@@ -61,13 +59,6 @@ def _open_session(request: Request, wanted: NewCall) -> AbstractContextManager[H
     if wanted.task is not None:
         return request.server.runner.rail(wanted.task)
     return open_own_session(request, wanted.workspace, foreign=wanted.name.startswith(MCP_PREFIX))
-
-
-def _name_session(caller: str) -> str:
-    """A session id. Different callers have different ones."""
-    if re.fullmatch(r"[A-Za-z0-9_-]{1,40}", caller):
-        return f"server-{caller}"
-    return f"server.{hashlib.sha256(caller.encode()).hexdigest()[:16]}"
 
 
 def _list_problems(error: ToolError) -> tuple[Json, ...]:
