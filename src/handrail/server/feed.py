@@ -19,8 +19,7 @@ from handrail.protocol.calls import ToolCall
 from handrail.protocol.errors import HandrailError
 from handrail.protocol.events import AnyEvent, BrokenEvent
 from handrail.protocol.wire import encode
-from handrail.server.directory import TaskFolder
-from handrail.server.options import ApiFailure
+from handrail.server.options import ApiFailure, TaskFolder
 from handrail.server.wire import Closing, OutputFrame, Task, TaskFrame
 from handrail.state import SessionJournal, open_journal
 
@@ -74,15 +73,15 @@ class FeedEnd(Exception):  # noqa: N818  it is no error
 class _Refresher:
     """Runs work soon after it was woken, once at a time, with a pause after it."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, work: Callable[[], Awaitable[None]], pause: float) -> None:
-        self._loop, self._work, self._pause = loop, work, pause
+    def __init__(self, work: Callable[[], Awaitable[None]], pause: float) -> None:
+        self._work, self._pause = work, pause
         self._is_due = False
-        self._task: asyncio.Task[None] | None = None
+        self._task: asyncio.Future[None] | None = None
 
     def wake(self) -> None:
         self._is_due = True
         if self._task is None or self._task.done():
-            self._task = self._loop.create_task(self._run())
+            self._task = asyncio.ensure_future(self._run())
 
     async def _run(self) -> None:
         while self._is_due:
@@ -119,20 +118,20 @@ class _Page:
 class TaskFeed:
     """One task with at least one subscriber. Its coroutines run in the event loop of the server."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, source: "FeedSource", folder: TaskFolder) -> None:
+    def __init__(self, feeds: "TaskFeeds", folder: TaskFolder) -> None:
         """Opens the journal."""
-        self.folder, self._source = folder, source
+        self.folder, self._feeds = folder, feeds
         self._stack = ExitStack()
         self._journal = self._stack.enter_context(open_journal(folder.path))
-        self._renderer = EventRenderer(self._journal, folder.workspace, source.dialect)
+        self._renderer = EventRenderer(self._journal, folder.workspace, feeds.dialect)
         self._last = self._journal.last_seq()
         """The last event that is known here."""
         self.subscribers = 0
         self._tick = asyncio.Event()
         self._pages: OrderedDict[int, _Page] = OrderedDict()
         self._reading = asyncio.Lock()
-        self._news = _Refresher(loop, self._refresh, _GATHER_SECONDS)
-        self._description = _Refresher(loop, self.describe, _DESCRIBE_SECONDS)
+        self._news = _Refresher(self._refresh, _GATHER_SECONDS)
+        self._description = _Refresher(self.describe, _DESCRIBE_SECONDS)
         """Events do not wait for it."""
         self._task: Task | None = None
         self._task_frame = ""
@@ -167,7 +166,7 @@ class TaskFeed:
     async def describe(self) -> None:
         """Sends the task to the subscribers if it has changed."""
         try:
-            task = await self._source.in_thread(lambda: self._source.describe(self.folder.id))
+            task = await self._feeds.in_thread(lambda: self._feeds.describe(self.folder.id))
         except (ApiFailure, HandrailError):
             self.end(Closing.NOT_FOUND)
             return
@@ -218,7 +217,7 @@ class TaskFeed:
 
     async def _refresh(self) -> None:
         try:
-            last = await self._source.in_thread(self._journal.last_seq)
+            last = await self._feeds.in_thread(self._journal.last_seq)
             if last != self._last:
                 self._last = last
                 await self._load((last - 1) // _PAGE_EVENTS)
@@ -239,10 +238,10 @@ class TaskFeed:
         if page is None or page.until < min(page.end, self._last):
             async with self._reading:
                 page = self._pages.setdefault(
-                    number, _Page(number * _PAGE_EVENTS, needs_seq=self._source.dialect is not None)
+                    number, _Page(number * _PAGE_EVENTS, needs_seq=self._feeds.dialect is not None)
                 )
                 if page.until < min(page.end, self._last):
-                    for seq, texts in await self._source.in_thread(partial(self._renderer.read, page.until, page.end)):
+                    for seq, texts in await self._feeds.in_thread(partial(self._renderer.read, page.until, page.end)):
                         page.add(seq, texts or ())
                     self._drop_pages(page)
         return page
@@ -289,22 +288,18 @@ def _find_adapter(dialect: str | None, workspace: str) -> "Callable[[], EventAda
     return (lambda: ADAPTERS[dialect](workspace)) if dialect in ADAPTERS else None
 
 
-class FeedSource:
-    """What feeds need of the server."""
-
-    def __init__(self, find: Callable[[str], TaskFolder], describe: Callable[[str], Task], dialect: str | None) -> None:
-        self.find, self.describe, self.dialect = find, describe, dialect
-        self.pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="handrail-feed")
-
-    async def in_thread(self, work: Callable[[], _Result]) -> _Result:
-        return await asyncio.get_running_loop().run_in_executor(self.pool, work)
-
-
 class TaskFeeds:
     """The feeds of the tasks that somebody follows."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, source: FeedSource) -> None:
-        self._loop, self._source = loop, source
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        find: Callable[[str], TaskFolder],
+        describe: Callable[[str], Task],
+        dialect: str | None,
+    ) -> None:
+        self._loop, self._find, self.describe, self.dialect = loop, find, describe, dialect
+        self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="handrail-feed")
         self._feeds: dict[str, TaskFeed] = {}
         self._opening = asyncio.Lock()
         self._checking: asyncio.Task[None] | None = None
@@ -331,6 +326,9 @@ class TaskFeeds:
         """Sends output of a preview. From any thread."""
         self._tell(task_id, lambda feed: feed.show_output(call, output))
 
+    async def in_thread(self, work: Callable[[], _Result]) -> _Result:
+        return await self._loop.run_in_executor(self._pool, work)
+
     def close(self) -> None:
         """Ends all feeds."""
         self._closed = True
@@ -354,9 +352,7 @@ class TaskFeeds:
                 raise FeedEnd(Closing.RESTARTING)
             feed = self._feeds.get(task_id)
             if feed is None:
-                feed = await self._source.in_thread(
-                    lambda: TaskFeed(self._loop, self._source, self._source.find(task_id))
-                )
+                feed = await self.in_thread(lambda: TaskFeed(self, self._find(task_id)))
                 await feed.describe()
                 self._feeds[task_id] = feed
             feed.subscribers += 1
@@ -374,7 +370,7 @@ class TaskFeeds:
                 beaten = self._loop.time()
                 for feed in feeds:
                     feed.beat()
-            for feed in await self._source.in_thread(lambda: list(filter(TaskFeed.has_news, feeds))):  # noqa: B023
+            for feed in await self.in_thread(lambda: list(filter(TaskFeed.has_news, feeds))):  # noqa: B023
                 feed.wake()
 
 

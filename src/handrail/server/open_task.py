@@ -11,11 +11,9 @@ from handrail.api import Handrail
 from handrail.async_api import AsyncHandrail
 from handrail.models.base import Model, ModelError
 from handrail.protocol.calls import Done
-from handrail.protocol.decisions import Mode
 from handrail.protocol.errors import HandrailError
 from handrail.protocol.events import Event, Notice
-from handrail.server.directory import TaskDirectory, TaskFolder
-from handrail.server.options import ServerOptions
+from handrail.server.options import ServerOptions, TaskFolder
 from handrail.settings import LoadedSettings
 from handrail.state import report_defect
 
@@ -177,28 +175,3 @@ class OpenTask:
         """The last model of the session, if it can still be chosen."""
         last = self._options.state.find_last_model(self.folder.workspace, self.folder.id)
         return last if last in self._options.host.list_models(self._loaded) else None
-
-
-def open_rail(
-    options: ServerOptions, directory: TaskDirectory, folder: TaskFolder, mode: Mode | None
-) -> tuple[AsyncHandrail, LoadedSettings]:
-    """Opens the session of a task. With requests that wait, it has their mode and variables, so that an approval is for
-    the same command."""
-    state, summary = options.state, directory.summarize(folder)
-    waiting = None
-    if summary.waiting:
-        requests = state.open_inbox(folder.workspace).list_requests()
-        waiting = next((one for one in requests if one.folder == folder.path), None)
-    mode = mode or summary.mode or (waiting.mode if waiting is not None else None)
-    loaded = options.load_settings(folder.workspace, mode)
-    rail = AsyncHandrail(
-        folder.workspace,
-        session=folder.id,
-        state_dir=state.path,
-        settings=loaded,
-        on_permission="park",
-        variables=None if waiting is None else state.load_variables(waiting),
-        sources=options.host.open_sources(loaded, folder.workspace),
-        dialect=options.dialect,
-    )
-    return rail, loaded

@@ -29,6 +29,14 @@ class ApiFailure(Exception):  # noqa: N818  ApiError is its message
         """Seconds until the client may try again."""
 
 
+class TaskFolder(NamedTuple):
+    """Where a task is stored."""
+
+    id: str
+    workspace: str
+    path: str
+
+
 class ServerHost(Protocol):
     """Decides for all tasks with which settings, models and tools they work.
 

@@ -12,11 +12,12 @@ from handrail.protocol.decisions import Mode
 from handrail.protocol.errors import UsageError
 from handrail.protocol.events import Event
 from handrail.protocol.messages import UserMessage
-from handrail.server.directory import TaskDirectory, TaskFolder
-from handrail.server.feed import FeedSource, TaskFeeds
-from handrail.server.open_task import OpenTask, open_rail
-from handrail.server.options import ApiFailure, ServerOptions
+from handrail.server.directory import TaskDirectory
+from handrail.server.feed import TaskFeeds
+from handrail.server.open_task import OpenTask
+from handrail.server.options import ApiFailure, ServerOptions, TaskFolder
 from handrail.server.wire import Task
+from handrail.settings import LoadedSettings
 from handrail.state import has_lease, make_session_id
 
 _MAX_OPEN = 64
@@ -43,7 +44,7 @@ class TaskRunner:
     def __init__(self, options: ServerOptions, loop: asyncio.AbstractEventLoop) -> None:
         self._options, self.loop = options, loop
         self.directory = TaskDirectory(options)
-        self.feeds = TaskFeeds(loop, FeedSource(self.directory.find, self.describe, options.dialect))
+        self.feeds = TaskFeeds(loop, self.directory.find, self.describe, options.dialect)
         self._open: dict[str, OpenTask] = {}
         self._opening = asyncio.Lock()
         self._closes: set[asyncio.Task[None]] = set()
@@ -98,13 +99,36 @@ class TaskRunner:
             opened.release()
 
     async def _open_task(self, folder: TaskFolder, mode: Mode | None, model: str | None) -> OpenTask:
-        rail, loaded = await asyncio.to_thread(open_rail, self._options, self.directory, folder, mode)
+        rail, loaded = await asyncio.to_thread(self._open_rail, folder, mode)
         if self._idle_check is None:
             self._idle_check = self.loop.call_later(_LOOK_SECONDS, self._close_idle)
         on_change = partial(self.feeds.wake, folder.id)
         rail.subscribe(lambda _: on_change())
         rail.subscribe_to_previews(partial(self.feeds.show_output, folder.id))
         return OpenTask(rail, folder, loaded, self._options, model, on_change)
+
+    def _open_rail(self, folder: TaskFolder, mode: Mode | None) -> tuple[AsyncHandrail, LoadedSettings]:
+        """Opens the session of a task. With requests that wait, it has their mode and variables, so that an approval is
+        for the same command."""
+        options, state = self._options, self._options.state
+        summary = self.directory.summarize(folder)
+        waiting = None
+        if summary.waiting:
+            requests = state.open_inbox(folder.workspace).list_requests()
+            waiting = next((one for one in requests if one.folder == folder.path), None)
+        mode = mode or summary.mode or (waiting.mode if waiting is not None else None)
+        loaded = options.load_settings(folder.workspace, mode)
+        rail = AsyncHandrail(
+            folder.workspace,
+            session=folder.id,
+            state_dir=state.path,
+            settings=loaded,
+            on_permission="park",
+            variables=None if waiting is None else state.load_variables(waiting),
+            sources=options.host.open_sources(loaded, folder.workspace),
+            dialect=options.dialect,
+        )
+        return rail, loaded
 
     def _make_room(self) -> None:
         """Closes the task that was not used for the longest time, if there are too many."""
