@@ -114,7 +114,7 @@ def _render_message(node: ast.ClassDef) -> Iterator[str]:
         yield " ".join(text.split())
     for base in node.bases:
         if isinstance(base, ast.Name) and base.id != "Wire":
-            yield f"It has the fields of [{base.id}](#{base.id.lower()}) too."
+            yield f"The message also has the fields of [{base.id}](#{base.id.lower()})."
     rows: list[tuple[str, str, str, str]] = []
     for one, after in zip(node.body, [*node.body[1:], None], strict=True):
         if isinstance(one, ast.AnnAssign) and isinstance(one.target, ast.Name):
