@@ -153,6 +153,14 @@ def test_an_oversized_body_is_refused_declared_or_not(server: ServeProcess) -> N
     assert _status(server, _host(server), kind, declared, line=b"POST /api/login", body=body) == 413
 
 
+def test_an_oversized_frame_closes_the_websocket(server: ServeProcess, task: str) -> None:
+    with server.follow(task) as opened:
+        opened.send("x" * ((1 << 20) + 1))
+        with pytest.raises(ConnectionClosed):
+            list(opened)
+        assert opened.close_code == 1009
+
+
 @pytest.mark.parametrize(
     ("content", "kind", "status"),
     [
