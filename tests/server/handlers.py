@@ -112,7 +112,7 @@ def open_api(workspace: Path, state: Path, *, port: int = 0, **options: Any) -> 
     """Serves a workspace in a thread, with all checks that the command has. `port` 0 is any free one."""
     host, loop = Host(), asyncio.new_event_loop()
     given = ServerOptions(StoredState(str(state)), (str(workspace.resolve()),), host, note=print, **options)
-    context = ServerContext(given, TaskRunner(given, loop), loop, ThreadPoolExecutor(4))
+    context = ServerContext(given, TaskRunner(given, loop), ThreadPoolExecutor(4))
     listening = socket.create_server(("127.0.0.1", port))
     port = listening.getsockname()[1]
     listener = loop.run_until_complete(_build_listener(context, port))

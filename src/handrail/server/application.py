@@ -67,7 +67,7 @@ async def _serve(entrance: Entrance, options: ServerOptions, exit_code: int, mcp
     runner = TaskRunner(options, loop)
     tokens, limit = TokenBook(options.state, entrance.start_token), UnauthenticatedLimit()
     login = CookieLogin(tokens, entrance.names.cookie)
-    app = build_app(ServerContext(options, runner, loop, pool), login, entrance.limits.body_bytes, mcp)
+    app = build_app(ServerContext(options, runner, pool), login, entrance.limits.body_bytes, mcp)
     access = Access(app, entrance.names, tokens, limit, entrance.limits)
     certificate, key = entrance.certificate or (None, None)
     config = build_config(

@@ -1,10 +1,10 @@
 """The context of a request: its server, caller, parameters."""
 
-import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from handrail.api import Returned
 from handrail.protocol.decisions import MODES, Mode
 from handrail.server.options import ServerOptions
 from handrail.server.wire import ApiCaller
@@ -20,9 +20,11 @@ class ServerContext(NamedTuple):
 
     options: ServerOptions
     runner: "TaskRunner"
-    loop: asyncio.AbstractEventLoop
     pool: ThreadPoolExecutor
     """The threads of handlers."""
+
+    async def in_thread(self, work: Callable[[], Returned]) -> Returned:
+        return await self.runner.loop.run_in_executor(self.pool, work)
 
 
 class Request(NamedTuple):

@@ -84,7 +84,7 @@ class Dispatcher:
             raise ApiFailure(503, "BUSY", "The server works on too many requests. Try again.", retry_after=1)
         self._waiting += 1
         try:
-            return await self._context.loop.run_in_executor(self._context.pool, work)
+            return await self._context.in_thread(work)
         finally:
             self._waiting -= 1
 

@@ -99,7 +99,6 @@ class _Page:
         """`needs_seq`: the records have no numbers of their own."""
         self._needs_seq = needs_seq
         self.records: list[FeedRecord] = []
-        self.seqs: list[int] = []
         self.until = start
         """The last event that it covers."""
         self.end = start + _PAGE_EVENTS
@@ -111,7 +110,6 @@ class _Page:
             is_last = number == len(texts)
             place = f',"seq":{seq}' if is_last and self._needs_seq else ""
             self.records.append(FeedRecord(seq, text, f'{{"type":"event","event":{text}{place}}}', is_last))
-            self.seqs.append(seq)
             self.chars += 2 * len(text)
 
 
@@ -230,7 +228,7 @@ class TaskFeed:
     async def _read(self, after: int) -> tuple[Sequence[FeedRecord], int]:
         """The records after an event, at most a page of them, and the last event that they cover."""
         page = await self._load(after // _PAGE_EVENTS)
-        return page.records[bisect_right(page.seqs, after) :], max(after, page.until)
+        return page.records[bisect_right(page.records, after, key=lambda record: record.seq) :], max(after, page.until)
 
     async def _load(self, number: int) -> _Page:
         """A page, complete up to the last known event."""

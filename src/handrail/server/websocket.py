@@ -2,6 +2,7 @@
 
 import asyncio
 from contextlib import aclosing, suppress
+from functools import partial
 
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
@@ -63,7 +64,7 @@ class _SocketClient:
         if batch.caught_up is not None:
             frames.append(encode(wire.CaughtUpFrame(seq=batch.caught_up)).decode())
         frames += [frame for _, frame in batch.frames]
-        loop, seconds, chars = self._server.loop, self._server.options.slow_seconds, 0
+        loop, seconds, chars = self._server.runner.loop, self._server.options.slow_seconds, 0
         async with asyncio.timeout(seconds) as limit:
             for number, frame in enumerate(frames, start=1):
                 chars += len(frame)
@@ -87,7 +88,7 @@ class _SocketClient:
             except UNREADABLE as error:
                 await self._send(wire.ErrorFrame(code="INVALID_ARGUMENT", message=f"The frame is not valid: {error}"))
                 continue
-            await self._send(await self._server.loop.run_in_executor(self._server.pool, self._obey, frame))
+            await self._send(await self._server.in_thread(partial(self._obey, frame)))
 
     def _obey(self, frame: wire.ClientFrame) -> wire.DoneFrame | wire.ErrorFrame:
         try:
