@@ -10,6 +10,8 @@ from handrail.mcp.http.guard import Receive, Scope, Send
 
 FOLDER = os.path.join(os.path.dirname(__file__), "console")
 _PAGE = "index.html"
+PAGES = frozenset(("tasks", "inbox", "tools", "changes", "audit", "policy", "processes", "settings"))
+"""The first parts of the console's own addresses. `web/src/pages/index.ts` has the same."""
 _IMMUTABLE = "public, max-age=31536000, immutable"
 _NOT_BUILT = """The console is not built. The HTTP API works without it. Build it once:
 
@@ -39,7 +41,7 @@ class ConsoleFiles(StaticFiles):
         """Overrides Starlette."""
         if "\0" in path:
             raise HTTPException(404)
-        is_page = path == "." or "." not in os.path.basename(path)
+        is_page = path == "." or path.split("/", 1)[0] in PAGES
         response = await super().get_response(_PAGE if is_page else path, scope)
         response.headers["cache-control"] = _IMMUTABLE if path.startswith("assets/") else "no-cache"
         return response
