@@ -9,12 +9,12 @@ from handrail.server.wire import AuditCheck, AuditPage
 
 
 def list_records(request: Request) -> AuditPage:
-    return AuditPage(records=tuple(request.server.state.list_audit_records(request.query["limit"])))
+    return AuditPage(records=tuple(request.server.options.state.list_audit_records(request.query["limit"])))
 
 
 def verify(request: Request) -> AuditCheck:
     """Restores the records that a crash left out, then checks every record."""
-    state = request.server.state
+    state = request.server.options.state
     with suppress(StoreError):  # for example a full disk: the present records are checked all the same
         restore_audit(state)
     found = state.verify_twice()
