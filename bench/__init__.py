@@ -19,5 +19,6 @@ BENCHMARKS = (
     "loop",
     "mcp",
     "lsp",
+    "fleet",
     "server",
 )

@@ -15,6 +15,8 @@ export default defineConfig({
     modulePreload: { polyfill: false },
     target: "es2022",
     reportCompressedSize: false,
+    // The licenses of what is in the bundle, for the wheel.
+    license: { fileName: "licenses.md" },
   },
   server: {
     proxy: {

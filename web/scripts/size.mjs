@@ -5,7 +5,7 @@ import { gzipSync } from "node:zlib";
 
 const LIMIT = 400_000;
 const folder = new URL("../../src/handrail/server/console", import.meta.url).pathname;
-const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile() && !entry.name.endsWith(".md"));
 const sizes = files.map((entry) => [entry.name, gzipSync(readFileSync(join(entry.parentPath, entry.name))).length]);
 for (const [name, size] of sizes.sort((a, b) => b[1] - a[1])) console.log(String(size).padStart(8), name);
 const total = sizes.reduce((sum, [, size]) => sum + size, 0);

@@ -13,18 +13,20 @@ _LOOKED_THROUGH = 10_000
 
 def list_records(request: Request) -> AuditPage:
     """The audit has the calls of all folders of this user. Only an admin sees those of others than the served ones."""
-    server, limit = request.server, request.query["limit"]
+    options, limit = request.server.options, request.query["limit"]
     if request.caller.role == "admin":
-        return AuditPage(records=tuple(server.state.list_audit_records(limit)))
-    folders = (folder for workspace in server.workspaces for folder in server.state.sessions(workspace))
+        return AuditPage(records=tuple(options.state.list_audit_records(limit)))
+    folders = (folder for workspace in options.workspaces for folder in options.state.sessions(workspace))
     served = frozenset(map(os.path.basename, folders))
-    found = [one for one in server.state.list_audit_records(_LOOKED_THROUGH) if one is None or one.session_id in served]
+    found = [
+        one for one in options.state.list_audit_records(_LOOKED_THROUGH) if one is None or one.session_id in served
+    ]
     return AuditPage(records=tuple(found[-limit:]))
 
 
 def verify(request: Request) -> AuditCheck:
     """Restores the records that a crash left out, then checks every record."""
-    state = request.server.state
+    state = request.server.options.state
     with suppress(StoreError):  # for example a full disk: the present records are checked all the same
         restore_audit(state)
     found = state.verify_twice()

@@ -3,25 +3,21 @@
 import os
 
 from starlette.exceptions import HTTPException
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import PlainTextResponse, Response
 from starlette.staticfiles import StaticFiles
 
 from handrail.mcp.http.guard import Receive, Scope, Send
 
 FOLDER = os.path.join(os.path.dirname(__file__), "console")
 _PAGE = "index.html"
+PAGES = frozenset(("tasks", "inbox", "tools", "changes", "audit", "policy", "processes", "settings"))
+"""The first parts of the console's own addresses. `web/src/pages/index.ts` has the same."""
 _IMMUTABLE = "public, max-age=31536000, immutable"
-_NOT_BUILT = """<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<title>handrail</title>
-<h1>The console is not built</h1>
-<p>This checkout has no files of the web console. Build them once, then load this page again:</p>
-<pre>cd web
+_NOT_BUILT = """The console is not built. The HTTP API works without it. Build it once:
+
+cd web
 npm ci
-npm run build</pre>
-<p>The HTTP API works without them.</p>
-</html>
+npm run build
 """
 
 
@@ -37,7 +33,7 @@ class ConsoleFiles(StaticFiles):
         if os.path.isfile(self._page):
             await super().__call__(scope, receive, send)
         elif self.get_path(scope) in {".", _PAGE}:
-            await HTMLResponse(_NOT_BUILT)(scope, receive, send)
+            await PlainTextResponse(_NOT_BUILT)(scope, receive, send)
         else:
             raise HTTPException(404)
 
@@ -45,7 +41,7 @@ class ConsoleFiles(StaticFiles):
         """Overrides Starlette."""
         if "\0" in path:
             raise HTTPException(404)
-        is_page = path == "." or "." not in os.path.basename(path)
+        is_page = path == "." or path.split("/", 1)[0] in PAGES
         response = await super().get_response(_PAGE if is_page else path, scope)
         response.headers["cache-control"] = _IMMUTABLE if path.startswith("assets/") else "no-cache"
         return response

@@ -11,19 +11,16 @@ from handrail.api import Handrail
 from handrail.async_api import AsyncHandrail
 from handrail.models.base import Model, ModelError
 from handrail.protocol.calls import Done
-from handrail.protocol.decisions import Mode
-from handrail.protocol.errors import HandrailError, UsageError
-from handrail.protocol.events import Notice
-from handrail.server.directory import TaskDirectory, TaskFolder
-from handrail.server.options import ApiFailure, ServerOptions
+from handrail.protocol.errors import HandrailError
+from handrail.protocol.events import Event, Notice
+from handrail.server.options import ApiFailure, ServerOptions, TaskFolder
 from handrail.settings import LoadedSettings
 from handrail.state import report_defect
 
-_MAX_QUEUED, _MAX_QUEUED_CHARS = 100, 1_000_000
-_POLL_SECONDS = 0.02
-_REFUSAL_SECONDS = 0.1
-"""How long an answer may take to find that another process was faster."""
 _DROPPED = "The turn was cancelled, so the prompt that waited for it was dropped:"
+
+
+_MAX_QUEUED, _MAX_QUEUED_CHARS = 100, 1_000_000
 
 
 class OpenTask:
@@ -90,27 +87,26 @@ class OpenTask:
             raise ApiFailure(429, "TOO_MANY", "Too many prompts wait for the turn. Nothing was queued.", retry_after=5)
         self.steering.append(prompt)
 
-    async def settle(self, act: Callable[[Handrail], object], is_settled: Callable[[Handrail], bool]) -> None:
+    async def settle(self, act: Callable[[Handrail], object], is_answer: Callable[[Event], bool]) -> None:
         """Answers in a thread, and returns when the answer is stored. The turn goes on after the last answer.
 
-        ApiFailure if somebody else answered first. The lock decides about the clients of this server.
+        `act` answers, and runs the calls if that was the last answer. `is_answer` finds the event of the answer. An
+        exception of `act` before that is raised.
         """
-        async with self._answers:
-            if await self.rail.in_pool(lambda: is_settled(self.rail.rail)):
-                raise _build_late_failure()
+        stored = self._loop.create_future()
+
+        def note(event: Event) -> None:
+            if is_answer(event):
+                self._loop.call_soon_threadsafe(lambda: stored.done() or stored.set_result(None))
+
+        async with self._answers:  # so that the event of one answer is not taken for that of another
+            stop = self.rail.subscribe(note)
             acting = self._loop.create_task(self.rail.in_pool(lambda: act(self.rail.rail)))
             self._run(self._continue_after(acting, self.turn))
-            while not acting.done() and not await self.rail.in_pool(lambda: is_settled(self.rail.rail)):
-                await asyncio.wait({acting}, timeout=_POLL_SECONDS)
-            await asyncio.wait({acting}, timeout=_REFUSAL_SECONDS)
-        if not acting.done():
-            return
-        try:
+            await asyncio.wait({acting, stored}, return_when=asyncio.FIRST_COMPLETED)
+            stop()
+        if not stored.done():
             acting.result()
-        except UsageError:
-            if await self.rail.in_pool(lambda: is_settled(self.rail.rail)):
-                raise _build_late_failure() from None  # another process was faster
-            raise
 
     def cancel(self) -> bool:
         """Cancels the running turn. Returns whether there was one."""
@@ -196,32 +192,3 @@ class OpenTask:
         """The last model of the session, if it can still be chosen."""
         last = self._options.state.find_last_model(self.folder.workspace, self.folder.id)
         return last if last in self._options.host.list_models(self._loaded) else None
-
-
-def _build_late_failure() -> ApiFailure:
-    return ApiFailure(409, "CONFLICT", "The request already has an answer. Yours does not count.")
-
-
-def open_rail(
-    options: ServerOptions, directory: TaskDirectory, folder: TaskFolder, mode: Mode | None
-) -> tuple[AsyncHandrail, LoadedSettings]:
-    """Opens the session of a task. With requests that wait, it has their mode and variables, so that an approval is for
-    the same command."""
-    state, summary = options.state, directory.summarize(folder)
-    waiting = None
-    if summary.waiting:
-        requests = state.open_inbox(folder.workspace).list_requests()
-        waiting = next((one for one in requests if one.folder == folder.path), None)
-    mode = mode or summary.mode or (waiting.mode if waiting is not None else None)
-    loaded = options.load_settings(folder.workspace, mode)
-    rail = AsyncHandrail(
-        folder.workspace,
-        session=folder.id,
-        state_dir=state.path,
-        settings=loaded,
-        on_permission="park",
-        variables=None if waiting is None else state.load_variables(waiting),
-        sources=options.host.open_sources(loaded, folder.workspace),
-        dialect=options.dialect,
-    )
-    return rail, loaded

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from handrail.mcp.http.application import McpEndpoint
     from handrail.mcp.http.guard import Address
     from handrail.models.base import Model
-    from handrail.server.application import ServerLimits
 
 _LISTEN = "127.0.0.1:7420"
 _ROLES = ("viewer", "operator", "admin")
@@ -43,6 +42,7 @@ def run(options: SimpleNamespace) -> int:
     try:
         from handrail.server.access import ServerNames  # noqa: PLC0415  an optional dependency
         from handrail.server.application import Entrance, serve  # noqa: PLC0415  as above
+        from handrail.server.limits import ServerLimits  # noqa: PLC0415  as above
         from handrail.server.options import ServerOptions  # noqa: PLC0415  as above
     except ImportError as error:
         raise build_missing_error("the HTTP server", "server", error) from None
@@ -52,6 +52,7 @@ def run(options: SimpleNamespace) -> int:
     _check_exposure(options, address)
     workspaces = _resolve_workspaces(options)
     loaded = load_settings(options, options.mode, workspaces[0], flags=_build_flags(options))
+    limits = loaded.settings.server
     options.quiet = True  # the remarks were printed once
     state = open_state_folder()
     token, is_printed = _choose_token(has_named=bool(state.open_tokens().list_tokens()))
@@ -63,7 +64,7 @@ def run(options: SimpleNamespace) -> int:
             listening,
             ServerNames.build(address, options.name or (), has_tls=bool(options.tls_cert)),
             token,
-            _build_limits(loaded),
+            ServerLimits(parse_size(limits.body), limits.requests, limits.websockets),
             (options.tls_cert, options.tls_key) if options.tls_cert else None,
         )
         served = ServerOptions(
@@ -71,7 +72,7 @@ def run(options: SimpleNamespace) -> int:
             workspaces=workspaces,
             host=CommandServerHost(options),
             note=warn,
-            direct_calls=loaded.settings.server.direct_calls,
+            direct_calls=limits.direct_calls,
             dialect=loaded.settings.dialect,
             mode=options.mode,
         )
@@ -106,13 +107,6 @@ class CommandServerHost:
 
 def _build_flags(options: SimpleNamespace) -> dict[str, Any]:
     return {"dialect": options.dialect, "model": options.model[0] if options.model else None}
-
-
-def _build_limits(loaded: LoadedSettings) -> "ServerLimits":
-    from handrail.server.application import ServerLimits  # noqa: PLC0415  an optional dependency
-
-    settings = loaded.settings.server
-    return ServerLimits(parse_size(settings.body), settings.requests, settings.websockets)
 
 
 def _resolve_workspaces(options: SimpleNamespace) -> tuple[str, ...]:

@@ -25,6 +25,8 @@ const SIGNS: Readonly<Record<CallState, readonly [string, string, string]>> = {
   denied: ["⊘", "muted", "denied"],
   interrupted: ["✗", "warn", "interrupted"],
 };
+/** The tool succeeded, the command did not. */
+const NONZERO = ["✗", "warn", "ended with an error"] as const;
 const SHORT_DIFF = 40;
 const MAX_RAW = 2_000_000;
 
@@ -46,10 +48,10 @@ interface Props {
 }
 
 export const CallCard = memo(function CallCard({ task, call, open, mine, onToggle }: Props) {
-  const [sign, colour, word] = SIGNS[call.state];
+  const [sign, colour, word] = hasFailedExit(call) ? NONZERO : SIGNS[call.state];
   const undo = call.result?.meta.undo ?? call.change?.number ?? null;
   return (
-    <div className={`card ${colour}`}>
+    <div className={call.state === "waiting" || call.state === "asking" ? "card waits" : "card"}>
       <div className="card-head">
         <button type="button" className="card-toggle" aria-expanded={open} onClick={() => onToggle(!open)}>
           <span className="fold-sign" aria-hidden="true">
@@ -70,7 +72,7 @@ export const CallCard = memo(function CallCard({ task, call, open, mine, onToggl
         <span className="card-facts">
           <Outcome call={call} />
           {undo !== null && (
-            <Link to={pathTo("changes", undo)} title="Show or undo this change">
+            <Link to={`${pathTo("changes", undo)}?task=${encodeURIComponent(task)}`} title="Show or undo this change">
               undo {undo} ↶
             </Link>
           )}
@@ -264,6 +266,11 @@ function ChangeRows({ changes }: { changes: readonly Change[] }) {
       ))}
     </ul>
   );
+}
+
+function hasFailedExit(call: Call): boolean {
+  const code = asRecord(call.result?.data)?.exitCode;
+  return call.state === "ok" && typeof code === "number" && code !== 0;
 }
 
 function readDiff(call: Call): string | null {
