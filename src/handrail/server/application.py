@@ -1,6 +1,7 @@
 """The ASGI application of the server, from a listening socket to its end."""
 
 import asyncio
+import resource
 import socket
 from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from handrail.mcp.http.application import McpEndpoint
 
 _THREADS = 16
+_DESCRIPTORS = 16_384
 _METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 """All, as the dispatcher explains which of them an address takes."""
 _WHY = {404: ("NOT_FOUND", "Nothing is at this address."), 405: ("METHOD_NOT_ALLOWED", "This address takes GET.")}
@@ -54,11 +56,20 @@ class Entrance(NamedTuple):
 def serve(entrance: Entrance, options: ServerOptions, exit_code: int, mcp: "McpEndpoint | None" = None) -> None:
     """Serves until a signal. A second signal exits with `exit_code`. `mcp` is served beside the API."""
     silence_logs()
+    _allow_descriptors()
     try:
         asyncio.run(_serve(entrance, options, exit_code, mcp))
     finally:
         if mcp is not None:
             mcp.close()
+
+
+def _allow_descriptors() -> None:
+    """Shells often allow 1,024, which the open sessions and some hundred streams of one client would use up."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, _DESCRIPTORS)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 async def _serve(entrance: Entrance, options: ServerOptions, exit_code: int, mcp: "McpEndpoint | None") -> None:

@@ -39,12 +39,12 @@ def run_call(request: Request) -> CallOutcome:
         return CallOutcome(task=rail.session_id, result=rail.call(wanted.name, wanted.args))
 
 
-def open_own_session(request: Request, named: str | None, *, foreign: bool = False) -> Handrail:
+def open_own_session(request: Request, named: str | None, *, foreign: bool = False) -> AbstractContextManager[Handrail]:
     """The session of the caller in a workspace, for work that belongs to no task. `foreign`: with tools of servers."""
     options = request.server.options
     workspace = options.resolve_workspace(named)
     loaded = options.load_settings(workspace)
-    return Handrail(
+    rail = Handrail(
         workspace,
         session=f"server-{request.caller.name}",
         state_dir=options.state.path,
@@ -52,6 +52,7 @@ def open_own_session(request: Request, named: str | None, *, foreign: bool = Fal
         on_permission="park",
         sources=options.host.open_sources(loaded, workspace) if foreign else (),
     )
+    return request.server.runner.end_early(rail)
 
 
 def _open_session(request: Request, wanted: NewCall) -> AbstractContextManager[Handrail]:

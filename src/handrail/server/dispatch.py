@@ -100,6 +100,9 @@ def explain_error(error: Exception, note: Callable[[str], None]) -> ApiFailure:
         return ApiFailure(500, "IO_ERROR", f"{error.brief}. The operator can see why.")
     if isinstance(error, HandrailError):
         return ApiFailure(400, "INVALID_ARGUMENT", str(error))
+    if isinstance(error, OSError):  # for example a full disk
+        note(f"handrail: {error}")
+        return ApiFailure(500, "IO_ERROR", f"{error.strerror or 'The system failed'}. The operator can see where.")
     where = (list_frames(error) or ["an unknown place"])[-1]
     note(f"handrail: internal error in a request: {type(error).__name__} at {where}")
     return ApiFailure(500, "INTERNAL", "An internal error stopped the request. The operator can see where.")

@@ -13,11 +13,14 @@ from handrail.models.base import Model, ModelError
 from handrail.protocol.calls import Done
 from handrail.protocol.errors import HandrailError
 from handrail.protocol.events import Event, Notice
-from handrail.server.options import ServerOptions, TaskFolder
+from handrail.server.options import ApiFailure, ServerOptions, TaskFolder
 from handrail.settings import LoadedSettings
 from handrail.state import report_defect
 
 _DROPPED = "The turn was cancelled, so the prompt that waited for it was dropped:"
+
+
+_MAX_QUEUED, _MAX_QUEUED_CHARS = 100, 1_000_000
 
 
 class OpenTask:
@@ -44,7 +47,7 @@ class OpenTask:
         self.failure = ""
         self._cancels = False
         self._holders = 0
-        self._answers = asyncio.Lock()
+        self._answers, self._opening = asyncio.Lock(), asyncio.Lock()
         self._loop = asyncio.get_running_loop()
         self.last_use = self._loop.time()
 
@@ -67,10 +70,22 @@ class OpenTask:
     async def has_transcript(self) -> bool:
         return bool(await self.rail.in_pool(self.rail.conversation.messages))
 
-    async def start(self, prompt: str | None, *, cancel: bool = False) -> None:
-        """Starts a turn, or continues the last one without a prompt. `cancel` closes it instead."""
-        agent = await self._open_agent()
+    async def start(self, prompt: str | None, *, cancel: bool = False) -> bool:
+        """Starts a turn, or continues the last one without a prompt. `cancel` closes it instead.
+
+        Returns whether it did: another client may have started one meanwhile.
+        """
+        agent = await self.open_agent()
+        if self.is_running:
+            return False
         self._run(self._run_turns(agent, prompt), cancel=cancel)
+        return True
+
+    def queue(self, prompt: str) -> None:
+        """Keeps a prompt for the turn that runs. ApiFailure if too many wait."""
+        if sum(map(len, self.steering)) + len(prompt) > _MAX_QUEUED_CHARS or len(self.steering) >= _MAX_QUEUED:
+            raise ApiFailure(429, "TOO_MANY", "Too many prompts wait for the turn. Nothing was queued.", retry_after=5)
+        self.steering.append(prompt)
 
     async def settle(self, act: Callable[[Handrail], object], is_answer: Callable[[Event], bool]) -> None:
         """Answers in a thread, and returns when the answer is stored. The turn goes on after the last answer.
@@ -153,7 +168,7 @@ class OpenTask:
         """`before`: the work that another answer began."""
         await asyncio.wait({acting} if before is None else {acting, before})
         if acting.exception() is None and isinstance(acting.result(), Done) and await self.has_transcript():
-            await self._run_turns(await self._open_agent(), None)
+            await self._run_turns(await self.open_agent(), None)
         elif self._cancels:
             self.rail.uncancel()
 
@@ -161,15 +176,17 @@ class OpenTask:
         texts, self.steering = tuple(self.steering), []
         return texts
 
-    async def _open_agent(self) -> Agent:
-        if self._agent is None:
-            host = self._options.host
-            name = self.model_name or await asyncio.to_thread(self._find_last_model)
-            self._model = await asyncio.to_thread(host.open_model, self._loaded, name)
-            self.model_name = self._model.name
-            limits = host.get_limits(self._loaded)
-            self._agent = Agent(self.rail, self._model, limits=limits, steering=self.take_steering)
-        return self._agent
+    async def open_agent(self) -> Agent:
+        """The agent with the model. UsageError if there is no such model."""
+        async with self._opening:
+            if self._agent is None:
+                host = self._options.host
+                name = self.model_name or await asyncio.to_thread(self._find_last_model)
+                self._model = await asyncio.to_thread(host.open_model, self._loaded, name)
+                self.model_name = self._model.name
+                limits = host.get_limits(self._loaded)
+                self._agent = Agent(self.rail, self._model, limits=limits, steering=self.take_steering)
+            return self._agent
 
     def _find_last_model(self) -> str | None:
         """The last model of the session, if it can still be chosen."""

@@ -48,8 +48,20 @@ class TaskRunner:
         self._open: dict[str, OpenTask] = {}
         self._opening = asyncio.Lock()
         self._closes: set[asyncio.Task[None]] = set()
+        self._others: set[Handrail] = set()
+        self._removing = asyncio.Lock()
         self._idle_check: asyncio.TimerHandle | None = None
         self._closed = False
+
+    @contextmanager
+    def end_early(self, rail: Handrail) -> Generator[Handrail]:
+        """Closes a session that is no task at the end. Its calls are cancelled when the server ends."""
+        with rail:
+            self._others.add(rail)
+            try:
+                yield rail
+            finally:
+                self._others.discard(rail)
 
     @contextmanager
     def rail(self, task_id: str) -> Generator[Handrail]:
@@ -165,6 +177,8 @@ class TaskRunner:
             self._idle_check.cancel()
         live = list(self._open.values())
         turns = [one.turn for one in live if one.cancel() and one.turn is not None]
+        for rail in (*self._others, *(one.rail for one in live if one.is_busy and not one.is_running)):
+            rail.cancel()  # direct calls
         if turns:
             await asyncio.wait(turns, timeout=_CLOSE_SECONDS)
         await asyncio.gather(*map(self._close_soon, live), *self._closes, return_exceptions=True)
@@ -174,9 +188,12 @@ class TaskRunner:
 
     @_for_threads
     async def create(self, workspace: str, mode: Mode | None, model: str | None, prompt: str | None) -> Task:
+        self._make_room()  # a refusal leaves no folder
         task_id = make_session_id()
         path = await asyncio.to_thread(self._options.state.session, workspace, task_id)
         async with self._use(TaskFolder(task_id, workspace, path), mode, model) as opened:
+            if prompt is not None:
+                await opened.open_agent()  # without a model there is no task
             await opened.rail.set_mode(opened.rail.mode)  # so that a restart finds the mode
             if prompt is not None:
                 await opened.start(prompt)
@@ -186,12 +203,12 @@ class TaskRunner:
     async def prompt(self, task_id: str, text: str) -> bool:
         """Starts a turn. Returns whether one runs already, so that the model gets the text with its next results."""
         async with self._use(task_id) as opened:
-            if opened.is_running:
-                opened.steering.append(text)
-                return True
-            _check_lease(opened.folder)
-            await opened.start(text)
-            return False
+            if not opened.is_running:
+                _check_lease(opened.folder)
+                if await opened.start(text):
+                    return False
+            opened.queue(text)
+            return True
 
     @_for_threads
     async def resume(self, task_id: str) -> None:
@@ -200,7 +217,8 @@ class TaskRunner:
             task = await self._describe(opened)
             if task.state not in {"interrupted", "failed"}:
                 raise ApiFailure(409, "CONFLICT", f"The task is {task.state}: no turn was interrupted.")
-            await opened.start(None)
+            if not await opened.start(None):
+                raise ApiFailure(409, "CONFLICT", "The task is running: another client continued it.")
 
     @_for_threads
     async def cancel(self, task_id: str) -> None:
@@ -212,7 +230,8 @@ class TaskRunner:
             task = await self._describe(opened)
             if task.state not in {"waiting", "interrupted"} or not await opened.has_transcript():
                 raise ApiFailure(409, "CONFLICT", f"The task is {task.state}: there is no turn to cancel.")
-            await opened.start(None, cancel=True)
+            if not await opened.start(None, cancel=True):
+                opened.cancel()
 
     @_for_threads
     async def settle(
@@ -238,14 +257,15 @@ class TaskRunner:
 
     @_for_threads
     async def delete(self, task_id: str) -> None:
-        folder = await asyncio.to_thread(self.directory.find, task_id)
-        live = self.find_live(task_id)
-        if live is not None and not live.is_busy:
-            await self._close_soon(live)
-        state = await asyncio.to_thread(self._options.state.remove_session, folder.path, ("idle", "unreadable"))
-        if state not in {"idle", "unreadable"}:
-            raise ApiFailure(409, "CONFLICT", f"The task is {_WHY_KEPT[state]}. Nothing was removed.")
-        await asyncio.to_thread(self._options.state.remove_outputs)
+        async with self._removing:
+            folder = await asyncio.to_thread(self.directory.find, task_id)
+            live = self.find_live(task_id)
+            if live is not None and not live.is_busy:
+                await self._close_soon(live)
+            state = await asyncio.to_thread(self._options.state.remove_session, folder.path, ("idle", "unreadable"))
+            if state not in {"idle", "unreadable"}:
+                raise ApiFailure(409, "CONFLICT", f"The task is {_WHY_KEPT[state]}. Nothing was removed.")
+            await asyncio.to_thread(self._options.state.remove_outputs)
         self.feeds.wake(task_id)
 
 

@@ -57,7 +57,10 @@ def cancel_task(request: Request) -> Accepted:
 
 def fork_task(request: Request) -> Task:
     body: NewFork = request.body
-    return request.server.runner.fork(request.params["task"], body.before)
+    runner, task_id = request.server.runner, request.params["task"]
+    if (task := runner.describe(task_id)).mode == "full":  # the fork has the mode of the task
+        _check_mode(request, task.workspace, task.mode)
+    return runner.fork(task_id, body.before)
 
 
 def set_mode(request: Request) -> Task:
