@@ -19,10 +19,8 @@ _NOT_BUILT = """<!doctype html>
 <title>handrail</title>
 <h1>The console is not built</h1>
 <p>This checkout has no files of the web console. Build them once, then load this page again:</p>
-<pre>cd web
-npm ci
-npm run build</pre>
-<p>The HTTP API works without them.</p>
+<pre>scripts/web</pre>
+<p>It needs Node.js 20.19 or newer. A wheel of handrail contains the console. The HTTP API works without it.</p>
 </html>
 """
 
@@ -30,7 +28,8 @@ npm run build</pre>
 class ConsoleFiles(StaticFiles):
     """The build folder. Addresses of the console itself get its page."""
 
-    def __init__(self, folder: str = FOLDER) -> None:
+    def __init__(self, folder: str | None = None) -> None:
+        folder = folder or FOLDER
         super().__init__(directory=folder, check_dir=False)
         self._page = os.path.join(folder, _PAGE)
 
