@@ -5,8 +5,8 @@ Only `restore_audit` writes. `handrail tools` loads this module, so sandboxes ar
 
 import os
 import shlex
-from collections.abc import Generator, Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing, suppress
 from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, Self
@@ -18,7 +18,6 @@ from handrail.policy.config import Grant, PolicyConfig, Rule
 from handrail.policy.network.needs import MIN_NETWORK_TIER, render_host
 from handrail.policy.rules.lint import review
 from handrail.policy.verdict import TABLE as MODE_TABLE
-from handrail.protocol.changes import ChangeRecord
 from handrail.protocol.decisions import CommandFact, Decision, Facts, Mode
 from handrail.protocol.errors import StoreError, ToolError
 from handrail.protocol.results import OVERLAY_TIER
@@ -62,7 +61,6 @@ if TYPE_CHECKING:
     from handrail.sandbox.diagnosis import Report
     from handrail.skills.discovery import SkillCatalog
     from handrail.skills.skill import Skill
-    from handrail.store.change_log import ChangeLog
 
 # What other modules define, and commands take from here.
 __all__ = ["MODE_TABLE", "DecisionChange", "PolicyReplay", "build_tool_set", "has_openat2"]
@@ -267,41 +265,6 @@ def _list_network_remarks(decision: Decision, command: CommandFact) -> list[str]
     if decision.decision == "confirm":  # the reason names them
         return remarks
     return [*remarks, *(f"not opened: {escape_control(one)}" for one in command.unopened)]
-
-
-# Changes
-
-
-def list_changes(state: StateFolder, workspace: str) -> Generator[ChangeRecord]:
-    """The change sets of a workspace from all sessions, the latest first."""
-    with _open_change_log(state, workspace) as log:
-        if log is not None:
-            yield from (entry.to_record() for entry in log.latest() if entry.state == "done")
-
-
-def read_change(state: StateFolder, workspace: str, number: int) -> tuple[ChangeRecord, str]:
-    """A change set with its diff. ToolError if there is none of this number, or its diff is no longer kept."""
-    with _open_change_log(state, workspace) as log:
-        entry = log.entry(number) if log is not None else None
-        if log is None or entry is None or entry.state != "done":
-            raise ToolError("NOT_FOUND", f"There is no change {number}. `handrail log --changes` lists them.")
-        if (diffs := log.diffs(number)) is None:
-            raise ToolError("NOT_FOUND", f"Change {number} is too old.")
-        return entry.to_record(), "".join(diffs)
-
-
-@contextmanager
-def _open_change_log(state: StateFolder, workspace: str) -> "Generator[ChangeLog | None]":
-    """The change log of a workspace. None if nothing changed yet."""
-    from handrail.store.change_log import ChangeLog  # noqa: PLC0415  it loads SQLite, and `handrail tools` needs none
-    from handrail.store.database import CHANGES, ReadOnlyDatabase  # noqa: PLC0415  as above
-
-    path = os.path.join(state.home(os.path.realpath(workspace)), ".changes", "changes.db")
-    if not os.path.lexists(path):
-        yield None
-        return
-    with closing(ChangeLog(ReadOnlyDatabase(path, CHANGES))) as log:
-        yield log
 
 
 # The machine

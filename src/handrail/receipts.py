@@ -15,6 +15,7 @@ from handrail.protocol.decisions import Verdict
 from handrail.protocol.errors import StoreError
 from handrail.protocol.receipt import (
     Approver,
+    ChainedRecord,
     Receipt,
     ReceiptAnswer,
     ReceiptAudit,
@@ -24,7 +25,6 @@ from handrail.protocol.receipt import (
     ReceiptPrompt,
     SealedRecord,
 )
-from handrail.protocol.records import ChainedRecord
 from handrail.protocol.version import VERSION
 from handrail.protocol.wire import UNREADABLE, decode_json, encode
 from handrail.runtime.results import BY_PERSON

@@ -18,9 +18,9 @@ from handrail.kernel.files import is_locked
 from handrail.protocol.errors import HandrailError, StoreError, UsageError, list_frames
 from handrail.protocol.events import BrokenEvent, Event, Notice, ToolCallPermissionGranted, ToolCallStart, User
 from handrail.protocol.permissions import InboxRequest
+from handrail.protocol.receipt import ChainedRecord
 from handrail.protocol.records import (
     CallStory,
-    ChainedRecord,
     Memory,
     SessionInfo,
     SessionState,

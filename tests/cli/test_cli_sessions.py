@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from handrail import Handrail
-from handrail.protocol.records import AuditRecord, ChainedRecord
+from handrail.protocol.receipt import ChainedRecord
+from handrail.protocol.records import AuditRecord
 from handrail.settings import Settings
 from handrail.state import StoredState
 from handrail.store.audit import decode_record, seal_record

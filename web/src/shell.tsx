@@ -3,7 +3,7 @@
 import { Component, type ReactNode, Suspense, useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { describeFailure, logout, request } from "./api/client";
 import type { ServerInfo } from "./api/types";
-import { type Page, PAGES } from "./pages";
+import { PAGES } from "./pages";
 import { Icon } from "./parts/icons";
 import { KeyHelp } from "./parts/key_help";
 import { Skeleton } from "./parts/states";
@@ -27,15 +27,16 @@ export function Shell({ info, onSignOut }: { info: ServerInfo; onSignOut: () => 
   const [help, setHelp] = useState(false);
   const [open, setOpen] = useState(false);
   const [said, setSaid] = useState("");
+  const [subject, setSubject] = useState("");
   const inbox = useResource("inbox", (signal) => request("GET /api/inbox", { signal }), { every: INBOX_EVERY_MS });
   const waiting = countWaiting(inbox.data);
   const announce = useCallback((text: string) => setSaid(text), []);
-  const value = useMemo(() => ({ info, inbox, announce }), [info, inbox, announce]);
+  const value = useMemo(() => ({ info, inbox, announce, setSubject }), [info, inbox, announce]);
 
   const name = parts[0] ?? "tasks";
   const page = PAGES.find((one) => one.name === name);
   const main = useRef<HTMLElement>(null);
-  useTitle(page, waiting);
+  useTitle(subject === "" ? (page?.title ?? "") : subject, waiting);
   useNewRequests(waiting, announce);
   useKeyPrefix();
   useKeys(
@@ -91,11 +92,11 @@ function countWaiting(inbox: { requests: readonly { state: string }[]; questions
   return inbox.requests.filter((one) => one.state === "waiting").length + inbox.questions.length;
 }
 
-function useTitle(page: Page | undefined, waiting: number): void {
+function useTitle(subject: string, waiting: number): void {
   useEffect(() => {
     const count = waiting > 0 ? `(${waiting}) ` : "";
-    document.title = `${count}${page === undefined ? "" : `${page.title} · `}handrail`;
-  }, [page, waiting]);
+    document.title = `${count}${subject === "" ? "" : `${subject} · `}handrail`;
+  }, [subject, waiting]);
 }
 
 function useNewRequests(waiting: number, announce: (text: string) => void): void {

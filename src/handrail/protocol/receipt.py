@@ -8,13 +8,21 @@ import msgspec
 from handrail.protocol.changes import ChangeSet
 from handrail.protocol.decisions import Mode, Verdict
 from handrail.protocol.permissions import AnswerKind
-from handrail.protocol.records import SessionState
+from handrail.protocol.records import AuditRecord, SessionState
 from handrail.protocol.results import SandboxUsed
 from handrail.protocol.wire import Json, Time, Wire
 
 RECEIPT_SCHEMA = "handrail.receipt/1"
 Approver = Literal["person", "grant", "preview", "policy", "expiry"]
 """`policy`: the mode or a rule. `preview`: the preview changed nothing, or only caches. `expiry`: nobody answered."""
+
+
+class ChainedRecord(AuditRecord, frozen=True, kw_only=True):
+    """A record with its place in the hash chain."""
+
+    seq: int
+    prev: str
+    """The hash of the record before."""
 
 
 class SealedRecord(Wire, frozen=True):

@@ -165,14 +165,6 @@ class AuditRecord(Envelope, frozen=True):
         return f"{self.tool_name} ({self.server_name})" if self.server_name else self.name
 
 
-class ChainedRecord(AuditRecord, frozen=True, kw_only=True):
-    """A record with its place in the hash chain."""
-
-    seq: int
-    prev: str
-    """The hash of the record before."""
-
-
 class SessionInfo(msgspec.Struct, frozen=True, omit_defaults=True):
     id: str
     events: int

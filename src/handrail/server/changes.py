@@ -4,7 +4,7 @@ from contextlib import closing
 from itertools import islice
 from typing import Any
 
-from handrail import inspection
+from handrail import change_records
 from handrail.protocol.changes import ChangeRecord
 from handrail.protocol.errors import ToolError
 from handrail.protocol.results import ToolResult
@@ -17,7 +17,7 @@ from handrail.server.wire import ChangeDetail, ChangeList, NewUndo, UndoOutcome
 def list_changes(request: Request) -> ChangeList:
     query, server = request.query, request.server
     task, path = query["task"], query["path"]
-    listed = inspection.list_changes(server.state, server.resolve_workspace(query["workspace"]))
+    listed = change_records.list_changes(server.state, server.resolve_workspace(query["workspace"]))
     found = (one for one in listed if task in {None, one.session_id} and (path is None or _is_about(one, path)))
     with closing(listed):
         return ChangeList(changes=tuple(islice(found, query["limit"])))
@@ -26,7 +26,7 @@ def list_changes(request: Request) -> ChangeList:
 def get_change(request: Request) -> ChangeDetail:
     server = request.server
     workspace = server.resolve_workspace(request.query["workspace"])
-    change, diff = inspection.read_change(server.state, workspace, _get_number(request))
+    change, diff = change_records.read_change(server.state, workspace, _get_number(request))
     return ChangeDetail(change=change, diff=diff)
 
 

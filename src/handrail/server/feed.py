@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from handrail.dialects.adapters import EventAdapter
 
 _Result = TypeVar("_Result")
-_THREADS = 2
+_THREADS = 3
 _PAGE_EVENTS = 100
 _MAX_CACHED_CHARS = 8_000_000
 _MAX_OUTPUTS = 200
@@ -113,6 +113,7 @@ class TaskFeed:
         self._task_frame = ""
         self._task_number = 0
         self._described = 0.0
+        self._describing: asyncio.Task[None] | None = None
         self._description: asyncio.TimerHandle | None = None
         """The next description of the task, if it is due later."""
         self._outputs: deque[tuple[str, str]] = deque(maxlen=_MAX_OUTPUTS)
@@ -151,7 +152,7 @@ class TaskFeed:
         self._described = self._loop.time()
         try:
             task = await self._source.in_thread(lambda: self._source.describe(self.folder.id))
-        except ApiFailure:
+        except (ApiFailure, HandrailError):
             self.end(Closing.NOT_FOUND)
             return
         if self._task is None or _drop_counts(task) != _drop_counts(self._task):
@@ -188,7 +189,7 @@ class TaskFeed:
         self._notify()
 
     def close(self) -> None:
-        for planned in (self._refreshing, self._description):
+        for planned in (self._refreshing, self._describing, self._description):
             if planned is not None:
                 planned.cancel()
         self._stack.close()
@@ -206,17 +207,18 @@ class TaskFeed:
                     self._last = last
                     await self._load((last - 1) // _PAGE_EVENTS)
                     self._notify()
-                await self._describe_at_times()
+                self._describe_at_times()
             except HandrailError:  # the journal is gone
                 self.end(Closing.NOT_FOUND)
             await asyncio.sleep(_GATHER_SECONDS)
 
-    async def _describe_at_times(self) -> None:
+    def _describe_at_times(self) -> None:
+        """Events do not wait for it."""
         pause = self._described + _DESCRIBE_SECONDS - self._loop.time()
-        if pause <= 0:
-            await self.describe()
+        if pause <= 0 and (self._describing is None or self._describing.done()):
+            self._describing = self._loop.create_task(self.describe())
         elif self._description is None:
-            self._description = self._loop.call_later(pause, self.wake)
+            self._description = self._loop.call_later(max(pause, _GATHER_SECONDS), self.wake)
 
     # Pages
 

@@ -9,7 +9,8 @@ from handrail.protocol.changes import ChangeRecord
 from handrail.protocol.decisions import Decision, Facts, Mode
 from handrail.protocol.events import AnyEvent
 from handrail.protocol.permissions import AnswerKind, OpenedFolder, PermissionRequest, Question, StandingGrant
-from handrail.protocol.records import ChainedRecord, ProcessRecord
+from handrail.protocol.receipt import ChainedRecord
+from handrail.protocol.records import ProcessRecord
 from handrail.protocol.results import ToolResult
 from handrail.protocol.tool_spec import ToolDescription
 from handrail.protocol.wire import Json, Time, Wire

@@ -18,7 +18,8 @@ import msgspec
 
 from handrail.protocol.digest import short_sha256
 from handrail.protocol.errors import StoreError
-from handrail.protocol.records import AuditRecord, ChainedRecord
+from handrail.protocol.receipt import ChainedRecord
+from handrail.protocol.records import AuditRecord
 from handrail.protocol.results import ToolResult
 from handrail.protocol.wire import UNREADABLE, decode_json, encode
 from handrail.store.journal import SessionJournal

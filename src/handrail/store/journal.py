@@ -315,8 +315,7 @@ class SessionJournal:
     # Reading
 
     def last_seq(self) -> int:
-        row = self.database.row("SELECT seq FROM event ORDER BY seq DESC LIMIT 1")
-        return row[0] if row else 0
+        return next((seq for (seq,) in self.database.rows("SELECT seq FROM event ORDER BY seq DESC LIMIT 1")), 0)
 
     def events(self, after: int = 0) -> Iterator[AnyEvent | BrokenEvent]:
         for row in self.database.pages(f"{_EVENTS} WHERE seq > ? ORDER BY seq LIMIT 500", after):
@@ -331,9 +330,10 @@ class SessionJournal:
         row = self.database.row(query, (*kinds, before))
         return self._read_event(*row) if row else None
 
-    def list_events_of(self, call_id: str, *kinds: str, after: int = 0) -> list[AnyEvent | BrokenEvent]:
-        query = f"{_EVENTS} WHERE seq > ? AND call_id = ? AND kind IN ({', '.join('?' * len(kinds))}) ORDER BY seq"
-        return [self._read_event(*row) for row in self.database.rows(query, (after, call_id, *kinds))]
+    def list_events_of(self, call_id: str | None, *kinds: str, after: int = 0) -> list[AnyEvent | BrokenEvent]:
+        of_call, ids = ("", ()) if call_id is None else ("call_id = ? AND ", (call_id,))
+        query = f"{_EVENTS} WHERE {of_call}kind IN ({', '.join('?' * len(kinds))}) AND seq > ? ORDER BY seq"
+        return [self._read_event(*row) for row in self.database.rows(query, (*ids, *kinds, after))]
 
     def entry(self, call_id: str) -> CallEntry | None:
         # The start first: a call that begins between the two queries is unknown then, and not finished.

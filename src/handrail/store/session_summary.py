@@ -19,9 +19,7 @@ from handrail.store.journal import SessionJournal
 from handrail.store.transcript import Messages
 
 _MAX_CACHED = 2_000
-_NEW = (
-    "SELECT seq FROM event WHERE seq > ? AND kind IN ('user', 'end', 'error', 'mode', 'notice', 'change') ORDER BY seq"
-)
+_KINDS = ("user", "end", "error", "mode", "notice", "change")
 
 
 class SessionSummary(msgspec.Struct, frozen=True):
@@ -80,8 +78,7 @@ def _update(journal: SessionJournal, known: SessionSummary) -> SessionSummary:
         first = journal.event(1)
         created = first.time if isinstance(first, Event) else None
         known = replace(known, created=created, is_task=isinstance(first, ModeEvent))
-    for (seq,) in journal.database.rows(_NEW, (known.last_seq,)):
-        event = journal.event(seq)
+    for event in journal.list_events_of(None, *_KINDS, after=known.last_seq):
         if not isinstance(event, BrokenEvent):
             known = _add(known, event)
     messages = Messages(journal)

@@ -1,10 +1,166 @@
-import { Empty } from "../parts/states";
+/** Background processes: what runs, its output as it comes, stop. */
 
-export default function ProcessesPage() {
+import { useEffect, useState } from "react";
+import { describeFailure, isAbort, request } from "../api/client";
+import type { ProcessRecord } from "../api/types";
+import { Output } from "../parts/output";
+import { Split } from "../parts/split";
+import { type Column, RowLink, Table } from "../parts/table";
+import { Empty, Failure, Loaded, useNow } from "../parts/states";
+import { Visible } from "../parts/text";
+import { Link, pathTo } from "../router";
+import { useAction } from "../state/action";
+import { useMayOperate } from "../state/console";
+import { useListKeys } from "../state/focus";
+import { useResource } from "../state/resource";
+import { formatAge, formatSize } from "../text/format";
+import type { PageProps } from "./index";
+
+const EVERY_MS = 1000;
+const MAX_KEPT = 500_000;
+
+export default function ProcessesPage({ parts }: PageProps) {
+  const list = useResource("processes", (signal) => request("GET /api/processes", { signal }), { every: 2000 });
+  const id = parts[0];
+  const current = list.data?.processes.find((one) => one.id === id);
+  useListKeys();
   return (
-    <div className="page">
-      <h1>Processes</h1>
-      <Empty>This page is not here yet.</Empty>
-    </div>
+    <Split title="Processes" back="/processes" open={current === undefined ? null : <OpenProcess key={current.id} process={current} onChange={list.reload} />}>
+      <Loaded from={list}>
+        {({ processes }) => (
+          <>
+            {id !== undefined && current === undefined && <p className="bad">There is no process {id}.</p>}
+            {!processes.some((one) => one.state === "running") && <Empty>Nothing is running.</Empty>}
+            {processes.length > 0 && <Rows processes={processes} current={id} />}
+          </>
+        )}
+      </Loaded>
+    </Split>
   );
+}
+
+/** `running`, `exit 1`, `stopped`. */
+function describeState(process: ProcessRecord): string {
+  if (process.state !== "ended") return process.state;
+  return process.reason ?? process.signal ?? `exit ${String(process.exitCode ?? "not known")}`;
+}
+
+function State({ process }: { process: ProcessRecord }) {
+  const isRunning = process.state === "running";
+  const isBad = process.state === "lost" || (process.reason !== "stopped" && (process.exitCode ?? 0) !== 0);
+  return (
+    <span className={isRunning ? "accent nowrap" : isBad ? "warn nowrap" : "muted nowrap"}>
+      <span aria-hidden="true">{isRunning ? "●" : isBad ? "✗" : process.reason === "stopped" ? "⊘" : "✓"}</span> {describeState(process)}
+    </span>
+  );
+}
+
+const COLUMNS: readonly Column[] = [
+  ["State"],
+  ["Command", "title"],
+  ["Ports", "wide-only mono"],
+  ["Output", "numeric wide-only"],
+  ["Age", "numeric muted"],
+];
+
+function Rows({ processes, current }: { processes: readonly ProcessRecord[]; current: string | undefined }) {
+  const now = useNow(1000);
+  const listed = processes.toSorted((a, b) => Number(b.state === "running") - Number(a.state === "running") || b.started.localeCompare(a.started));
+  const rows = listed.map((one) => {
+    const to = pathTo("processes", one.id);
+    const command = (
+      <>
+        <RowLink to={to} classes="mono clip"><Visible text={one.command.replaceAll("\n", " ⏎ ")} /></RowLink>
+        <span className="note mono clip"><Visible text={one.lastLine ?? ""} /></span>
+      </>
+    );
+    const cells = [<State key="state" process={one} />, command, listPorts(one), formatSize(one.size ?? 0), formatAge(one.ended ?? one.started, now)];
+    return { key: one.id, to, current: one.id === current, cells };
+  });
+  return <Table columns={COLUMNS} rows={rows} />;
+}
+
+function listPorts(process: ProcessRecord): string {
+  return (process.ports ?? []).map((port) => `:${port}`).join(" ");
+}
+
+function OpenProcess({ process, onChange }: { process: ProcessRecord; onChange: () => void }) {
+  const now = useNow(1000);
+  const mayOperate = useMayOperate();
+  const action = useAction();
+  const { text, dropped, problem } = useLiveOutput(process.id);
+  const stop = () =>
+    action.run(async () => {
+      await request("POST /api/processes/{process}/stop", { params: { process: process.id } });
+      onChange();
+    });
+  const ended = process.ended ?? null;
+  return (
+    <>
+      <pre className="command subject plain-text">
+        <span aria-hidden="true">$ </span>
+        <Visible text={process.command} />
+      </pre>
+      <div className="row">
+        <State process={process} />
+        <span className="muted">
+          {process.pid != null && process.state === "running" && `pid ${process.pid}, `}
+          in {process.cwd}, {ended === null ? `for ${formatAge(process.started, now)}` : `ended ${formatAge(ended, now)} ago`}
+        </span>
+        <span className="mono">{listPorts(process)}</span>
+        <Link to={pathTo("tasks", process.sessionId)}>Show the task</Link>
+        {mayOperate && process.state === "running" && (
+          <button type="button" className="danger end" disabled={action.busy} onClick={stop}>
+            {action.busy ? "Stopping …" : "Stop"}
+          </button>
+        )}
+      </div>
+      {process.changed != null && <p><Visible text={process.changed} /></p>}
+      {action.error !== null && <Failure error={action.error} />}
+      {problem !== null && <p className="bad">✗ {problem}</p>}
+      {text === "" ? <p className="muted">No output yet.</p> : <Output text={text} dropped={dropped} />}
+    </>
+  );
+}
+
+interface Live {
+  text: string;
+  dropped: number;
+  problem: string | null;
+}
+
+/** The output from its beginning, and what comes while the process runs. */
+function useLiveOutput(process: string): Live {
+  const [live, setLive] = useState<Live>({ text: "", dropped: 0, problem: null });
+  useEffect(() => {
+    const controller = new AbortController();
+    let timer: number | undefined;
+    const look = async (after: number): Promise<void> => {
+      let next = after;
+      let goesOn = true;
+      try {
+        const page = await request("GET /api/processes/{process}/output", { params: { process }, query: { after }, signal: controller.signal });
+        next = page.next;
+        goesOn = page.running || next > after;
+        setLive((before) => append(before, page.text));
+      } catch (error) {
+        if (isAbort(error)) return;
+        setLive((before) => ({ ...before, problem: describeFailure(error) }));
+      }
+      if (goesOn && !controller.signal.aborted) timer = window.setTimeout(() => void look(next), next > after ? 100 : EVERY_MS);
+    };
+    void look(0);
+    return () => {
+      controller.abort();
+      window.clearTimeout(timer);
+    };
+  }, [process]);
+  return live;
+}
+
+function append(before: Live, piece: string): Live {
+  if (piece === "") return before.problem === null ? before : { ...before, problem: null };
+  const text = before.text + piece;
+  const cut = Math.max(0, text.length - MAX_KEPT);
+  return { text: text.slice(cut), dropped: before.dropped + cut, problem: null };
 }

@@ -1,6 +1,6 @@
 /** What every page knows: the server, the caller, and what waits for a person. */
 
-import { createContext, useContext } from "react";
+import { createContext, useContext, useEffect } from "react";
 import type { InboxList, ServerInfo } from "../api/types";
 import type { Resource } from "./resource";
 
@@ -9,6 +9,8 @@ export interface Console {
   inbox: Resource<InboxList>;
   /** Say something to screen readers. */
   announce: (text: string) => void;
+  /** Name what the page shows, for the title of the window. */
+  setSubject: (subject: string) => void;
 }
 
 export const ConsoleContext = createContext<Console | null>(null);
@@ -17,6 +19,15 @@ export function useConsole(): Console {
   const value = useContext(ConsoleContext);
   if (value === null) throw new Error("useConsole needs the shell around it");
   return value;
+}
+
+/** The title of the window while the component is there. */
+export function useSubject(subject: string): void {
+  const { setSubject } = useConsole();
+  useEffect(() => {
+    setSubject(subject);
+    return () => setSubject("");
+  }, [subject, setSubject]);
 }
 
 /** Whether the caller may change anything. */

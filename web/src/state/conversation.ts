@@ -38,6 +38,12 @@ export interface Call {
   seq: number;
 }
 
+/** A call of which nothing is known but its name. */
+export function makeCall(id: string, name: string, server: string | null = null, started = "", seq = 0): Call {
+  const empty = { result: null, request: null, answer: null, question: null, change: null, ended: null };
+  return { id, name, server, args: null, purpose: null, state: "queued", title: "", output: "", dropped: 0, network: [], started, seq, ...empty };
+}
+
 export type Item =
   | { kind: "user"; key: string; seq: number; time: string; text: string }
   | { kind: "text" | "reasoning"; key: string; seq: number; messageId: string; text: string }
@@ -294,26 +300,7 @@ class Draft {
   }
 
   private start(event: Extract<AnyEvent, { tool_call_name: string }>): void {
-    const call: Call = {
-      id: event.tool_call_id,
-      name: event.toolName ?? event.tool_call_name,
-      server: event.serverName ?? null,
-      args: null,
-      purpose: null,
-      state: "queued",
-      title: "",
-      output: "",
-      dropped: 0,
-      result: null,
-      request: null,
-      answer: null,
-      question: null,
-      change: null,
-      network: [],
-      started: event.time,
-      ended: null,
-      seq: event.seq,
-    };
+    const call = makeCall(event.tool_call_id, event.toolName ?? event.tool_call_name, event.serverName ?? null, event.time, event.seq);
     this.places.set(call.id, this.items.length);
     this.push({ kind: "call", key: `c${call.id}`, seq: event.seq, call });
   }

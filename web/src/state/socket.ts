@@ -111,6 +111,11 @@ export class TaskFeed {
     this.failures = 0;
     switch (frame.type) {
       case "event":
+        // The types promise a number, but a server with a dialect sends records of its own.
+        if (!Number.isInteger(frame.event.seq)) {
+          this.refuse();
+          return;
+        }
         this.events.push(frame.event);
         if (frame.event.kind !== "tool_call.start") this.endPreviews(frame.event);
         break;
@@ -130,6 +135,12 @@ export class TaskFeed {
         return;
     }
     this.frame ??= window.setTimeout(() => this.flush({}), this.view.caughtUp ? 16 : 120);
+  }
+
+  private refuse(): void {
+    this.stop();
+    const problem = "This server sends events in a dialect. Start it without --dialect to see conversations here.";
+    this.update({ link: "closed", problem });
   }
 
   private addPreview(id: string, output: string): void {

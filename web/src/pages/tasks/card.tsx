@@ -72,7 +72,7 @@ export const CallCard = memo(function CallCard({ task, call, open, mine, onToggl
         <span className="card-facts">
           <Outcome call={call} />
           {undo !== null && (
-            <Link to={pathTo("changes", undo)} title="Show or undo this change">
+            <Link to={`${pathTo("changes", undo)}?task=${encodeURIComponent(task)}`} title="Show or undo this change">
               undo {undo} ↶
             </Link>
           )}

@@ -1,6 +1,6 @@
 /** A task: its conversation, what waits in it, and the composer. */
 
-import { type ReactNode, useEffect, useMemo, useState } from "react";
+import { type ReactNode, useEffect, useMemo, useRef, useState } from "react";
 import { type ModeName, request } from "../../api/client";
 import type { Task } from "../../api/types";
 import { MODE_WORDS, ModeOptions } from "../../parts/modes";
@@ -9,7 +9,7 @@ import { Empty, Failure, Skeleton } from "../../parts/states";
 import { TaskStateLabel } from "../../parts/task_state";
 import { Link, navigate, pathTo } from "../../router";
 import { type Action, useAction } from "../../state/action";
-import { useConsole, useMayOperate } from "../../state/console";
+import { useConsole, useMayOperate, useSubject } from "../../state/console";
 import { getCall } from "../../state/conversation";
 import { useTaskFeed } from "../../state/feed";
 import type { TaskFeed, TaskView } from "../../state/socket";
@@ -26,6 +26,8 @@ export function TaskConversation({ id, call }: { id: string; call: string | null
   // The state of the task comes by the feed. This is for the time before it.
   const stored = useResource(`task ${id}`, (signal) => request("GET /api/tasks/{task}", { params: { task: id }, signal }));
   const task = view.task ?? stored.data ?? null;
+  useSubject(task?.title ?? "");
+  const stoppedAt = useRef(-Infinity);
   const state = view.task?.state;
   useEffect(reportTaskChange, [state]);
   const offline = view.link !== "open";
@@ -36,7 +38,7 @@ export function TaskConversation({ id, call }: { id: string; call: string | null
   );
   return (
     <section className="conversation" aria-label="Task">
-      <Head id={id} task={task} feed={feed} view={view} offline={offline} />
+      <Head id={id} task={task} feed={feed} view={view} offline={offline} onStop={() => (stoppedAt.current = performance.now())} />
       {view.link === "broken" && (
         <p className="banner" role="status">
           Reconnecting; nothing is lost.
@@ -48,9 +50,7 @@ export function TaskConversation({ id, call }: { id: string; call: string | null
           <Skeleton rows={8} />
         </Late>
       ) : view.conversation.items.length === 0 ? (
-        <div className="items">
-          <Empty>Nothing here yet. Send a message.</Empty>
-        </div>
+        <div className="items">{view.link !== "closed" && <Empty>Nothing here yet. Send a message.</Empty>}</div>
       ) : (
         <ItemList task={id} conversation={view.conversation} selected={call} answered={answered} />
       )}
@@ -60,6 +60,7 @@ export function TaskConversation({ id, call }: { id: string; call: string | null
         previews={view.previews}
         offline={offline}
         mayAnswer={mayOperate}
+        stoppedAt={stoppedAt}
         onAnswered={(subject) => setAnswered((before) => new Set(before).add(subject))}
       />
       {mayOperate && <Composer id={id} running={running} offline={offline} onTask={(fresh) => feed.setTask(fresh)} />}
@@ -82,15 +83,18 @@ interface HeadProps {
   feed: TaskFeed;
   view: TaskView;
   offline: boolean;
+  onStop: () => void;
 }
 
-function Head({ id, task, feed, view, offline }: HeadProps) {
+function Head({ id, task, feed, view, offline, onStop }: HeadProps) {
   const mayOperate = useMayOperate();
   const action = useAction();
   const act = (work: () => Promise<Task>) => action.run(async () => feed.setTask(await work()));
   const params = { task: id };
-  const stop = () =>
+  const stop = () => {
+    onStop();
     act(async () => (await request("POST /api/tasks/{task}/cancel", { params })).task);
+  };
   const resume = () =>
     act(async () => (await request("POST /api/tasks/{task}/resume", { params })).task);
   const off = offline || action.busy;
@@ -113,8 +117,8 @@ function Head({ id, task, feed, view, offline }: HeadProps) {
           <Link to="/processes">{formatPlural(view.conversation.running.length, "process", "processes")} running</Link>
         )}
         <span className="row end">
-          <Link to={pathTo("tasks", id, "replay")}>Replay</Link>
-          <Link to={pathTo("tasks", id, "trace")}>Trace</Link>
+          {task !== null && <Link to={pathTo("tasks", id, "replay")}>Replay</Link>}
+          {task !== null && <Link to={pathTo("tasks", id, "trace")}>Trace</Link>}
           {mayOperate && (
             <>
               {task?.state === "interrupted" && (

@@ -323,6 +323,7 @@ const ENDINGS = {
 function EndLine({ item }: { item: Extract<Item, { kind: "end" }> }) {
   const { end, turn } = item;
   const [words, colour] = ENDINGS[end.reason];
+  const files = (end.files_changed ?? []).length || turn.files;
   const facts = [
     turn.started === null ? null : formatDuration(Date.parse(end.time) - Date.parse(turn.started)),
     formatPlural(turn.calls, "call"),
@@ -334,10 +335,10 @@ function EndLine({ item }: { item: Extract<Item, { kind: "end" }> }) {
     <div className="end-line">
       <span className={colour}>{words}</span>
       {facts.map((fact) => fact !== null && <span key={fact}> · {fact}</span>)}
-      {turn.files > 0 && (
+      {files > 0 && (
         <span>
           {" "}
-          · {formatPlural(turn.files, "file")} changed <Counts added={turn.added} removed={turn.removed} />
+          · {formatPlural(files, "file")} changed <Counts added={turn.added} removed={turn.removed} />
         </span>
       )}
       {turn.notCovered.length > 0 && <p className="note warn">Not covered by undo: {turn.notCovered.join("; ")}</p>}

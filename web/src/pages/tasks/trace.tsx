@@ -1,11 +1,104 @@
-import { Empty } from "../../parts/states";
+/** Where the time of the turns of a task went: spans of model, queue, person, policy, sandbox and tool. */
+
+import { type ReactNode, useState } from "react";
+import { request } from "../../api/client";
+import type { Trace, TraceSpan } from "../../api/types";
+import { Choice } from "../../parts/split";
+import { type Column, Table } from "../../parts/table";
+import { Empty, Loaded } from "../../parts/states";
+import { Visible } from "../../parts/text";
 import { Link, pathTo } from "../../router";
+import { useResource } from "../../state/resource";
+import { formatDuration as formatLong } from "../../text/format";
+import "./replay.css";
+
+const PHASES: readonly TraceSpan["phase"][] = ["model", "queue", "person", "policy", "sandbox", "tool"];
+const FIRST_SPANS = 300;
+
+/** `4.7 ms`, `126 ms`, `1.8 s`. */
+function formatDuration(milliseconds: number): string {
+  if (milliseconds >= 1000) return formatLong(milliseconds);
+  return `${milliseconds < 10 ? milliseconds.toFixed(1) : Math.round(milliseconds)} ms`;
+}
 
 export default function TaskTrace({ task }: { task: string }) {
+  const traces = useResource(`trace ${task}`, (signal) => request("GET /api/tasks/{task}/trace", { params: { task }, signal }));
+  const [chosen, setChosen] = useState<number | null>(null);
   return (
     <div className="page">
-      <Link to={pathTo("tasks", task)}>‹ Conversation</Link>
-      <Empty>This page is not here yet.</Empty>
+      <p><Link to={pathTo("tasks", task)}>‹ Conversation</Link></p>
+      <header className="page-head"><h1>Trace</h1></header>
+      <Loaded from={traces}>
+        {({ traces: turns }) => {
+          const turn = turns.find((one) => one.turn === chosen) ?? turns.at(-1);
+          if (turn === undefined) return <Empty>No turn yet.</Empty>;
+          const options = turns.map((one, place) => [String(one.turn), `${place + 1}. ${one.prompt.slice(0, 60)}`] as const);
+          return (
+            <>
+              {turns.length > 1 && <Choice label="Turn" value={String(turn.turn)} options={options} onChange={(value) => setChosen(Number(value))} />}
+              <TurnTrace key={turn.turn} task={task} trace={turn} />
+            </>
+          );
+        }}
+      </Loaded>
     </div>
+  );
+}
+
+function TurnTrace({ task, trace }: { task: string; trace: Trace }) {
+  const [shown, setShown] = useState(FIRST_SPANS);
+  const sums = PHASES.map((phase) => {
+    const spans = trace.spans.filter((one) => one.phase === phase);
+    return { phase, count: spans.length, total: spans.reduce((sum, one) => sum + one.durationMs, 0) };
+  }).filter((one) => one.count > 0);
+  return (
+    <>
+      <p className="plain-text"><Visible text={trace.prompt.slice(0, 500)} /></p>
+      <p className="row">
+        <b>{formatDuration(trace.durationMs)}</b>
+        {sums.map(({ phase, count, total }) => (
+          <span key={phase} className="row legend">
+            <span className={`span-mark ${phase}`} aria-hidden="true" /> {phase} {formatDuration(total)}
+            {count > 1 && <span className="muted">in {count}</span>}
+          </span>
+        ))}
+      </p>
+      <Table name="trace" columns={COLUMNS} rows={trace.spans.slice(0, shown).map((span, place) => ({ key: place, cells: listCells(task, span, trace.durationMs) }))} />
+      {trace.spans.length > shown && (
+        <button type="button" className="quiet" onClick={() => setShown(shown + 1000)}>
+          Show more of {trace.spans.length.toLocaleString("en")}
+        </button>
+      )}
+      <p className="note">Calls of one reply run side by side, so the sums may be longer than the turn. The rest is handrail's own work.</p>
+    </>
+  );
+}
+
+const COLUMNS: readonly Column[] = [
+  ["Phase", "nowrap"],
+  ["What", "nowrap trace-name"],
+  ["After", "numeric wide-only muted"],
+  ["Took", "numeric"],
+  ["In the turn", "title"],
+];
+
+function listCells(task: string, span: TraceSpan, total: number): readonly ReactNode[] {
+  const phase = (
+    <>
+      <span className={`span-mark ${span.phase}`} aria-hidden="true" /> {span.phase}
+    </>
+  );
+  const text = <Visible text={span.name} />;
+  const name = span.toolCallId == null ? text : <Link to={pathTo("tasks", task, "calls", span.toolCallId)}>{text}</Link>;
+  return [phase, name, formatDuration(span.startMs), formatDuration(span.durationMs), <Bar key="bar" span={span} total={total} />];
+}
+
+function Bar({ span, total }: { span: TraceSpan; total: number }) {
+  const part = (value: number) => `${(100 * Math.min(1, Math.max(0, value / Math.max(total, 1)))).toFixed(3)}%`;
+  return (
+    <svg className="trace-bar" width="100%" height="14" aria-hidden="true">
+      <rect className={`bar ${span.phase}`} x={part(span.startMs)} y="2" width={part(span.durationMs)} height="10" rx="2" />
+      <rect className={`bar ${span.phase}`} x={part(span.startMs)} y="2" width="2" height="10" />
+    </svg>
   );
 }

@@ -19,16 +19,21 @@ interface Props {
   previews: ReadonlyMap<string, string>;
   offline: boolean;
   mayAnswer: boolean;
+  /** When the turn was stopped here, which takes its requests away. */
+  stoppedAt: RefObject<number>;
   /** Names the request or question that was answered here. */
   onAnswered: (subject: string) => void;
 }
+
+/** How long after a stop its requests may go away. */
+const STOP_MS = 5_000;
 
 interface Gone {
   id: string;
   text: string;
 }
 
-export function Dock({ waiting, previews, offline, mayAnswer, onAnswered }: Props) {
+export function Dock({ waiting, previews, offline, mayAnswer, stoppedAt, onAnswered }: Props) {
   const [folded, setFolded] = useState(false);
   const [chosen, setChosen] = useState<string | null>(null);
   const [mine, setMine] = useState<ReadonlySet<string>>(new Set());
@@ -38,7 +43,7 @@ export function Dock({ waiting, previews, offline, mayAnswer, onAnswered }: Prop
   // Its event may take the request away before the response comes.
   const wasInside = useRef(false);
   const sent = useRef(new Set<string>());
-  const [gone, forget] = useElsewhere(waiting, sent);
+  const [gone, forget] = useElsewhere(waiting, sent, stoppedAt);
   useAnnouncement(current);
   useKeys({ ".": () => root.current?.querySelector<HTMLElement>(".drawer")?.focus() }, current !== undefined && !folded);
 
@@ -150,7 +155,7 @@ function nameCall(call: Call): string {
 }
 
 /** Requests that went away although this window sent no answer. */
-function useElsewhere(waiting: readonly Call[], sent: RefObject<Set<string>>): [readonly Gone[], (id: string) => void] {
+function useElsewhere(waiting: readonly Call[], sent: RefObject<Set<string>>, stoppedAt: RefObject<number>): [readonly Gone[], (id: string) => void] {
   const before = useRef<ReadonlyMap<string, Gone>>(new Map());
   const [gone, setGone] = useState<readonly Gone[]>([]);
   useEffect(() => {
@@ -159,8 +164,8 @@ function useElsewhere(waiting: readonly Call[], sent: RefObject<Set<string>>): [
     before.current = now;
     // What happened elsewhere is known only by comparing with what was here before.
      
-    if (left.length > 0) setGone((known) => [...known, ...left]);
-  }, [waiting, sent]);
+    if (left.length > 0 && performance.now() - stoppedAt.current > STOP_MS) setGone((known) => [...known, ...left]);
+  }, [waiting, sent, stoppedAt]);
   return [gone, (id) => setGone((known) => known.filter((one) => one.id !== id))];
 }
 

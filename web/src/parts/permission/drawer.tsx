@@ -29,6 +29,9 @@ export interface DrawerProps {
   extra?: ReactNode;
 }
 
+/** How often the files of a preview are checked for changes of others. */
+const CHECK_EVERY_MS = 10_000;
+
 type Panel = "reason" | "grants" | "edit" | null;
 
 export function PermissionDrawer(props: DrawerProps) {
@@ -36,8 +39,11 @@ export function PermissionDrawer(props: DrawerProps) {
   const [revised, setRevised] = useState<PermissionRequest | null>(null);
   const request = newer(props.request, revised);
   const subject = `${request.id} ${request.revision ?? 0}`;
-  const detail = useResource(`request ${subject}`, (signal) =>
-    call("GET /api/requests/{request}", { params: { request: request.id }, signal }),
+  const ran = hasRun(request);
+  const detail = useResource(
+    `request ${subject}`,
+    (signal) => call("GET /api/requests/{request}", { params: { request: request.id }, signal }),
+    ran ? { every: CHECK_EVERY_MS } : {},
   );
   const outdated = detail.data?.outdated ?? [];
   const answers = useAnswers(request, props, setRevised, () => detail.reload());
@@ -46,7 +52,6 @@ export function PermissionDrawer(props: DrawerProps) {
   const heading = useId();
   const reading = useReading(subject);
   const guard = useGuard(subject);
-  const ran = hasRun(request);
   const off = offline || answers.action.busy || !mayAnswer;
   const offKeep = off || outdated.length > 0 || !reading.done || !canApprove(request);
   const has = (kind: NewAnswer["kind"]) => request.answers.includes(kind);
