@@ -1,6 +1,7 @@
 """A server with scripted models, and windows of Chromium at its console."""
 
 import json
+import os
 import re
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
@@ -11,12 +12,14 @@ from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, R
 
 from tests.server.serve_process import ServeProcess
 
-PATIENCE = 30_000
+DEEP = os.environ.get("HANDRAIL_DEEP", "") not in {"", "0"}
+PATIENCE = 12_000
 """In milliseconds, for what the server does."""
 GUARD = 500
 """A drawer ignores answers in its first moments, so a person has to wait that long."""
 _START = "import sys; from handrail.server import console_files; console_files.FOLDER = sys.argv.pop(1);"
 _START += "from handrail.cli.main import main; main()"
+_NETWORK = ("Failed to load resource", "WebSocket connection to")
 Script = Sequence[Mapping[str, Any]]
 """The replies of a model, as `scripted:FILE` takes them."""
 
@@ -46,6 +49,7 @@ class Console:
 
     def restart(self) -> None:
         """Starts the stopped server again, on its port."""
+        self.server.__exit__()
         self.server = self.start(self.server.port)
 
     def close(self) -> None:
@@ -66,7 +70,7 @@ class Console:
 
     def _watch(self, page: Page) -> None:
         def see_message(message: ConsoleMessage) -> None:
-            if message.type == "error" and "Failed to load resource" not in message.text:
+            if message.type == "error" and not any(sign in message.text for sign in _NETWORK):
                 self.problems.append(f"error: {message.text}")
 
         def see_request(request: Request) -> None:
