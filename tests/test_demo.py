@@ -11,10 +11,10 @@ from urllib.parse import urlsplit
 
 import httpx2
 import pytest
+from tests.server.sockets import wait_until
 
 import handrail
 from people import Program
-from tests.server.sockets import wait_until
 
 SOURCE = Path(handrail.__file__).parent.parent
 

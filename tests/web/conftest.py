@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, sync_playwright
+from tests.web.console import Console, open_console
 
 import oracles
-from tests.web.console import Console, open_console
 
 _CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 _ARGUMENTS = ["--no-sandbox"] if os.getuid() == 0 else []
@@ -27,7 +27,7 @@ def built() -> Path:
 
 
 @pytest.fixture(scope="module")
-def browser(built: Path) -> Iterator[Browser]:  # noqa: ARG001  without it there is nothing to see
+def browser(built: Path) -> Iterator[Browser]:
     """Only for a module: while Playwright runs, no other test could start an event loop."""
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=_CHROMIUM, args=_ARGUMENTS)

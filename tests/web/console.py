@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request, expect
-
 from tests.server.serve_process import ServeProcess
 
 DEEP = os.environ.get("HANDRAIL_DEEP", "") not in {"", "0"}
@@ -121,3 +120,8 @@ def drawer(page: Page) -> Any:
 def answer(page: Page, name: str) -> None:
     """Presses a button of the docked request as soon as it counts."""
     drawer(page).get_by_role("button", name=re.compile(name)).first.click()
+
+
+def expect_end(page: Page, text: str = "✓ Done") -> None:
+    """The last turn of the conversation has ended."""
+    expect(page.get_by_role("article", name="End of the turn").last).to_contain_text(text)

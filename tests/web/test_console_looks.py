@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
+from tests.web.console import DEEP, Console, answer, drawer, expect_end
 
 import oracles
-from tests.web.console import DEEP, Console, answer, drawer
 
 pytestmark = pytest.mark.skipif(not DEEP, reason="everyday, test_console_walk.py is enough")
 
@@ -100,7 +100,7 @@ def test_dark_and_light_follow_the_system(console: Console, shop: str) -> None:
     def measure(scheme: Any) -> int:
         page = console.window(f"/tasks/{shop}", color_scheme=scheme)
         drawer(page)
-        colour = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        colour = page.locator(".drawer").evaluate("element => getComputedStyle(element).backgroundColor")
         return sum(int(part) for part in re.findall(r"\d+", colour)[:3])
 
     assert measure("dark") < 200
@@ -118,7 +118,7 @@ def test_on_a_phone_a_person_can_answer(console: Console, shop: str) -> None:
     assert box is not None
     assert box["height"] >= 24
     keep.tap()
-    expect(page.get_by_text("✓ Done")).to_be_visible()
+    expect_end(page)
     for name in PAGES:
         page.goto(f"{console.server.address}/{name}")
         page.get_by_role("heading", level=1).wait_for()

@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
-
-from tests.web.console import DEEP, GUARD, Console, answer, drawer
+from tests.web.console import DEEP, GUARD, Console, answer, drawer, expect_end
 
 pytestmark = pytest.mark.skipif(not DEEP, reason="everyday, test_console_walk.py is enough")
 
@@ -44,16 +43,12 @@ def _open_task(console: Console, script: str, mode: str = "ask", **options: Any)
     return console.window(f"/tasks/{task}", **options)
 
 
-def _ends(page: Page, text: str = "✓ Done") -> None:
-    expect(page.get_by_role("article", name="End of the turn").last).to_contain_text(text)
-
-
 def test_a_reason_reaches_the_model(console: Console) -> None:
     page = _open_task(console, "reject")
     answer(page, "^Reject")
     page.get_by_label("Why? The model reads it.").fill("use the other folder")
     page.get_by_role("button", name="Reject", exact=True).click()
-    _ends(page)
+    expect_end(page)
     card = page.get_by_role("article", name="Call of write")
     expect(card).to_contain_text("denied")
     card.get_by_role("button").first.click()
@@ -65,7 +60,7 @@ def test_the_output_can_be_kept_without_the_changes(console: Console) -> None:
     page = _open_task(console, "output")
     expect(drawer(page)).to_contain_text("output.txt")
     answer(page, "^Output only")
-    _ends(page)
+    expect_end(page)
     card = page.get_by_role("article", name="Call of exec")
     card.get_by_role("button").first.click()
     expect(card).to_contain_text("only the output was kept")
@@ -78,7 +73,7 @@ def test_a_question_is_answered(console: Console) -> None:
     expect(drawer(page).locator("strong")).to_have_text("port")
     page.get_by_label("8080").check()
     page.get_by_role("button", name="Reply", exact=True).click()
-    _ends(page)
+    expect_end(page)
     card = page.get_by_role("article", name="Call of question")
     card.get_by_role("button").first.click()
     expect(card).to_contain_text("8080")
@@ -91,7 +86,7 @@ def test_a_long_command_has_to_be_read_to_its_end(console: Console) -> None:
     page.get_by_label("Command", exact=True).evaluate("element => { element.scrollTop = element.scrollHeight; }")
     expect(keep).to_be_enabled()
     keep.click()
-    _ends(page)
+    expect_end(page)
 
 
 def test_a_tool_says_which_argument_is_wrong_and_runs_with_right_ones(console: Console) -> None:
@@ -112,7 +107,7 @@ def test_a_tool_says_which_argument_is_wrong_and_runs_with_right_ones(console: C
 
 def test_an_undo_that_meets_later_changes_offers_what_can_be_done(console: Console) -> None:
     page = _open_task(console, "conflict", "auto")
-    _ends(page)
+    expect_end(page)
     assert (console.workspace / "twice.txt").read_text() == "first\ntwo\n"
     cards = page.get_by_role("article", name="Call of edit")
     cards.first.get_by_role("link", name=re.compile("undo")).click()
@@ -128,7 +123,7 @@ def test_an_undo_that_meets_later_changes_offers_what_can_be_done(console: Conso
 
 def test_the_audit_is_verified(console: Console) -> None:
     page = _open_task(console, "conflict", "plan")
-    _ends(page)
+    expect_end(page)
     page.keyboard.press("g")
     page.keyboard.press("a")
     page.get_by_role("button", name="Verify").click()
@@ -142,7 +137,7 @@ def test_the_audit_is_verified(console: Console) -> None:
 def test_a_process_is_watched_and_stopped(console: Console) -> None:
     page = _open_task(console, "process", "auto")
     answer(page, "^Approve$")
-    _ends(page)
+    expect_end(page)
     page.goto(f"{console.server.address}/processes")
     page.locator("table.rows .row-link").first.click()
     expect(page.get_by_role("region", name="Details").get_by_text("up", exact=True)).to_be_visible()
@@ -161,7 +156,7 @@ def test_a_lost_connection_comes_back_without_a_reload(console: Console) -> None
     console.restart()
     expect(page.get_by_text("Reconnecting; nothing is lost.")).to_have_count(0)
     answer(page, "^Approve$")
-    _ends(page)
+    expect_end(page)
     assert page.evaluate("window.wasHere")
     assert (console.workspace / "lost.txt").exists()
 
@@ -172,11 +167,11 @@ def test_of_two_windows_one_answers_and_the_other_says_so(console: Console) -> N
     drawer(page)
     drawer(other)
     answer(page, "^Approve$")
-    _ends(page)
+    expect_end(page)
     expect(other.get_by_text("Answered elsewhere:")).to_be_visible()
     expect(page.get_by_text("Answered elsewhere:")).to_have_count(0)
     expect(other.locator(".drawer")).to_have_count(0)
-    _ends(other)
+    expect_end(other)
 
 
 def test_everything_works_without_a_mouse(console: Console) -> None:
@@ -207,7 +202,7 @@ def test_everything_works_without_a_mouse(console: Console) -> None:
     page.keyboard.press("n")
     page.keyboard.type("enough")
     page.keyboard.press("Control+Enter")
-    _ends(page)
+    expect_end(page)
     assert (console.workspace / "keys.txt").exists()
     assert not (console.workspace / "more.txt").exists()
     page.keyboard.press("j")

@@ -3,16 +3,16 @@
 import re
 
 from playwright.sync_api import expect
+from tests.web.console import Console, answer, drawer, expect_end
 
-from tests.web.console import Console, answer, drawer
-
+_MARKUP = "<img src=x onerror='window.pwned=1'><script>window.pwned=1</script>[go](javascript:window.pwned=1)"
 _COUNT = "for i in 1 2 3 4 5 6 7 8; do echo step $i; sleep 0.2; done"
 SCRIPTS = {
     "walk": [
         {"text": "I count first.", "calls": [["exec", {"command": _COUNT}]]},
         {"text": "Now a file.", "calls": [["write", {"path": "total.py", "content": "total = 1\n"}]]},
-        {"text": "And a command.", "calls": [["exec", {"command": "echo made >made.txt; echo 1 file"}]]},
-        {"text": "All **done**."},
+        {"text": "And a command.", "calls": [["exec", {"command": f'echo made >made.txt; echo "{_MARKUP}"'}]]},
+        {"text": f"All **done**.\n\n{_MARKUP}"},
     ]
 }
 
@@ -38,6 +38,10 @@ def test_a_person_starts_watches_approves_and_undoes(console: Console) -> None:
 
     expect(drawer(page)).to_contain_text("made.txt")
     answer(page, "^(Keep|Approve)")
-    expect(page.get_by_text("✓ Done")).to_be_visible()
+    expect_end(page)
     expect(page.locator("strong").get_by_text("done")).to_be_visible()
     assert (console.workspace / "made.txt").read_text() == "made\n"
+    page.get_by_role("article", name="Call of exec").last.get_by_role("button").first.click()
+    expect(page.get_by_text("onerror='window.pwned=1'").first).to_be_visible()
+    assert page.evaluate("window.pwned") is None
+    assert page.locator("main script, [onerror], a[href^=javascript]").count() == 0
