@@ -11,7 +11,6 @@ BENCHMARKS = (
     "edit",
     "search",
     "code",
-    "outline",
     "policy",
     "exec",
     "layers",

@@ -3,7 +3,7 @@
 The files are the installed packages. A question is the first paragraph of a docstring that no other function has. The
 docstring is removed from its file. The same questions go to ripgrep (files with most of the words first) and to BM25
 over whole files. They answer with files, so they are compared twice: by the file, and by the function, where a file
-stands for its functions from top to bottom, as its reader meets them.
+stands for its functions, those with the most words of the question first.
 """
 
 import ast
@@ -37,6 +37,7 @@ PER_PACKAGE = 40
 INDEX_SECONDS, EDIT_MILLISECONDS, QUERY_MILLISECONDS = 10.0, 50.0, 20.0
 GOAL = 1.5
 DEPTH = 10
+_WORD = re.compile(r"[a-z0-9_]+")
 COMMON = "a an and are as at be by for from has if in is it no not of on or that the this to when with"
 
 Place = tuple[str, int, int]
@@ -140,7 +141,7 @@ def score(tree: Path, search: Search, questions: Sequence[Question]) -> dict[str
         files = list(dict.fromkeys(path for path, _, _ in found))
         by_file.append(files.index(question.path) + 1 if question.path in files else 0)
         is_of_files = bool(found) and not found[0][1]
-        places = list(expand(tree, files)) if is_of_files else found
+        places = list(expand(tree, files, question.text)) if is_of_files else found
         hits = (n for n, place in enumerate(places, 1) if is_hit(question, place))
         by_function.append(next(hits, 0))
     return {"function": summarize(by_function), "file": summarize(by_file)}
@@ -158,21 +159,24 @@ def summarize(ranks: Sequence[int]) -> Score:
     )
 
 
-def expand(tree: Path, files: Sequence[str]) -> Iterator[Place]:
-    """The functions of files in their order, as many as count."""
-    count = 0
+def expand(tree: Path, files: Sequence[str], text: str) -> Iterator[Place]:
+    """The functions of files, in each file those with the most words of the text first, as many as count."""
+    words, count = set(list_words(text)), 0
     for path in files:
-        for line, end_line in locate_functions(tree / path):
-            yield path, line, end_line
+        for place, _ in sorted(locate_functions(tree / path), key=lambda one: -len(words & one[1])):
+            yield path, *place
             count += 1
             if count >= DEPTH:
                 return
 
 
 @lru_cache(maxsize=4_096)
-def locate_functions(path: Path) -> list[tuple[int, int]]:
-    functions = list_functions(ast.parse(path.read_text(encoding="utf-8")))
-    return sorted((function.lineno, function.end_lineno or function.lineno) for function in functions)
+def locate_functions(path: Path) -> list[tuple[tuple[int, int], frozenset[str]]]:
+    """The lines of the functions of a file, from top to bottom, with their words."""
+    text = path.read_text(encoding="utf-8")
+    lines, functions = text.split("\n"), list_functions(ast.parse(text))
+    spans = sorted((function.lineno, function.end_lineno or function.lineno) for function in functions)
+    return [(span, frozenset(_WORD.findall("\n".join(lines[span[0] - 1 : span[1]]).lower()))) for span in spans]
 
 
 # What is compared
@@ -214,7 +218,7 @@ def build_file_search(tree: Path) -> Search:
 
 
 def list_words(text: str) -> list[str]:
-    every = list(dict.fromkeys(re.findall(r"[a-z0-9_]+", text.lower())))
+    every = list(dict.fromkeys(_WORD.findall(text.lower())))
     return [word for word in every if word not in COMMON.split() and len(word) > 1] or every
 
 

@@ -45,7 +45,6 @@ from handrail.settings import LoadedSettings, Settings, SettingsError, resolve_s
 from handrail.settings.load import build_policy_config, check_tools, list_trusted_servers
 from handrail.settings.merge import ToolFile
 from handrail.settings.paths import expand_home
-from handrail.settings.toml_file import parse_rules
 from handrail.store.grants import GrantFiles
 from handrail.store.runner import list_dead_runners
 from handrail.store.state_dir import StateFolder
@@ -194,6 +193,8 @@ class PolicyInspector:
         return EXEC if name == EXEC.name else tool.spec if tool else None
 
     def _parse_rule(self, table: Mapping[str, object]) -> Rule:
+        from handrail.settings.toml_file import parse_rules  # noqa: PLC0415  explaining reads no TOML
+
         rules, problems = parse_rules([dict(table)], "user", "")
         faults = review((*self._loaded.rules, *rules)) if rules else ()
         if problems := [*problems, *(fault.problem for fault in faults if fault.is_error)]:

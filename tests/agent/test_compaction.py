@@ -107,7 +107,7 @@ def test_a_full_one_is_summed_up_and_the_newest_stays_as_it_was(session) -> None
         assert "- 1: a.txt" in summary.text
         assert "write a.txt: ok; change 1" in summary.text
         assert "long.txt" in summary.text
-        assert any("older messages were summarized" in text for text in notices(rail))
+        assert any("A summary replaced" in text for text in notices(rail))
 
     session(work)
     for request in model.asked:

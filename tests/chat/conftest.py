@@ -38,16 +38,16 @@ def chat(workspace: Path, environment: dict[str, str], bytecode: dict[str, str],
         columns: int = 100,
         ready: bool = True,
         has_model: bool = True,
+        program: tuple[str, ...] = ("-m", "handrail"),
         **changes: str,
     ) -> Window:
         file = tmp_path / "script.json"
         file.write_text(json.dumps(lines))
         model = () if "--model" in words or not has_model else ("--model", f"scripted:{file}")
-        command = [sys.executable, "-m", "handrail", "chat", *words, *model]
+        command = [sys.executable, *program, "chat", *words, *model]
         variables = {**environment, **bytecode, "TERM": "xterm-256color", **changes}
-        program = Program(command, workspace, variables, columns=columns)
-        begun.append(program)
-        window = Window(program, columns)
+        begun.append(Program(command, workspace, variables, columns=columns))
+        window = Window(begun[-1], columns)
         if ready:
             window.sees("shift+tab mode")
         return window

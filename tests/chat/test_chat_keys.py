@@ -14,7 +14,10 @@ from tests.chat.conftest import DEEP, Chat
 from tests.wires.openai_wire import events
 from tests.wires.server import Answer
 
+from handrail.agent.loop import Agent
+from handrail.async_api import AsyncHandrail
 from handrail.chat.composer import Composer
+from handrail.models.scripted import ScriptedModel, ScriptedReply
 from handrail.protocol.results import MAX_IMAGE_BYTES
 from handrail.terminal.slash_hints import to_slash_commands
 
@@ -133,6 +136,21 @@ def test_only_text_that_was_typed_counts_as_typed() -> None:
     assert not composer.was_typed
 
 
+def test_a_pasted_block_stays_whole_when_its_prompt_comes_back() -> None:
+    composer = Composer({}, tuple, InMemoryHistory())
+    block = "!rm -rf build\n" * 20
+    composer.paste(block)
+    shown = composer.buffer.text
+    assert composer.take() == block
+    composer.paste("other\n" * 20)
+    assert composer.buffer.text != shown
+    composer.put(shown)
+    assert composer.text == block
+    composer.clear()
+    composer.buffer.insert_text(shown)
+    assert not composer.was_typed
+
+
 def test_a_line_of_the_history_is_not_typed() -> None:
     async def look_back() -> list[bool]:
         composer = Composer({}, tuple, InMemoryHistory(["!rm -rf build"]))
@@ -232,6 +250,60 @@ def test_slash_commands_answer(chat: Chat) -> None:
             window.is_ready()
     assert window.program.ends() == 0
     assert "To continue this session: handrail chat -c" in window.text
+
+
+def test_a_diff_is_shown_file_by_file_and_a_turn_is_undone(chat: Chat, workspace: Path) -> None:
+    write = {"calls": [["write", {"path": "b.txt", "content": "new\n"}]]}
+    window = chat(EDIT, write, DONE, words=("--mode", "auto"))
+    window.sends("begin")
+    window.sees("2 files changed")
+    window.is_ready()
+    window.sends("/diff turn")
+    window.sees("a.txt · 1 of 2, 0 read")
+    window.sees("1 - one\n    1 + two")
+    window.press("]")
+    window.sees("b.txt · 2 of 2, 0 read")
+    window.sees("1 + new")
+    window.press("[")
+    window.sees("a.txt · 1 of 2, 0 read")
+    window.press("q")
+    window.is_ready()
+    window.sends("/undo turn")
+    window.sees("✓ undo")
+    assert (workspace / "a.txt").read_text() == "one\n"
+    assert not (workspace / "b.txt").exists()
+
+
+def test_another_model_is_chosen_by_its_name(chat: Chat, tmp_path: Path) -> None:
+    (tmp_path / "other.json").write_text('[{"text": "First of the other."}, {"text": "I am the other."}]')
+    window = chat(DONE)
+    window.sends("begin")
+    window.sees("All is done.")
+    window.is_ready()
+    window.sends(f"/model scripted:{tmp_path}/other.json")
+    window.sees_after("› /model", "model scripted:")
+    window.sends("and you?")
+    window.sees("I am the other.")
+
+
+def test_a_long_conversation_is_replaced_by_a_summary(
+    chat: Chat, workspace: Path, environment: dict[str, str], openai_wire
+) -> None:
+    async def talk() -> None:
+        async with AsyncHandrail(workspace, session="task", state_dir=environment["HANDRAIL_STATE_DIR"]) as rail:
+            agent = Agent(rail, ScriptedModel([ScriptedReply(text="word " * 8_000)] * 6))
+            for number in range(6):
+                await agent.run(f"{number}?")
+
+    asyncio.run(talk())
+    openai_wire.sends(Answer(pieces=tuple(events("They counted."))))
+    words = ("--session", "task", "--model", openai_wire.model)
+    window = chat(words=words, **openai_wire.environment)
+    window.sends("/compact")
+    window.sees_after("› /compact", "A summary replaced ")
+    window.sees("The log has all messages.")
+    window.is_ready()
+    assert "word word" in json.dumps(openai_wire.received[0].body), "the model writes the summary"
 
 
 @DEEP

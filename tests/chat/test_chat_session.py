@@ -185,7 +185,7 @@ def test_cancelling_works_while_a_prompt_or_a_question_waits(chat: Chat, workspa
     window.sends("begin")
     window.sees("Permission · edit")
     window.answers(b"\x03", "The request still waits. This call has changed nothing.")
-    window.sees("It waits for you: /continue asks again")
+    window.sees(" waits for you: /continue asks again")
     assert "Permission · edit" not in window.text
     window.sends("/continue")
     window.sees("Permission · edit")
@@ -354,6 +354,39 @@ def test_a_paste_of_10000_lines_is_one_line_of_the_composer_and_whole_for_the_mo
     assert "line 9999" not in window.text
     prompt = next(event for event in run_log("task") if event["kind"] == "user")
     assert prompt["text"] == "see " + pasted.replace("\r", "\n")
+
+
+def test_escape_puts_a_queued_paste_back_whole(chat: Chat, run_log) -> None:
+    window = chat(SLOW, DONE, words=("--mode", "auto", "--session", "task"))
+    window.sends("wait")
+    window.sees("    begun")
+    pasted = "\r".join(f"line {number}" for number in range(50))
+    window.press(f"see \x1b[200~{pasted}\x1b[201~")
+    window.sees("› see [Pasted text 1: 50 lines]")
+    window.press(b"\r")
+    window.sees("1 queued: see [Pasted")
+    window.press(b"\x1b")
+    window.sees_after("Stopped ·", "› see [Pasted text 1: 50 lines]\n auto ·")
+    window.press(b"\r")
+    window.sees("All is done.")
+    prompt = [event for event in run_log("task") if event["kind"] == "user"][-1]
+    assert prompt["text"] == "see " + pasted.replace("\r", "\n")
+
+
+def test_a_long_turn_is_announced_if_the_person_looks_elsewhere(chat: Chat) -> None:
+    shorter = "import sys; from handrail.chat import work; work.LONG_SECONDS = 0.1; from handrail.cli.main import main;"
+    long = {"calls": [["exec", {"command": "sleep 0.2"}]]}
+    window = chat(long, DONE, long, DONE, words=("--mode", "auto"), program=("-c", f"{shorter} sys.exit(main())"))
+    window.press("\x1b[I")  # the window has the focus
+    window.sends("begin")
+    window.sees("All is done.")
+    window.is_ready()
+    assert "\x07" not in window.raw
+    window.sends("again")
+    window.press("\x1b[O")
+    window.sees_after("again", "All is done.")
+    window.is_ready()
+    assert window.raw.count("\x07") == 1
 
 
 def test_much_output_stays_bounded_and_keys_are_still_read(chat: Chat) -> None:

@@ -201,7 +201,7 @@ def test_a_changed_command_that_policy_refuses_is_not_tried_and_the_question_com
 def test_only_the_output_is_taken_at_the_terminal(start: Start, workspace: Path) -> None:
     (workspace / "a.txt").write_text("one\n")
     program = start("call", "exec", TRIED, "-q", "--plain")
-    program.terminal.sees("o: drop changes, show model output")
+    program.terminal.sees("o: drop changes, show output to model")
     program.press_until(b"o", "ok: You took only the output of sed -i s/one/two/ a.txt; echo printed;")
     assert program.ends() == 0
     assert (workspace / "a.txt").read_text() == "one\n"

@@ -35,7 +35,9 @@ def test_symbols_and_an_analysis_are_printed_as_json(here, source: Path) -> None
 
 def test_files_are_linted_and_formatted(here, source: Path, search_path: str) -> None:
     done = here("code", "lint", "a.py", PATH=search_path)
-    assert (done.code, "a.py:1:8: warning F401" in done.out) == (0, True)
+    assert (done.code, "a.py:1:8: warning F401" in done.out) == (1, True)
+    (source.parent / "clean.py").write_text("a = 1\n")
+    assert here("code", "lint", "clean.py", PATH=search_path).code == 0
     done = here("code", "format", "a.py", PATH=search_path)
     assert (done.code, "+def f(a):" in done.out, "( a )" in source.read_text()) == (0, True, True)
     done = here("code", "format", "a.py", "--write", "--mode", "auto", PATH=search_path)

@@ -27,7 +27,7 @@ def test_config_shows_what_the_project_says_and_what_of_it_is_ignored(here, work
     (workspace / "handrail.toml").write_text(PROJECT)
     done = here("config")
     rows = [row.split() for row in done.out.splitlines()]
-    assert ["mode", '"plan"', "project", "file", f"{workspace}/handrail.toml"] in rows
+    assert ["mode", "project", "file", '"plan"'] in rows
     assert ["push", "ask", "exec", "git", "push", "project:4"] in rows
     assert not any(row[:1] == ["tests"] for row in rows)
     assert done.err.splitlines()[:3] == [
@@ -94,7 +94,7 @@ def test_config_shows_a_managed_file(tmp_path: Path) -> None:
     managed.write_text('mode = "plan"\n[[rule]]\nid = "no-net"\ndeny = "curl"\n')
     loaded = load({"HOME": "/nowhere"}, {"mode": "auto"}, None, str(managed))
     rows = [row.split() for row in render_config(loaded, {}).splitlines()]
-    assert ["mode", '"plan"', "managed", "file", str(managed)] in rows
+    assert ["mode", "managed", "file", '"plan"'] in rows
     assert ["no-net", "deny", "exec", "curl", "managed:2"] in rows
     assert build_config_data(loaded, {})["notes"][0].startswith('mode = "auto" (flag) is ignored: ')
 

@@ -53,7 +53,7 @@ def test_why_there_is_no_layer_is_a_row_and_so_is_that_settings_ask_for_one(
     config("[sandbox]\nleast = 3\n")
     [first, *_] = sandbox_rows(here("doctor", "--json"))
     assert first["status"] == "error"
-    assert "settings ask for tier 3 at least, so none runs that may change files" in first["text"]
+    assert "settings ask for tier 3 at least, so no command that may change files runs" in first["text"]
 
 
 def test_settings_that_ask_for_more_than_there_is_are_exit_1(here, config) -> None:
@@ -61,7 +61,7 @@ def test_settings_that_ask_for_more_than_there_is_are_exit_1(here, config) -> No
     done = here("doctor", "--json")
     rows = sandbox_rows(done)
     assert (done.code, rows[0]["status"], rows[0]["fix"]) == (1, "error", "handrail config")
-    assert "settings ask for tier 1 at least, so none runs" in rows[0]["text"]
+    assert "settings ask for tier 1 at least, so no command runs" in rows[0]["text"]
 
 
 def network_row(done) -> tuple[str, str]:

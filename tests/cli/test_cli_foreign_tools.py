@@ -16,7 +16,7 @@ from handrail.replay.player import make_start, play
 from handrail.replay.session_record import read_recording
 from handrail.settings import LoadedSettings, Settings
 from handrail.store.state_dir import StateFolder
-from handrail.terminal.call_lines import render_call_line, render_running_line
+from handrail.terminal.call_lines import render_call_lines, render_running_line
 from handrail.terminal.glyphs import build_glyphs
 from handrail.terminal.request_text import render_request, render_title
 
@@ -95,7 +95,7 @@ def test_a_person_reads_what_of_the_tool_is_another(session: Handrail, server: O
 def test_run_shows_the_call_in_one_line(done: Handrail) -> None:
     form = build_glyphs(SimpleNamespace(plain=True))
     (ended,) = [event for event in done.events() if isinstance(event, Event) and hasattr(event, "result")]
-    line = render_call_line(ended.result, {"title": "broken"}, form, ended.label)
+    [line] = render_call_lines(ended.result, {"title": "broken"}, form, ended.label)
     assert "create_issue (github) broken" in line
     assert "create_issue (github)" in render_running_line(ended.label, {}, form)
 

@@ -104,10 +104,11 @@ def test_config_shows_every_setting_with_its_source(here, config, state: Path) -
     path = config('mode = "auto"\n[results]\ncharacters = 5000\n')
     done = here("config", HANDRAIL_MODE="plan")
     rows = {row.split()[0]: row.split(maxsplit=2)[1:] for row in done.out.splitlines()}
-    assert rows["setting"] == ["value", "source"]
-    assert rows["mode"] == ['"plan"', "environment HANDRAIL_MODE"]
-    assert rows["results.characters"] == ["5000", f"user file {path}"]
-    assert rows["read.images"] == ["true", "default"]
+    assert rows["setting"] == ["source", "value"]
+    assert done.out.splitlines()[0] == "setting                   source                     value"
+    assert rows["mode"] == ["environment", 'HANDRAIL_MODE  "plan"']
+    assert rows["results.characters"] == ["user", "file                  5000"]
+    assert rows["read.images"] == ["default", "true"]
     assert done.err == f"user file: {path}\nstate folder: {state}\n"
     assert not state.exists()
 

@@ -82,7 +82,7 @@ def test_what_others_changed_is_said(run, workspace: Path) -> None:
     run("call", "write", '{"path": "a.txt", "content": "one\\ntwo\\n"}', "--mode", "auto")
     (workspace / "a.txt").write_text("one\nZWEI\n")
     changed = run("log", "--line", "a.txt:2", "-q")
-    assert (changed.code, "line 2 was changed outside handrail since: after change 1 (write a.txt" in changed.out) == (
+    assert (changed.code, "line 2 was changed outside handrail, after change 1 (write a.txt" in changed.out) == (
         0,
         True,
     )

@@ -21,8 +21,8 @@ id = "generated"
 tool = "write"
 deny = "generated/"
 """
-ALWAYS_ASKS = "Nothing was run. This asks in every mode."
-RULE_ASKS = "Nothing was run. Rule docs asks in every mode; handrail config shows where it stands."
+ALWAYS_ASKS = "Nothing was run. This call needs approval in every mode."
+RULE_ASKS = "Nothing was run. Rule docs asks in every mode; handrail config shows its file."
 UNATTENDED = "Nothing was run. Requests are denied, because --unattended is set. To let it run, add --mode auto."
 
 

@@ -57,7 +57,7 @@ def test_a_person_reads_a_row_for_everything_a_call_may_do(here) -> None:
 
 def test_without_rules_the_built_in_examples_come_out(here) -> None:
     done = here("policy", "test")
-    assert (done.code, done.out.endswith("examples come out as they should\n")) == (0, True)
+    assert (done.code, done.out.endswith("examples have the expected decision\n")) == (0, True)
     found = here("policy", "test", "--json").json
     assert (found["schema"], found["ok"], found["failures"]) == ("handrail.policy/1", True, [])
     assert found["examples"] > 100
@@ -136,7 +136,7 @@ def test_replay_tells_how_many_differ_and_which(here) -> None:
     assert (done.code, first) == (0, "1 of 3 calls would differ in mode ask")
     assert head.split() == ["time", "session", "tool", "subject", "then", "now", "rule"]
     assert row.split()[2:] == ["cli", "write", "one.txt", "allow", "→", "needs", "approval", "fs.write"]
-    assert "1 call left out: invalid before the policy decided\n" in done.err
+    assert "1 call left out: the call was invalid, so policy did not decide\n" in done.err
 
 
 @pytest.mark.usefixtures("played")

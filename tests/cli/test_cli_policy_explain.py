@@ -302,13 +302,13 @@ MISTAKES = [
     (("--stdin", "--", "ls"), "the command to explain is missing"),
     (
         ("ls", "-la"),
-        "put -- before the command. Otherwise handrail takes its options. Nothing was run.\n"
+        "put -- before the command. Otherwise handrail reads the command's options as its own. Nothing was run.\n"
         "next: handrail policy explain -- ls -la",
     ),
     (("--josn", "--", "ls"), "unrecognized arguments: --josn. Did you mean --json?"),
     (
         ("git", "status"),
-        "put -- before the command. Otherwise handrail takes its options. Nothing was run.\n"
+        "put -- before the command. Otherwise handrail reads the command's options as its own. Nothing was run.\n"
         "next: handrail policy explain -- git",
     ),
     (("--tool", "read"), "--tool and --args belong together"),

@@ -33,6 +33,7 @@ MASKS: list[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] = [
     (re.compile(r"(?<=tests in )0\.\d{3}s"), "0.000s"),
     (re.compile(r"\b\d+ (s|min) +(?=cli )"), "1 s    "),
     (re.compile(r"(?<!\d)\d\.\d(?= s\b)"), "0.01"),
+    (re.compile(r"(?<=scripted:)/tmp/\S+(\n  )?\S*(?=/script)"), "/home"),
     (re.compile(r"/tmp/\S+/(?=trusting|shop\b|script)"), "/home/"),
     (re.compile(r"(?<=s_)[0-9a-f]+(\n +[0-9a-f]+)?"), lambda found: re.sub("[0-9a-f]", "0", found[0])),
     (re.compile(r"^[0-9a-f]{3}(?=  waiting)|(?<=allow )[0-9a-f]{3}\b|(?<=deny )[0-9a-f]{3}\b", re.M), "8f2"),
@@ -100,6 +101,7 @@ class Place:
         """A screen of the table, without the parts that differ between machines and runs."""
         known = {"SESSION": self.session, "MODEL": self._model}
         environ |= {"CI": "1"} if name == "demo" else {}  # otherwise it asks
+        environ |= {"HOME": str(self.workspace.parent)} if name == "run" else {}  # its first row names the folder
         if "REQUEST" in NAMED[name]:
             known["REQUEST"] = self.park("exec", {"command": KEPT})
         shown = LIVE.sub("", self.show(*(known.get(word, word) for word in NAMED[name]), columns=columns, **environ))

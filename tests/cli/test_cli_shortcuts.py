@@ -69,7 +69,7 @@ MISTAKES = [
     (["grep", ""], "grep: pattern must be at least 1 characters long, got ''. Nothing was run."),
     (
         ["exec", "make"],
-        "put -- before the command. Otherwise handrail takes its options. Nothing was run.",
+        "put -- before the command. Otherwise handrail reads the command's options as its own. Nothing was run.",
     ),
 ]
 

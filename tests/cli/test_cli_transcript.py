@@ -104,7 +104,7 @@ def test_a_filter_of_another_list_is_refused(here, words: list[str]) -> None:
     done = here("log", *words, "--tool", "edit")
     assert (done.code, done.err) == (
         2,
-        "error: --since, --tool and --grep filter the transcript and --events only.\nnext: handrail help log\n",
+        "error: --since, --tool and --grep work only with the transcript and --events.\nnext: handrail help log\n",
     )
 
 

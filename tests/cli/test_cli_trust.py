@@ -81,7 +81,7 @@ def test_trust_is_listed_and_taken_back(here, project, workspace: Path) -> None:
     assert head.split() == ["workspace", "sha-256", "since"]
     assert row.split()[0] == str(workspace)
     done = here("trust", "--revoke")
-    ignored = "what its handrail.toml loosens is ignored, .mcp.json and .handrail/tools too"
+    ignored = "the lines of handrail.toml that loosen settings, .mcp.json and .handrail/tools are ignored"
     assert done.out == f"{workspace} is no longer trusted: {ignored}.\n"
     assert here("trust", "--revoke").out == f"{workspace} was not trusted; nothing changed.\n"
     assert here("trust", "--list").out == "No project is trusted.\n"

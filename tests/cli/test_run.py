@@ -378,7 +378,7 @@ asyncio.run(hang())
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=60)
     assert (done.returncode, done.stderr) == (
         130,
-        "Stopping … once more leaves at once.\nerror: interrupted. The session is kept.\nnext: handrail run -c\n",
+        "Stopping … Ctrl-C again leaves at once.\nerror: interrupted. The session is kept.\nnext: handrail run -c\n",
     )
 
 

@@ -88,4 +88,4 @@ def test_a_window_that_the_settings_name_is_the_models(here, wire: OpenAIWire, w
     for _ in range(6):
         wire.says("It is long.")
     done = here("run", "how long is it?", "--model", wire.model, **wire.environment)
-    assert "messages were summarized" in done.err
+    assert "A summary replaced" in done.err

@@ -11,7 +11,7 @@ from handrail.protocol.changes import Change, ChangeSet
 from handrail.protocol.events import Display
 from handrail.protocol.results import Artifacts, Meta, ToolResult
 from handrail.protocol.text import measure_width
-from handrail.terminal.call_lines import render_call_line, render_display
+from handrail.terminal.call_lines import render_call_lines, render_display
 from handrail.terminal.glyphs import Glyphs, SpoofGuard
 from handrail.terminal.turn_summary import Tally, render_ending
 
@@ -76,12 +76,13 @@ def test_the_line_of_a_command_has_the_number_of_its_change_once() -> None:
         warnings=(),
         duration_ms=200.0,
     )
-    line = render_call_line(result, {"command": "touch a.txt"}, Glyphs(), change=made)
+    [line] = render_call_lines(result, {"command": "touch a.txt"}, Glyphs(), change=made)
     assert line.endswith("  changed 1 file · undo 4 · 0.2 s")
-    for width in (60, 80):
-        line = render_call_line(result, {"command": "python3 -m pytest -q " * 9}, Glyphs(width=width), change=made)
-        assert measure_width(line) < width
-        assert line.endswith(" · undo 4 · 0.2 s")
+    for width, rows in ((60, 2), (80, 1)):
+        lines = render_call_lines(result, {"command": "python3 -m pytest -q " * 9}, Glyphs(width=width), change=made)
+        assert len(lines) == rows
+        assert all(measure_width(line) < width for line in lines)
+        assert lines[-1].endswith("  changed 1 file · undo 4 · 0.2 s")
 
 
 @pytest.mark.parametrize(("width", "rows"), [(100, 1), (60, 3)])

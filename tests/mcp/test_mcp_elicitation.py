@@ -71,7 +71,7 @@ def test_a_form_says_what_a_prompt_says_and_offers_what_can_be_answered(protocol
         "keep, and stop asking for `make fix` in this session",
         "keep, and stop asking for `make fix` in this workspace",
         "keep, and allow plain edits in this session",
-        "drop changes, show model output",
+        "drop changes, show output to model",
         "drop it and say why",
     ]
     assert form["requestedSchema"]["required"] == ["answer"]

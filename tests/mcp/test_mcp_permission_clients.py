@@ -281,7 +281,8 @@ def test_a_state_that_was_forged_runs_nothing(place: Place) -> None:
         assert isinstance(first, mcp_types.InputRequiredResult)
         state = first.request_state or ""
         yes: Any = {"permission": mcp_types.ElicitResult(**accepts("once"))}
-        for forged in (state[:-1], state[:-2] + "AA", "h1.e30.AAAA", state.replace("h1", "h2")):
+        other = "B" if state[-9] == "A" else "A"
+        for forged in (state[:-1], f"{state[:-9]}{other}{state[-8:]}", "h1.e30.AAAA", state.replace("h1", "h2")):
             with pytest.raises(Exception, match="Nothing was run"):
                 await client.session.call_tool("exec", COMMAND, input_responses=yes, request_state=forged)
         with pytest.raises(Exception, match="other arguments"):

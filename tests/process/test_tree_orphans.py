@@ -4,6 +4,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -57,6 +58,27 @@ def test_a_command_whose_sandbox_has_lost_its_outer_process_is_ended(
     for process in running(mark):
         with suppress(ProcessLookupError):
             os.kill(process, signal.SIGKILL)
+
+
+STARTS_SLOWLY = """
+import os, signal, time
+lifeline, end = os.pipe()
+os.set_inheritable(lifeline, True)
+os.set_inheritable(os.memfd_create("handrail"), True)
+if os.fork():
+    os.wait()
+os.kill(os.getppid(), signal.SIGKILL)
+time.sleep(0.1)
+os.execvp("sleep", ["bwrap", "600"])
+"""
+
+
+def test_a_sandbox_that_had_not_begun_when_its_runtime_was_killed_is_ended() -> None:
+    with subprocess.Popen([sys.executable, "-c", STARTS_SLOWLY], stdout=subprocess.PIPE) as runtime:
+        assert runtime.wait() == -signal.SIGKILL
+        assert kill_orphans() == 1
+        assert runtime.stdout is not None
+        assert runtime.stdout.read() == b"", "nothing has its other end any more"
 
 
 def test_bubblewrap_is_started_with_an_environment_that_says_whose_it_is(tmp_path: Path) -> None:

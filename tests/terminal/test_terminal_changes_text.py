@@ -210,9 +210,9 @@ GRANTED = tried_request(answers=("once", "session", "workspace", "output", "deny
 def test_the_keys_say_that_a_yes_keeps_what_was_tried() -> None:
     assert render_choices(GRANTED, width=100, plain=False, possible=PromptState(retry=True)) == [
         "Keep these 4 changes with 1 deletion?",
-        "y keep this result                  s keep, and stop asking for `ruff format` in this session",
-        "n drop it and say why               w keep, and stop asking for `ruff format` in this workspace",
-        "o drop changes, show model output   e edit the command and try again",
+        "y keep this result                     s keep, and stop asking for `ruff format` in this session",
+        "n drop it and say why                  w keep, and stop asking for `ruff format` in this workspace",
+        "o drop changes, show output to model   e edit the command and try again",
         "d diff · v output · x why do you ask? · l later (stays in `handrail approvals`)",
     ]
 
@@ -230,7 +230,7 @@ def test_the_key_for_plain_edits_is_there_at_every_width(width: int) -> None:
 def test_what_is_out_of_date_cannot_be_kept_but_tried_again() -> None:
     lines = render_choices(GRANTED, width=76, plain=False, possible=PromptState(retry=True, outdated=("a",)))
     assert lines[0] == "y keep this result (not while it is out of date)"
-    assert "o drop changes, show model output" in lines
+    assert "o drop changes, show output to model" in lines
     assert "r try again" in lines[-2]
 
 

@@ -47,3 +47,9 @@ def test_a_file_that_goes_and_one_with_an_odd_name_are_named() -> None:
 def test_what_is_cut_says_so() -> None:
     cut = build_unified_diff("", text_of([str(number) for number in range(20_000)]), "a")
     assert parse_file_diffs(cut.text)[0].lines[-1].text.startswith("… ")
+
+
+def test_old_and_new_stand_side_by_side_on_a_screen_of_120_columns() -> None:
+    [one] = parse_file_diffs(build_unified_diff("old\n", "new\n", "a").text)
+    assert render_rows(one, 119)[-1].split() == ["1", "-", "old", "│", "1", "+", "new"]
+    assert not any("│" in row for row in render_rows(one, 118))

@@ -144,6 +144,14 @@ def test_it_does_not_appear_while_somebody_types(ask: Ask) -> None:
     assert asked.answer() is None
 
 
+def test_a_key_that_came_too_early_is_told(ask: Ask) -> None:
+    asked = ask(timing=QUICK._replace(deaf=1.0))
+    asked.terminal.sees("┘")
+    asked.terminal.press(b"y")
+    asked.terminal.sees("Your key came too early and was ignored. Press it again.")
+    assert asked.answer(b"y") == Answer(kind="once")
+
+
 def test_it_takes_no_key_in_its_first_moments(ask: Ask) -> None:
     asked = ask(timing=QUICK._replace(deaf=3600))
     asked.terminal.sees("└")

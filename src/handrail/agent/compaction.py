@@ -131,9 +131,8 @@ def _build_events(
 ) -> tuple[PendingEvent, ...]:
     stay = "as they were" if plan.cut is None else "with shortened results"
     text = (
-        f"The conversation became too long for {model.name} ({room.now:,} of {room.window:,} tokens): "
-        f"{len(plan.dropped)} "
-        f"older messages were summarized, {len(plan.kept)} stay {stay}. The log has all messages."
+        f"The conversation took {room.now:,} of the {room.window:,} tokens of {model.name}. A summary replaced "
+        f"{len(plan.dropped)} older messages; {len(plan.kept)} stay {stay}. The log has all messages."
     )
     if failed is not None:
         text += f" The model wrote no notes about them: {failed.message}"

@@ -209,9 +209,9 @@ def _load_undoable(history: History, number: int) -> LoggedChangeSet:
     if entry is None or not entry.in_effect:
         raise ToolError("CONFLICT", f"Change {number} was undone meanwhile. Nothing was done.")
     if not entry.body.undoable and not entry.body.steps:
-        raise ToolError("NOT_FOUND", f"The content before change {number} was not stored; it cannot be undone.")
+        raise ToolError("NOT_FOUND", f"Change {number} cannot be undone: the content before it was not stored.")
     if not entry.body.undoable:
-        raise ToolError("NOT_FOUND", f"Change {number} is too old; it cannot be undone.")
+        raise ToolError("NOT_FOUND", f"Change {number} is too old to undo. Its earlier content is no longer stored.")
     return entry
 
 

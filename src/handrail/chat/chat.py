@@ -92,7 +92,7 @@ class Chat(ComposerWork):
     def take_back(self) -> bool:
         if not self._entries:
             return False
-        self.composer.put(self._entries.pop().text)
+        self.composer.put(self._entries.pop().shown)
         return True
 
     def leave(self, code: int = 0) -> None:

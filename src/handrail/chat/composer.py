@@ -32,6 +32,7 @@ class Composer:
         self, commands: Mapping[str, str], list_files: Callable[[], Iterable[str]], history: "History"
     ) -> None:
         self._pastes: dict[str, str] = {}
+        """The pasted blocks of the whole session by what stands for them: a prompt may come back."""
         self._has_pasted = False
         self.buffer = Buffer(
             multiline=True,
@@ -45,7 +46,8 @@ class Composer:
     def was_typed(self) -> bool:
         """Whether nothing of the text was pasted, put there or taken from the history."""
         lines = self.buffer._working_lines  # pyright: ignore[reportPrivateUsage]  # noqa: SLF001  the last is the new text
-        return not self._has_pasted and self.buffer.working_index == len(lines) - 1
+        typed = not self._has_pasted and self.text == self.buffer.text
+        return typed and self.buffer.working_index == len(lines) - 1
 
     @property
     def text(self) -> str:
@@ -77,7 +79,6 @@ class Composer:
 
     def clear(self) -> None:
         self.buffer.reset()
-        self._pastes.clear()
         self._has_pasted = False
 
     def put(self, text: str) -> None:

@@ -20,5 +20,6 @@ async def render_turn_end(session: ChatSession, turn: Turn, seconds: float, glyp
     if turn.reason in {"cancelled", "limit"} and turn.message:
         rows.append(f"  {to_one_line(turn.message)}")
     if turn.reason in {"parked", "question"}:
-        rows.append("  It waits for you: /continue asks again; a new prompt denies it.")
+        noun = "question" if turn.reason == "question" else "request"
+        rows.append(f"  A {noun} waits for you: /continue asks again, a new prompt denies it.")
     return rows

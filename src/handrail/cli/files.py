@@ -80,12 +80,12 @@ class OutFile:
         self._path = path
         folder, self._name = os.path.split(path)
         if not self._name or os.path.isdir(path) or not os.path.isdir(folder or "."):
-            raise _refused(path, "names no file in a folder that is there")
+            raise _refused(path, "names no file, or its folder does not exist")
         if _leads_out(folder or ".", workspace):
-            raise _refused(path, "is in a folder that a link leads out of the workspace to")
+            raise _refused(path, "is outside the workspace, because a link leads there")
         self._device = self._opened_device()
         if self._device is None and not os.access(folder or ".", os.W_OK):
-            raise _refused(path, "cannot be written: the folder is not yours to write")
+            raise _refused(path, "cannot be written: you may not write to its folder")
         self._folder = os.open(folder or ".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
 
     def write(self, data: bytes) -> None:
@@ -259,7 +259,7 @@ def _read_content(path: str, shown: str) -> bytes | None:
             raise HostFileError(f"{shown} is not a regular file.")
         content = stream.read(_MAX_FILE_BYTES + 1)
     if len(content) > _MAX_FILE_BYTES:
-        raise HostFileError(f"{shown} is larger than 4 MiB, which no settings file is.")
+        raise HostFileError(f"{shown} is larger than 4 MiB, which is too large for a settings file.")
     return content
 
 

@@ -24,6 +24,8 @@ from handrail.terminal.tables import layout_table
 _PATIENCE_SECONDS = 1.0
 _CAPITAL = re.compile(r"(A|An|Another|Change|Command|Every|It|No|Nothing|Only|Rule|Stopped|That|The|There|This|You)\b")
 """The first word of a message for models. Others may be names."""
+_COMMAND = re.compile(r"(?:^\s*(?:\$ )?|: |`)handrail [a-z]")
+"""A line with a command of handrail to copy."""
 _IN_SESSION = "HANDRAIL_IN_SESSION"
 """The variable that a session sets for a command whose output it shows."""
 _hidden: list[bool] = []
@@ -93,11 +95,13 @@ def print_note(text: str) -> None:
 
 def warn(text: str) -> None:
     """Writes a warning or an error to stderr, also with -q."""
-    if not os.environ.get(_IN_SESSION):
-        _write(sys.stderr, f"{text}\n")
+    if not _is_terminal(sys.stderr):
+        _write_encodable(sys.stderr, f"{text}\n")
         return
-    shown = escape_control(_name_slash_commands(text)).split("\n")
-    _write_encodable(sys.stderr, "".join(wrap_line(line, measure_columns(sys.stderr), 2) for line in shown))
+    in_session, columns = bool(os.environ.get(_IN_SESSION)), measure_columns(sys.stderr)
+    for line in escape_control(_name_slash_commands(text)).split("\n"):
+        is_copied = not in_session and _COMMAND.search(line)  # a command to copy stays in one line
+        _write_encodable(sys.stderr, wrap_line(line, None if is_copied else columns, 2))
 
 
 def print_error(text: str, then: str = "") -> None:

@@ -50,10 +50,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "log export": ("log", "Export the events of a session to JSONL files."),
     "sessions": ("sessions", "List stored sessions with their state and size."),
     "sessions remove": ("sessions", "Remove a session with its journal and outputs."),
-    "replay": (
-        "replay",
-        "Run a recorded session again in a copy and compare results.",
-    ),
+    "replay": ("replay", "Run a recorded session again in a copy and compare results."),
     "diff": ("changes", "Show the diff of a change."),
     "undo": ("changes", "Undo a change; later changes stay."),
     "redo": ("changes", "Undo the last undo."),
@@ -73,17 +70,11 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "policy explain": ("policy", "Show the decision about a command or a call."),
     "policy modes": ("policy", "Show the decisions of each mode."),
     "policy test": ("policy", "Check the examples of the rules and of the built-in tables."),
-    "policy replay": (
-        "policy",
-        "Re-check past calls against the current rules.",
-    ),
+    "policy replay": ("policy", "Re-check past calls against the current rules."),
     "doctor": ("doctor", "Check the installation and this machine."),
     "config": ("config", "Show every setting and rule, and where it comes from."),
     "completion": ("completion", "Print a script that completes commands in a shell."),
-    "trust": (
-        "trust",
-        "Trust this project's current settings, servers and tools.",
-    ),
+    "trust": ("trust", "Trust this project's current settings, servers and tools."),
 }
 """The module in `handrail.cli.commands` of each command, with its line of help. The dictionary `COMMANDS` of the module
 has the rest. A module is imported when one of its commands runs, or when its help is printed."""

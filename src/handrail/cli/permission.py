@@ -119,10 +119,10 @@ def suggest_after_request(request: PermissionRequest, mode: Mode) -> str:
     untouched = "Your files are untouched." if request.preview_id is not None else "Nothing was run."
     rules = [request.rule, *(part.rule for part in request.parts if part.decision == "confirm")]
     if written := next(filter(_is_written, rules), None):
-        return f"{untouched} Rule {written} asks in every mode; handrail config shows where it stands."
+        return f"{untouched} Rule {written} asks in every mode; handrail config shows its file."
     found = {_find_looser_mode(rule, mode, undo=_can_undo(request)) for rule in rules}
     if None in found:
-        return f"{untouched} This asks in every mode."
+        return f"{untouched} This call needs approval in every mode."
     looser = next(one for one in reversed(MODES) if one in found)
     hosts = f"list {', '.join(request.hosts)} in network.allow, since modes open no host, and " if request.hosts else ""
     return f"{untouched} To let it run without being asked, {hosts}add --mode {looser}."

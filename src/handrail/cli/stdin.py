@@ -14,8 +14,8 @@ _MAX_LINE_BYTES = 64 * 1024 * 1024
 _MAX_PROMPT_BYTES = 1_000_000
 
 
-def read_json_argument(text: str) -> Any:
-    """Decodes the arguments of a tool. `-` reads them from stdin."""
+def read_json_argument(text: str, tool: str) -> Any:
+    """Decodes the arguments of the tool. `-` reads them from stdin."""
     awaited = "waiting for the arguments as JSON; end with Ctrl-D"
     data = _read_stdin("the arguments", awaited) if text == "-" else os.fsencode(text)
     if not data.strip():
@@ -23,7 +23,7 @@ def read_json_argument(text: str) -> Any:
     try:
         return msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        example = """'{"path": "README.md"}'"""
+        example = """'{"command": "make"}'""" if tool == "exec" else """'{"path": "README.md"}'"""
         raise CommandFailed(
             f"the arguments are not JSON: {error}. Nothing was run. Write one object: {example}"
         ) from None

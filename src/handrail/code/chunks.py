@@ -4,8 +4,7 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-
-import msgspec
+from typing import NamedTuple
 
 from handrail.code.languages import find_language
 from handrail.code.symbols import Symbol, list_symbols
@@ -27,18 +26,18 @@ _MAX_WORD_CHARS = 64
 """Longer words are data."""
 
 
-class Chunk(msgspec.Struct, frozen=True):
+class Chunk(NamedTuple):
     """A part of a file."""
 
     line: int
     """The first line, from 1."""
     end_line: int
+    name: str
+    """The name of the definition. Empty if it has none, like the next three."""
+    kind: str
+    parent: str
+    signature: str
     text: str
-    name: str = ""
-    """The name of the definition. Empty if it has none."""
-    kind: str = ""
-    parent: str = ""
-    signature: str = ""
 
 
 def split_words(text: str) -> str:
@@ -65,9 +64,8 @@ def split_file(path: str, text: str) -> list[Chunk]:
         while start > 1 and not taken[start - 1] and lines[start - 2].lstrip().startswith(_ABOVE):
             start -= 1
         taken[start : end + 1] = b"\1" * (end + 1 - start)
-        body = _join(lines, start, end)
         own = (symbol.name, symbol.kind, symbol.parent or "", symbol.signature)
-        chunks.append(Chunk(start, end, body, *own))
+        chunks.append(Chunk(start, end, *own, _join(lines, start, end)))
     chunks += _list_plain(lines, taken)
     return chunks
 
@@ -77,7 +75,7 @@ def _find_symbols(path: str, text: str) -> Sequence[Symbol]:
     if language is None:
         return ()
     try:
-        return list_symbols(text.encode(), language)
+        return list_symbols(text.encode(), language, has_docs=False)
     except ToolError:  # no grammar, or the text takes too long to parse
         return ()
 
@@ -103,7 +101,7 @@ def _list_plain(lines: list[str], taken: bytearray) -> Iterator[Chunk]:
         if start and (not is_free or number - start >= _MAX_PLAIN_LINES):
             text = _join(lines, start, number - 1)
             if not text.isspace() and text:
-                yield Chunk(start, number - 1, text)
+                yield Chunk(start, number - 1, "", "", "", "", text)
             start = 0
         if is_free and not start:
             start = number

@@ -9,7 +9,7 @@ import msgspec
 
 from handrail.code.chunks import Chunk, split_file, split_words
 from handrail.protocol.digest import short_sha256
-from handrail.store.code_index import ChunkWords, CodeIndex, FileState
+from handrail.store.code_index import ChunkRow, CodeIndex, FileState
 from handrail.workspace.file_state import read_start
 from handrail.workspace.resolve import READ_FILE, closing_descriptor, open_beneath
 from handrail.workspace.search.engine import Engine, SearchScope
@@ -21,7 +21,7 @@ _BATCH_FILES = 100
 """Files that are stored in one transaction."""
 _SETTLED_NANOSECONDS = 50_000_000
 """How long after a change a second one may have the same time."""
-_Row = tuple[bytes, int, int, bytes, list[ChunkWords]]
+_Row = tuple[bytes, int, int, bytes, list[ChunkRow]]
 
 
 class Coverage(msgspec.Struct, frozen=True):
@@ -131,25 +131,12 @@ def _read_file(scope: SearchScope, path: bytes) -> _Row | None:
         return None
     is_settled = time.time_ns() - status.st_ctime_ns > _SETTLED_NANOSECONDS
     decoded = decode_text(data)
-    chunks = split_file(os.fsdecode(path), decoded.text) if decoded is not None else []
-    digest = short_sha256(data).digest()
-    return path, status.st_size, status.st_ctime_ns if is_settled else 0, digest, _build_words(path, chunks)
-
-
-def _build_words(path: bytes, chunks: list[Chunk]) -> list[ChunkWords]:
     words = split_words(os.path.splitext(path)[0].decode(errors="replace"))
-    return [
-        ChunkWords(
-            line=chunk.line,
-            end_line=chunk.end_line,
-            name=chunk.name,
-            kind=chunk.kind,
-            parent=chunk.parent,
-            signature=chunk.signature,
-            name_words=split_words(chunk.name),
-            parent_words=split_words(chunk.parent),
-            path_words=words,
-            body_words=split_words(chunk.text),
-        )
-        for chunk in chunks
-    ]
+    chunks = split_file(os.fsdecode(path), decoded.text) if decoded is not None else []
+    rows = [_build_row(chunk, words) for chunk in chunks]
+    return path, status.st_size, status.st_ctime_ns if is_settled else 0, short_sha256(data).digest(), rows
+
+
+def _build_row(chunk: Chunk, path_words: str) -> ChunkRow:
+    words = (split_words(chunk.name), split_words(chunk.parent), path_words, split_words(chunk.text))
+    return (*chunk[:6], *words)

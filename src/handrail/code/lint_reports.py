@@ -2,19 +2,26 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from typing import Literal
+from typing import Any, Literal, cast
 
-import msgspec
+from msgspec.structs import replace
 
-from handrail.protocol.wire import UNREADABLE, Wire, decode_json
+from handrail.protocol.wire import UNREADABLE, Wire, convert, decode_json
 
 Severity = Literal["error", "warning", "info"]
 
 _LINE = re.compile(r"^(?P<file>[^\n:]+):(?P<line>\d+):(?:(?P<column>\d+):)? (?P<rest>.+)$", re.MULTILINE)
 _GOLANGCI_RULE = re.compile(r"(.+) \(([\w-]+)\)")
-_SEVERITIES: dict[str, Severity] = {"error": "error", "fatal": "error", "warning": "warning"}
-_ESLINT_ERROR = 2
+_SEVERITIES: dict[object, Severity] = {
+    "error": "error",
+    "fatal": "error",
+    2: "error",
+    "warning": "warning",
+    1: "warning",
+}
 _MAX_FIX_CHARS = 200
+_Row = dict[str, Any]
+"""A finding as its linter reports it."""
 
 
 class LintFinding(Wire, frozen=True, omit_defaults=False, kw_only=True):
@@ -40,172 +47,94 @@ class UnreadableReportError(Exception):
 def read_report(linter: str, text: str) -> list[LintFinding]:
     """The findings in what a linter printed on stdout."""
     try:
-        return [msgspec.structs.replace(one, source=linter) for one in _READERS[linter](text)]
+        return [replace(one, source=linter) for one in _READERS[linter](text)]
     except UNREADABLE as error:
         raise UnreadableReportError from error
 
 
-class _RuffPlace(msgspec.Struct):
-    row: int
-    column: int
-
-
-class _RuffFix(msgspec.Struct):
-    message: str | None = None
-
-
-class _RuffFinding(msgspec.Struct):
-    filename: str
-    location: _RuffPlace
-    message: str
-    code: str | None = None
-    fix: _RuffFix | None = None
-
-
 def _read_ruff(text: str) -> Iterator[LintFinding]:
-    for one in decode_json(text, list[_RuffFinding]):
-        is_syntax = one.code is None or one.code == "invalid-syntax" or one.code.startswith("E9")
-        severity = "error" if is_syntax else "warning"
-        fix = one.fix and one.fix.message
-        yield _build(one.filename, one.location.row, one.location.column, one.code, severity, one.message, fix)
-
-
-class _PylintFinding(msgspec.Struct, rename="kebab"):
-    path: str
-    line: int
-    column: int
-    type: str
-    message_id: str
-    message: str
+    for row in decode_json(text, list[_Row]):
+        rule = str(row.get("code") or "E9")
+        severity = "error" if rule == "invalid-syntax" or rule.startswith("E9") else "warning"
+        yield _build(row, "filename location.row location.column code message fix.message", severity)
 
 
 def _read_pylint(text: str) -> Iterator[LintFinding]:
-    for one in decode_json(text, list[_PylintFinding]):
-        severity = _SEVERITIES.get(one.type, "info")
-        yield _build(one.path, one.line, one.column + 1, one.message_id, severity, one.message)
+    for row in decode_json(text, list[_Row]):
+        one = _build(row, "path line column message-id message", _judge(row.get("type")))
+        yield replace(one, column=(one.column or 0) + 1)
 
 
 def _read_flake8(text: str) -> Iterator[LintFinding]:
-    for match in _LINE.finditer(text):
-        rule, _, message = match["rest"].partition(" ")
+    for row in _list_lines(text):
+        rule, _, message = row["rest"].partition(" ")
         severity = "error" if rule.startswith(("E9", "F")) else "warning"
-        yield _build(match["file"], int(match["line"]), int(match["column"] or 1), rule, severity, message)
-
-
-class _EslintFix(msgspec.Struct):
-    text: str
-
-
-class _EslintMessage(msgspec.Struct, rename="camel"):
-    message: str
-    severity: int
-    line: int | None = None
-    column: int | None = None
-    rule_id: str | None = None
-    fix: _EslintFix | None = None
-
-
-class _EslintFile(msgspec.Struct, rename="camel"):
-    file_path: str
-    messages: list[_EslintMessage]
+        yield _build({**row, "rule": rule, "message": message}, "file line column rule message", severity)
 
 
 def _read_eslint(text: str) -> Iterator[LintFinding]:
-    for file in decode_json(text, list[_EslintFile]):
-        for one in file.messages:
-            severity = "error" if one.severity == _ESLINT_ERROR else "warning"
-            fix = f"replace with {one.fix.text!r}" if one.fix else None
-            yield _build(file.file_path, one.line or 1, one.column, one.rule_id, severity, one.message, fix)
+    for file in decode_json(text, list[_Row]):
+        for row in convert(file.get("messages"), list[_Row]):
+            one = {**row, "file": file.get("filePath"), "line": row.get("line") or 1}
+            yield _build(
+                one, "file line column ruleId message fix.text", _judge(row.get("severity")), "replace with {!r}"
+            )
 
 
 def _read_golangci(text: str) -> Iterator[LintFinding]:
-    for match in _LINE.finditer(text):
-        if found := _GOLANGCI_RULE.fullmatch(match["rest"]):
-            severity: Severity = "error" if found[2] == "typecheck" else "warning"
-            column = int(match["column"]) if match["column"] else None
-            yield _build(match["file"], int(match["line"]), column, found[2], severity, found[1])
-
-
-class _RustCode(msgspec.Struct):
-    code: str
-
-
-class _RustSpan(msgspec.Struct):
-    file_name: str
-    line_start: int
-    column_start: int
-    is_primary: bool
-    suggested_replacement: str | None = None
-
-
-class _RustMessage(msgspec.Struct):
-    message: str
-    level: str = ""
-    code: _RustCode | None = None
-    spans: list[_RustSpan] = []
-    children: list["_RustMessage"] = []
-
-
-class _CargoRow(msgspec.Struct):
-    message: _RustMessage | None = None
+    for row in _list_lines(text):
+        if found := _GOLANGCI_RULE.fullmatch(row["rest"]):
+            severity = "error" if found[2] == "typecheck" else "warning"
+            yield _build({**row, "rule": found[2], "message": found[1]}, "file line column rule message", severity)
 
 
 def _read_clippy(text: str) -> Iterator[LintFinding]:
-    for row in text.splitlines():
-        one = decode_json(row, _CargoRow).message if row.startswith("{") else None
-        span = next((span for span in one.spans if span.is_primary), None) if one is not None else None
-        if one is None or span is None:
+    for line in text.splitlines():
+        row: _Row = (_find(decode_json(line, _Row), "message") if line.startswith("{") else None) or {}
+        spans = [span for span in _find(row, "spans") or () if _find(span, "is_primary")]
+        if not spans:
             continue
-        suggestions = (inner.suggested_replacement for child in one.children for inner in child.spans)
-        fix = next((f"replace with {text!r}" for text in suggestions if text is not None), None)
-        severity, rule = _SEVERITIES.get(one.level, "info"), one.code and one.code.code
-        yield _build(span.file_name, span.line_start, span.column_start, rule, severity, one.message, fix)
-
-
-class _ShellReplacement(msgspec.Struct):
-    replacement: str
-
-
-class _ShellFix(msgspec.Struct):
-    replacements: list[_ShellReplacement] = []
-
-
-class _ShellFinding(msgspec.Struct):
-    file: str
-    line: int
-    column: int
-    level: str
-    code: int
-    message: str
-    fix: _ShellFix | None = None
+        inner = [span for child in _find(row, "children") or () for span in _find(child, "spans") or ()]
+        fixes = (fix for span in inner if (fix := _find(span, "suggested_replacement")) is not None)
+        one = {**row, "span": spans[0], "fix": next(fixes, None)}
+        places = "span.file_name span.line_start span.column_start code.code message fix"
+        yield _build(one, places, _judge(row.get("level")), "replace with {!r}")
 
 
 def _read_shellcheck(text: str) -> Iterator[LintFinding]:
-    for one in decode_json(text, list[_ShellFinding]):
-        texts = [replacement.replacement for replacement in one.fix.replacements] if one.fix else []
-        fix, severity = (f"insert {texts[0]!r}" if texts else None), _SEVERITIES.get(one.level, "info")
-        yield _build(one.file, one.line, one.column, f"SC{one.code}", severity, one.message, fix)
+    for row in decode_json(text, list[_Row]):
+        fixes = [_find(one, "replacement") for one in _find(row, "fix.replacements") or ()]
+        one = {**row, "code": f"SC{row.get('code')}", "fix": next(iter(fixes), None)}
+        yield _build(one, "file line column code message fix", _judge(row.get("level")), "insert {!r}")
 
 
-def _build(
-    file: str,
-    line: int,
-    column: int | None,
-    rule: str | None,
-    severity: Severity,
-    message: str,
-    fix: str | None = None,
-) -> LintFinding:
-    return LintFinding(
-        file=file,
-        line=line,
-        column=column,
-        rule=rule,
-        severity=severity,
-        message=" ".join(message.split()),
-        fix=fix and fix[:_MAX_FIX_CHARS],
-        source="",
-    )
+def _list_lines(text: str) -> Iterator[_Row]:
+    for match in _LINE.finditer(text):
+        yield {
+            **match.groupdict(),
+            "line": int(match["line"]),
+            "column": int(match["column"]) if match["column"] else None,
+        }
+
+
+def _judge(level: object) -> Severity:
+    return _SEVERITIES.get(level, "info") if isinstance(level, str | int) else "info"
+
+
+def _build(row: _Row, places: str, severity: Severity, fix: str = "{}") -> LintFinding:
+    """The finding whose file, line, column, rule, message and perhaps fix are at these places of a row."""
+    names = ("file", "line", "column", "rule", "message", "fix")
+    values = dict(zip(names, (_find(row, place) for place in places.split()), strict=False))
+    found = convert({**values, "severity": severity, "source": ""}, LintFinding)
+    mend = None if found.fix is None else fix.format(found.fix)[:_MAX_FIX_CHARS]
+    return replace(found, message=" ".join(found.message.split()), fix=mend)
+
+
+def _find(row: object, place: str) -> Any:
+    """The value at a place such as `fix.message`. None if there is none."""
+    for name in place.split("."):
+        row = cast("_Row", row).get(name) if isinstance(row, dict) else None
+    return row
 
 
 _READERS: dict[str, Callable[[str], Iterable[LintFinding]]] = {

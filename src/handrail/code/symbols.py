@@ -8,7 +8,8 @@ that the parser still sees.
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from textwrap import dedent
 from typing import TYPE_CHECKING
@@ -48,6 +49,8 @@ _MAX_DOC_CHARS = 2_000
 _MARKS = ("=>", "=", "{", ":", ";", ",", "\\", "; end")
 _AFTER_SIGNATURE = re.compile(r"(?:\s*(?:=>|[={:;,\\]|;\s*end))+$")
 _BLANK = ord("_")
+_LEVEL = re.compile(r"_h(\d)_")
+"""In the types of the marks of headings."""
 _QUOTES = frozenset("\"'`")
 _AROUND_NAME = {
     "operator_cast": re.compile(r"\(.*", re.DOTALL),
@@ -127,7 +130,10 @@ class SourceFile:
                 key = names[0].start_byte  # the earliest pattern decides about a name
                 if key not in found or pattern < found[key][0]:
                     found[key] = (pattern, Definition(kind, nodes[0], names[0], scopes))
-        self.definitions = _nest([one for _, one in found.values() if not self._is_blank(one.name)])
+        definitions = [found[key][1] for key in sorted(found) if not self._is_blank(found[key][1].name)]
+        if language == "markdown":
+            _end_headings(definitions)
+        self.definitions = _nest(definitions)
         self._starts = [one.start for one in self.definitions]
         self._skip_attributes()
 
@@ -190,6 +196,22 @@ def _enter_declarators(node: "Node") -> tuple["Node", bool, list["Node"]]:
     return node, is_function, scopes
 
 
+def _end_headings(definitions: Iterable[Definition]) -> None:
+    """A heading of Markdown goes on to the next one of its level or above, or to the end of the quotation around it."""
+    open_ones = defaultdict[int, list[tuple[int, Definition]]](list)
+    for one in definitions:
+        level = next((int(found[1]) for child in one.node.children if (found := _LEVEL.search(child.type))), None)
+        around = one.node.parent
+        if level is None or around is None:
+            continue
+        while around.type == "section" and around.parent is not None:
+            around = around.parent
+        same, one.end = open_ones[around.id], around.end_byte
+        while same and same[-1][0] >= level:
+            same.pop()[1].end = one.start
+        same.append((level, one))
+
+
 def _nest(definitions: list[Definition]) -> list[Definition]:
     """The definitions in their order. Variables of functions are left out."""
     kept, open_ones = list[Definition](), list[Definition]()
@@ -221,13 +243,13 @@ def group_kind(kind: str) -> str:
     return _GROUP_OF[kind]
 
 
-def list_symbols(text: bytes, language: str) -> list[Symbol]:
+def list_symbols(text: bytes, language: str, *, has_docs: bool = True) -> list[Symbol]:
     """The definitions of a text in UTF-8, in their order. MissingGrammarError if the grammar is not installed."""
-    return build_symbols(SourceFile(text, language))
+    return build_symbols(SourceFile(text, language), has_docs=has_docs)
 
 
-def build_symbols(source: SourceFile) -> list[Symbol]:
-    docs, comments = _find_docs(source), _find_comments(source)
+def build_symbols(source: SourceFile, *, has_docs: bool = True) -> list[Symbol]:
+    docs, comments = (_find_docs(source), _find_comments(source)) if has_docs else ({}, {})
     inner = sorted((node.start_byte, node.end_byte) for node in source.captures.get("comment", ()))
     comment_starts = {end: start for start, end in inner}
     names: dict[Definition, str] = {}

@@ -4,6 +4,9 @@ import os
 
 from handrail.kernel.process import send_signal
 
+_FORKED = 0x40
+"""The kernel's PF_FORKNOEXEC."""
+
 
 class ProcessStat:
     """One line of /proc/PID/stat."""
@@ -15,6 +18,8 @@ class ProcessStat:
         self.parent = int(fields[1])
         self.group = int(fields[2])
         self.session = int(fields[3])
+        self.is_fork = bool(int(fields[6]) & _FORKED)
+        """It has not begun a program of its own."""
         self.threads = int(fields[17])
         self.dead = fields[0] in {b"Z", b"X"} and self.threads <= 1
         """It has ended, and its parent has not waited for it. If only the first thread ended, the process lives."""

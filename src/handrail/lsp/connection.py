@@ -17,9 +17,8 @@ from handrail.protocol.wire import decode_json
 
 MAX_HEADER_BYTES = 64 << 10
 _MAX_MESSAGE_BYTES = 32 << 20
-_STALL_SECONDS = 20.0
-"""Seconds in which a server has to read some of what it is sent."""
 _MAX_UNREAD_BYTES = 64 << 20
+"""A server that leaves more unread is ended."""
 _RATE = 16 << 20
 """Bytes a second that are read from a server, in bursts. Each message counts as some bytes more."""
 _BURST_BYTES = 1 << 20
@@ -71,7 +70,6 @@ class LspConnection:
         self._on_notification = on_notification
         self._replies: dict[int, asyncio.Future[Raw]] = {}
         self._numbers = itertools.count(1)
-        self._sent = 0
         self.ended: str | None = None
         """Why the connection is over. None: it is not."""
 
@@ -83,7 +81,6 @@ class LspConnection:
         self._output, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), output)
         self._input, _ = await loop.connect_write_pipe(asyncio.Protocol, given)
         self._reading = loop.create_task(self._read(reader))
-        self._look(0)
 
     async def request(self, method: str, params: Any) -> Raw:
         """The result. LspRequestError, ConnectionEndedError. The server learns if nobody waits any longer."""
@@ -110,7 +107,6 @@ class LspConnection:
         for reply in self._replies.values():
             if not reply.done():
                 reply.set_exception(ConnectionEndedError(reason))
-        self._looking.cancel()
         self._output.close()
         if not self._input.is_closing():
             self._input.abort()
@@ -120,20 +116,9 @@ class LspConnection:
             self.end("it closed its input")
         if self.ended is not None:
             raise ConnectionEndedError(self.ended)
-        data = encode_frame(message)
-        self._sent += len(data)
-        self._input.write(data)
+        self._input.write(encode_frame(message))
         if self._input.get_write_buffer_size() > _MAX_UNREAD_BYTES:
             self.end("it does not read its input")
-
-    def _look(self, read_before: int) -> None:
-        """Ends a server that read nothing since the last look, although it had something to read."""
-        unread = self._input.get_write_buffer_size()
-        if unread and read_before == self._sent - unread:
-            self.end(f"it has not read its input for {_STALL_SECONDS:.0f} seconds")
-            return
-        read = self._sent - unread if unread else -1
-        self._looking = asyncio.get_running_loop().call_later(_STALL_SECONDS, self._look, read)
 
     async def _read(self, reader: asyncio.StreamReader) -> None:
         try:

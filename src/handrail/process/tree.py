@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple, Protocol, Self
 
-from handrail.kernel.procfs import find_process, read_entry
+from handrail.kernel.procfs import find_process, list_processes, read_entry
 from handrail.sandbox.launch import Launch
 
 _END_SECONDS = 2.0
@@ -24,6 +24,8 @@ _POLL_SECONDS = 0.005
 """Pause between looks at a process if the kernel has no pidfds."""
 _STARTING_SECONDS = 0.1
 """Time for a process that is just starting and cannot be inspected yet."""
+_FORK_SECONDS = 1.0
+"""Time for a fork of a runtime to begin bubblewrap."""
 _RECHECK_SECONDS = 0.05
 
 
@@ -262,21 +264,35 @@ def kill_orphans() -> int:
     Bubblewrap has a process outside and one inside of its namespaces. Early on, the inner one waits for the outer one
     and does not die with it. It then still has a file that only handrail hands out, and a lifeline without a writer.
     For a moment after the command may begin, it has closed its files and does not die with the outer one either. It
-    then has a variable that only handrail sets.
+    then has a variable that only handrail sets. Before all that, it is a fork of the runtime with such a file.
     """
-    total, until = 0, time.monotonic() + _STARTING_SECONDS
+    total, begun = 0, time.monotonic()
     while True:
+        has_fork = _has_fork()  # first: a fork that begins bubblewrap after this is among the candidates
         candidates = [int(name) for name in os.listdir("/proc") if name.isdecimal() and _is_bubblewrap(int(name))]
         killed = sum(map(_kill_orphan, candidates))
         total += killed
         # Repeat after a kill: the killed process may have started another.
-        if not killed and (time.monotonic() > until or all(_list_files(one) is not None for one in candidates)):
+        waited = time.monotonic() - begun
+        is_known = waited > _STARTING_SECONDS or all(_list_files(one) is not None for one in candidates)
+        if not killed and is_known and (waited > _FORK_SECONDS or not has_fork):
             return total
         time.sleep(_POLL_SECONDS)
 
 
+def _has_fork() -> bool:
+    """Whether a fork of a killed runtime has yet to begin bubblewrap. The parent of a living one's runs the same."""
+    forks = (one for one in list_processes() if one.is_fork and not _is_bubblewrap(one.number))
+    lost = (one.number for one in forks if _read_command(one.number) != _read_command(one.parent))
+    return any(_holds_handed_file(_list_files(one) or []) for one in lost)
+
+
 def _is_bubblewrap(process: int) -> bool:
-    return os.path.basename(read_entry(f"/proc/{process}/cmdline").partition(b"\0")[0]) == b"bwrap"
+    return os.path.basename(_read_command(process).partition(b"\0")[0]) == b"bwrap"
+
+
+def _read_command(process: int) -> bytes:
+    return read_entry(f"/proc/{process}/cmdline")
 
 
 def _kill_orphan(process: int) -> bool:
@@ -298,7 +314,11 @@ def _has_lost_runtime(process: int) -> bool:
     written = {file.target for file in files if file.is_writable}
     pipes = [file for file in files if file.target.startswith("pipe:") and not file.path.endswith("/fd/0")]
     lifelines = [file.path for file in pipes if file.target not in written]
-    return any(file.target.startswith("/memfd:handrail") for file in files) and any(map(_is_hung_up, lifelines))
+    return _holds_handed_file(files) and any(map(_is_hung_up, lifelines))
+
+
+def _holds_handed_file(files: "list[_OpenFile]") -> bool:
+    return any(file.target.startswith("/memfd:handrail") for file in files)
 
 
 def _has_lost_outer_process(process: int) -> bool:

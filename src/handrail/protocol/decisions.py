@@ -38,7 +38,7 @@ class PathFact(Wire, frozen=True):
     outside: str | None = None
     """Its absolute target outside all roots. None: it is inside, or was not resolved."""
     folder: str | None = None
-    """The folder that an approval would open for it. None: none can be opened."""
+    """The folder that an approval would open for the call. None: none can be opened."""
     closed_reason: str = msgspec.field(default="", name="shut")
     """Why that folder is never opened. Empty: the user may be asked."""
     shared: bool = False
@@ -81,7 +81,7 @@ class CommandFact(Wire, frozen=True):
     there: tuple[str, ...] = ()
     """Existing folders that a `cd` in it enters."""
     hosts: tuple[str, ...] = ()
-    """The hosts that it names or that its programs are known to need: `example.org:443`."""
+    """The hosts that the command names, or that its programs are known to need: `example.org:443`."""
     unopened: tuple[str, ...] = ()
     """Network targets that no approval can open, each with the reason."""
     loopback: bool = False

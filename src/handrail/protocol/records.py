@@ -35,7 +35,7 @@ class ProcessRecord(Wire, frozen=True):
     id: str
     """`p-` and 20 letters and digits. Any unique beginning of it will do."""
     state: Literal["running", "ended", "lost"]
-    """`lost`: its keeper was killed, so its exit code is unknown. Nothing of it runs any more."""
+    """`lost`: its keeper was killed, so its exit code is unknown. None of its processes runs."""
     command: str
     cwd: str
     """The folder that it was started in: relative in the workspace, absolute in an extra root."""
@@ -83,7 +83,7 @@ class ProcessRecord(Wire, frozen=True):
         return f"exit code {self.exit_code}{by}"
 
     def describe_dropped(self) -> str:
-        return f"{self.dropped:,} bytes are not kept: the log is the first 64 KB and the last 64 MB"
+        return f"{self.dropped:,} bytes in the middle were dropped: the log has the first 64 KB and the last 64 MB"
 
     def format_run_time(self, now: datetime) -> str:
         """`02:14`, `1:02:14`, `3 d 01:02`."""

@@ -339,7 +339,7 @@ _BUILTIN: dict[str, tuple[str, Callable[[_Build, ToolServices], Tool]]] = {
     "lsp_references": ("lsp.lookup", lambda build, of: build(of.lsp)),
     "lsp_hover": ("lsp.lookup", lambda build, of: build(of.lsp)),
     "lsp_diagnostics": ("lsp.diagnostics", lambda build, of: build(of.lsp)),
-    "lsp_symbols": ("lsp.symbols", lambda build, of: build(of.lsp)),
+    "lsp_symbols": ("lsp.lookup", lambda build, of: build(of.lsp)),
     "lsp_rename": ("lsp.edits", lambda build, of: build(of.seen, of.recorder, of.lsp)),
     "lsp_format": ("lsp.edits", lambda build, of: build(of.seen, of.recorder, of.lsp)),
 }

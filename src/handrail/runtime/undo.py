@@ -189,7 +189,7 @@ def read_diff(session: Session, number: int | None) -> StoredDiff:
     selected = _find_last_in_effect(session) if number is None else _load_change_set(log, number).number
     diffs = log.diffs(selected)
     if diffs is None:
-        raise ToolError("NOT_FOUND", f"Change {selected} is too old.")
+        raise ToolError("NOT_FOUND", f"Change {selected} is too old. Its diff is no longer stored.")
     text = "".join(diffs)
     return StoredDiff((selected,), text, is_truncated_diff(text))
 

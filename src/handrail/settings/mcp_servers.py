@@ -73,7 +73,9 @@ class ServerTable(Section, frozen=True, kw_only=True):
     ] = None
     headers: Annotated[
         Mapping[_Header, _HeaderValue],
-        Field("The headers of every request to it.", allowed="a table of names of headers and texts of one line"),
+        Field(
+            "The headers of every request to the server.", allowed="a table of names of headers and texts of one line"
+        ),
     ] = {}
     network: Annotated[
         tuple[str, ...],

@@ -44,6 +44,8 @@ _MAX_VALUES = 500
 
 FileState = tuple[bytes, int, int]
 """The path of a file, its size, its change time. The index has 0 for a time that a later change may share."""
+ChunkRow = tuple[int, int, str, str, str, str, str, str, str, str]
+"""The columns of a chunk from its line to its signature, then the words of its name, parent, path and text."""
 
 
 class IndexedChunk(NamedTuple):
@@ -58,21 +60,6 @@ class IndexedChunk(NamedTuple):
     parent: str
     signature: str
     file: int
-
-
-class ChunkWords(NamedTuple):
-    """A chunk to store, with its words as the index has them."""
-
-    line: int
-    end_line: int
-    name: str
-    kind: str
-    parent: str
-    signature: str
-    name_words: str
-    parent_words: str
-    path_words: str
-    body_words: str
 
 
 class CodeIndex:
@@ -98,14 +85,14 @@ class CodeIndex:
         row = self._database.row("SELECT hash FROM source_file WHERE path = ?", (path,))
         return row[0] if row else b""
 
-    def put_files(self, files: Iterable[tuple[bytes, int, int, bytes, Sequence[ChunkWords]]]) -> None:
+    def put_files(self, files: Iterable[tuple[bytes, int, int, bytes, Sequence[ChunkRow]]]) -> None:
         """Stores files with their size, change time, hash and chunks, in place of what was known of them."""
         database = self._database
         with database.lock, database.transaction:
             [(file, number)] = database.rows(
                 "SELECT (SELECT coalesce(max(id), 0) FROM source_file), (SELECT coalesce(max(id), 0) FROM chunk)"
             )
-            rows: list[tuple[int, int, ChunkWords]] = []
+            rows: list[tuple[int, int, ChunkRow]] = []
             for path, size, changed, digest, chunks in files:
                 if database.row("SELECT 1 FROM source_file WHERE path = ?", (path,)) is not None:
                     self._drop(path)
@@ -124,7 +111,7 @@ class CodeIndex:
             for path in paths:
                 self._drop(path)
 
-    def _add_chunks(self, rows: Sequence[tuple[int, int, ChunkWords]]) -> None:
+    def _add_chunks(self, rows: Sequence[tuple[int, int, ChunkRow]]) -> None:
         """Stores chunks with their ids and those of their files."""
         insert = self._database.connection.executemany
         insert("INSERT INTO chunk VALUES (?, ?, ?, ?, ?, ?, ?, ?)", ((id_, file, *one[:6]) for id_, file, one in rows))
@@ -132,7 +119,7 @@ class CodeIndex:
             "INSERT INTO chunk_text (rowid, name, parent, path, body) VALUES (?, ?, ?, ?, ?)",
             ((id_, *one[6:]) for id_, _, one in rows),
         )
-        named = ((id_, one.name_words, one.parent_words) for id_, _, one in rows if one.name)
+        named = ((id_, *one[6:8]) for id_, _, one in rows if one[2])
         insert("INSERT INTO chunk_name (rowid, name, parent) VALUES (?, ?, ?)", named)
 
     def _drop(self, path: bytes) -> None:

@@ -27,6 +27,8 @@ _COLUMN = 66
 """Where the outcome of a call begins, if there is room."""
 _MIN_SUBJECT = 18
 """The columns that a call keeps beside a long outcome."""
+_MIN_WIDE = 72
+"""On a screen with fewer columns, an outcome that does not fit has a row of its own."""
 
 
 _FOR_MODELS = re.compile(
@@ -38,30 +40,34 @@ _FOR_MODELS = re.compile(
 _FOR_PEOPLE = {"Ask the user to r": "R", "The user can": "You can", "the user's": "your", "ask the user": "ask you"}
 
 
-def render_call_line(
+def render_call_lines(
     result: ToolResult[Any], args: object, glyphs: Glyphs, label: str = "", change: ChangeSet | None = None
-) -> str:
+) -> list[str]:
     """A finished call: subject, outcome, duration. `label`: the name of the tool for people."""
     name = label or result.name
     error = result.error
     if error is not None:
         sign = "denied" if error.code in _REFUSED else "failed"
         line = truncate(f"{_render_call(name, args)}: {_explain_error(error)}", glyphs.width * 2 - 2)
-        return f"{glyphs.sign(sign)} {line}"
+        return [f"{glyphs.sign(sign)} {line}"]
     facts = [_describe_outcome(result, change, glyphs)]
     if result.meta.undo is not None:
         facts.append(f"undo {result.meta.undo}")
     facts.append(format_seconds(result.duration_ms / 1e3))
+    subject, indent = _render_call(name, args), len(glyphs.ok) + 1
+    has_two_rows = glyphs.width < _MIN_WIDE and len(subject) + len(glyphs.between.join(facts)) > glyphs.width - 6
     others = len(glyphs.between.join(["", *facts[1:]]))
-    facts[0] = truncate(facts[0], max(12, min(60, glyphs.width - others - _MIN_SUBJECT - 4)))
+    beside = 0 if has_two_rows else _MIN_SUBJECT
+    facts[0] = truncate(facts[0], max(12, min(60, glyphs.width - others - beside - 4)))
     facts = [fact for fact in facts if fact]
     outcome = glyphs.between.join(facts)
     painted = glyphs.between.join([facts[0], *(glyphs.paint(fact, "dim") for fact in facts[1:])])
-    room = max(_MIN_SUBJECT, glyphs.width - len(outcome) - 4)
-    indent = len(glyphs.ok) + 1
-    subject = truncate(_render_call(name, args), room - indent)
+    room = glyphs.width - 1 if has_two_rows else max(_MIN_SUBJECT, glyphs.width - len(outcome) - 4)
+    subject = truncate(subject, room - indent)
     sign = glyphs.sign("failed" if has_failed(result) else "ok")
-    return f"{sign} {pad(subject, min(_COLUMN, room) - indent)}  {painted}"
+    if has_two_rows:
+        return [f"{sign} {subject}", f"    {painted}"]
+    return [f"{sign} {pad(subject, min(_COLUMN, room) - indent)}  {painted}"]
 
 
 def has_failed(result: ToolResult[Any]) -> bool:

@@ -14,11 +14,13 @@ from handrail.terminal.keyboard import KeyPress, KeyReader
 from handrail.terminal.screen import Screen
 from handrail.terminal.style import Paint, Style, pad_painted, paint_nothing
 
-_MIN_SIDE_BY_SIDE_COLUMNS = 120
+_MIN_SIDE_BY_SIDE_COLUMNS = 119
+"""The room on a screen of 120 columns."""
 _NUMBER_COLUMNS = 5
 _STYLES: dict[str, Style] = {"added": "added", "removed": "removed", "hunk": "hunk", "remark": "dim"}
 _SIGNS = {"context": " ", "added": "+", "removed": "-"}
 _FILE_KEYS = "q back · ] [ next file · space marks as read · ↑ ↓ scroll"
+_SHORT_FILE_KEYS = "q back · ] [ file · space read · ↑ ↓ scroll"
 _TEXT_KEYS = "q back · ↑ ↓ space scroll"
 _CUT = "… the preview is cut here"
 
@@ -173,6 +175,8 @@ class _Viewer:
         rows = [screen.to_encodable(line) for line in lines[self._top : self._top + room]]
         keys = _FILE_KEYS if len(self._pages) > 1 else _TEXT_KEYS
         position = f"{min(self._top + room, self._length)} of {self._length} lines"
+        if measure_width(f"{position} · {keys}") >= columns and keys is _FILE_KEYS:
+            keys = _SHORT_FILE_KEYS
         screen.draw_page(
             [self._heading(screen), *rows, *[""] * (room - len(rows)), screen.paint(f"{position} · {keys}", "dim")]
         )

@@ -89,12 +89,12 @@ class KeyReader:
                 on_first()
                 has_dropped = True
 
-    def drop_early(self) -> None:
-        """Drop keys that are pressed before a person can have read the request."""
-        until = time.monotonic() + self._timing.deaf
+    def drop_early(self) -> bool:
+        """Drop keys that are pressed before a person can have read the request. Whether there were any."""
+        has_dropped, until = False, time.monotonic() + self._timing.deaf
         while (left := until - time.monotonic()) > 0 and not self._gone:
-            self._read_within(left)
-        self._read_within(0)
+            has_dropped |= bool(self._read_within(left))
+        return bool(self._read_within(0)) or has_dropped
 
     def next(self) -> KeyPress | None:
         """The next key. None if there was none for a while."""

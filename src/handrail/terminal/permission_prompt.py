@@ -37,6 +37,7 @@ from handrail.terminal.screen import Screen, Scroll
 from handrail.terminal.style import paint_nothing
 
 _HELD_UP = "Approval needed. Stop typing for a second to see it."
+_EARLY = "Your key came too early and was ignored. Press it again."
 _TRYING = "Running it in a disposable copy … Your files are untouched. Ctrl-C leaves it for later."
 _LATER = KeyPress("text", "l")
 _BACK = KeyPress("esc")
@@ -229,16 +230,15 @@ class _RequestDialog:
         screen.mark()
         size, keys = screen.size(), self._render_choices()
         framed = screen.framed_lines(self._heading, [*lines, "", *keys])
-        if screen.paint is paint_nothing or len(framed) > size[1] - 2:
-            self._scroll.begin(framed)
-            self._keys.drop_early()
-            return
+        dims = screen.paint is not paint_nothing and len(framed) <= size[1] - 2
         dim = [screen.paint(row, "dim") for row in keys]
-        self._scroll.begin(screen.framed_lines(self._heading, [*lines, "", *dim]))
-        self._keys.drop_early()
-        if size == screen.size() and not self.hidden:  # the keys count from now on
+        self._scroll.begin(screen.framed_lines(self._heading, [*lines, "", *dim]) if dims else framed)
+        was_early = self._keys.drop_early()
+        if dims and size == screen.size() and not self.hidden:  # the keys count from now on
             rows = [*framed[len(framed) - len(keys) - screen.framed :], ""]
             screen.draw_rows(rows, len(rows))
+        if was_early and self._scroll.seen and not self.hidden:
+            screen.status(_EARLY)
 
     def _list_outdated(self) -> tuple[str, ...]:
         """The paths that changed since the preview. If that cannot be checked now, the commit checks it."""

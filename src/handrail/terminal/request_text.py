@@ -195,7 +195,7 @@ def describe_answers(request: PermissionRequest, *, with_reason: bool = True) ->
         "session": f"{verb}, and {grant} in this session",
         "workspace": f"{verb}, and {grant} in this workspace",
         "edits": f"{verb}, and {_ALLOW_EDITS}",
-        "output": "drop changes, show model output" if keeps else "drop its changes, show the model its output",
+        "output": "drop changes, show output to model",
         "deny": f"{'drop' if keeps else 'deny'} it{reason}",
     }
     return {kind: text for kind, text in words.items() if kind in request.answers or kind == "deny"}
@@ -383,7 +383,7 @@ def _name_new(noun: str, names: Sequence[str]) -> str:
 def _list_effects(request: PermissionRequest) -> Iterator[str]:
     """The effects of an approval beyond the preview."""
     if request.fingerprint is not None:
-        sent = f"Nothing has been sent. If you approve, {to_one_line(request.server_name)} gets it"
+        sent = f"Nothing has been sent. If you approve, {to_one_line(request.server_name)} gets this input"
         yield f"{sent}; undo does not cover its effects."
     elif request.preview and request.preview.kind == "input":
         yield _NOT_SENT

@@ -29,12 +29,12 @@ from handrail.protocol.events import (
     User,
 )
 from handrail.protocol.results import ToolResult
-from handrail.protocol.text import escape_control, to_one_line, wrap
+from handrail.protocol.text import escape_control, to_one_line
 from handrail.protocol.wire import to_dict
 from handrail.terminal.call_lines import (
     describe_granted,
     describe_unasked,
-    render_call_line,
+    render_call_lines,
     render_display,
     render_event,
     render_running_line,
@@ -134,7 +134,7 @@ class SessionView:
             case Display():
                 self._write(self._render_display(event))
             case _:
-                self._write(render_event(event, self._glyphs, int(self._verbose)))
+                self._write_signed(render_event(event, self._glyphs, int(self._verbose)))
 
     def show_piece(self, piece: StreamPiece) -> None:
         """Shows that the model thinks, or writes a long call."""
@@ -155,9 +155,10 @@ class SessionView:
         self._arguments.setdefault(call_id, args)
 
     def write_note(self, text: str) -> None:
-        """Writes lines of handrail, which break between words."""
-        lines = escape_control(text).rstrip("\n").split("\n")
-        self._write([row for line in lines for row in self._wrap(line)])
+        """Writes lines of handrail, which break between words. Later rows stand below the last column."""
+        for line in escape_control(text).rstrip("\n").split("\n"):
+            column = re.match(r" *(?:\S+(?: \S+)* {2,})?", line)
+            self._write(self._wrap(line, column.end() if column else 0))
 
     def render_live(self) -> list[str]:
         """The rows that change: a line of the model, running calls with their last output, or what is waited for."""
@@ -234,17 +235,18 @@ class SessionView:
         self.cards.append(card)
         rows = self._render_result(result, args, label, change) if self._detail != "warnings" else []
         rows += self._render_excerpt(result, card) if self._detail == "all" else []
-        self._write([*rows, *(f"{self._glyphs.sign('asks')} {to_one_line(text)}" for text in result.warnings)])
+        self._write(rows)
+        self._write_signed([f"{self._glyphs.sign('asks')} {to_one_line(text)}" for text in result.warnings])
 
     def _render_result(self, result: ToolResult[Any], args: object, label: str, change: ChangeSet | None) -> list[str]:
         """The line of a call. Below it, why nobody was asked, or what needs no approval from now on."""
-        line = render_call_line(result, args, self._sized_glyphs(), label, change)
-        line = to_slash_commands(line) if self._in_session else line
-        rows = [line] if result.ok or self._detail == "lines" else _wrap_error(line, self._output.width)
+        rows = render_call_lines(result, args, self._sized_glyphs(), label, change)
+        rows = [to_slash_commands(row) if self._in_session else row for row in rows]
+        rows = rows if result.ok or self._detail == "lines" else self._wrap(rows[0], 2)
         if result.meta.answered_by is not None:
             rows.append(f"{_BODY}{describe_unasked(result.meta.answered_by, changed=result.meta.undo is not None)}")
         if granted := self._granted.pop(result.tool_call_id, ""):
-            rows += [row.rstrip() for row in wrap(f"{_BODY}{granted}", self._output.width, _BODY)]
+            rows += self._wrap(f"{_BODY}{granted}", len(_BODY))
         return rows
 
     def _render_excerpt(self, result: ToolResult[Any], card: Card) -> list[str]:
@@ -291,10 +293,11 @@ class SessionView:
         if rows:
             self._output.write(rows)
 
-    def _wrap(self, line: str) -> list[str]:
-        """The rows of a line. Later rows stand below its text."""
-        column = re.match(r" *(?:\S+(?: \S+)* {2,})?", line)
-        return wrap_line(line, self._output.width, column.end() if column else 0).splitlines()
+    def _write_signed(self, lines: list[str]) -> None:
+        self._write([row for line in lines for row in self._wrap(line, 2)])
+
+    def _wrap(self, line: str, indent: int) -> list[str]:
+        return wrap_line(line, self._output.width, indent).splitlines()
 
     def _end_words(self) -> None:
         if rows := self._markdown.end(self._words.width):
@@ -306,13 +309,6 @@ class SessionView:
 
     def _sized_glyphs(self) -> Glyphs:
         return msgspec.structs.replace(self._glyphs, width=max(40, min(160, self._output.width)))
-
-
-def _wrap_error(line: str, width: int) -> list[str]:
-    """The line of a failed call in rows. Only its sign may be painted."""
-    sign, _, text = line.partition(" ")
-    first, *more = (row.rstrip() for row in wrap(text, width - 2))
-    return [f"{sign} {first}", *(f"  {row}" for row in more)]
 
 
 def _build_card(result: ToolResult[Any], args: object, label: str, change: ChangeSet | None) -> Card:

@@ -1,17 +1,17 @@
 /** What waits for people, in all tasks, and the standing approvals. */
 
-import { useState } from "react";
+import { type ReactNode, useState } from "react";
 import { request } from "../api/client";
 import type { GrantEntry, InboxList, WaitingQuestion, WaitingRequest } from "../api/types";
 import { PermissionDrawer } from "../parts/permission/drawer";
 import { QuestionForm } from "../parts/permission/question";
 import { Empty, Failure, Loaded, useNow } from "../parts/states";
+import { type Column, RowLink, Table } from "../parts/table";
 import { Visible } from "../parts/text";
-import { Link, navigate, pathTo } from "../router";
+import { Link, pathTo } from "../router";
 import { useAction } from "../state/action";
 import { useConsole, useMayOperate } from "../state/console";
-import { focusNeighbour } from "../state/focus";
-import { useKeys } from "../state/keys";
+import { useListKeys } from "../state/focus";
 import { formatAge } from "../text/format";
 import { describeSubject, nameTool, summarizeRun } from "../text/permission";
 import type { PageProps } from "./index";
@@ -69,49 +69,30 @@ function fromQuestion(one: WaitingQuestion): Entry {
 
 function WaitingTable({ entries, open }: { entries: readonly Entry[]; open: string | null }) {
   const now = useNow();
-  const move = (step: 1 | -1) => focusNeighbour(".inbox-list .row-link", step);
-  useKeys({ ArrowDown: () => move(1), ArrowUp: () => move(-1), j: () => move(1), k: () => move(-1) });
+  useListKeys(".inbox-list .row-link");
   if (entries.length === 0) return <Empty>Nobody waits for you.</Empty>;
   return (
     <>
       <h2>Waiting {entries.filter((one) => !one.ready).length}</h2>
-      <table className="rows">
-        <thead>
-          <tr>
-            <th scope="col">Tool</th>
-            <th scope="col">Call</th>
-            <th scope="col" className="wide-only">
-              Effect
-            </th>
-            <th scope="col" className="numeric">
-              Age
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {entries.map((one) => (
-            <tr key={one.id} aria-current={one.id === open ? "true" : undefined} onClick={() => navigate(pathTo("inbox", one.id))}>
-              <td className="nowrap">
-                <span className={one.ready ? "muted" : "warn"} aria-hidden="true">
-                  {one.ready ? "○" : "!"}
-                </span>{" "}
-                {one.tool}
-              </td>
-              <td className="title">
-                <Link to={pathTo("inbox", one.id)} className="row-link mono clip" onClick={(event) => event.stopPropagation()}>
-                  <Visible text={one.subject.replaceAll("\n", " ⏎ ")} />
-                </Link>
-              </td>
-              <td className="wide-only">
-                <Visible text={one.facts} />
-              </td>
-              <td className="numeric muted">{formatAge(one.time, now)}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+      <Table columns={WAITING} rows={entries.map((one) => ({ key: one.id, to: pathTo("inbox", one.id), current: one.id === open, cells: listCells(one, now) }))} />
     </>
   );
+}
+
+const WAITING: readonly Column[] = [["Tool", "nowrap"], ["Call", "title"], ["Effect", "wide-only effect"], ["Age", "numeric muted"]];
+
+function listCells(one: Entry, now: number): readonly ReactNode[] {
+  const tool = (
+    <>
+      <span className={one.ready ? "muted" : "warn"} aria-hidden="true">{one.ready ? "○" : "!"}</span> {one.tool}
+    </>
+  );
+  const call = (
+    <RowLink to={pathTo("inbox", one.id)} classes="mono clip">
+      <Visible text={one.subject.replaceAll("\n", " ⏎ ")} />
+    </RowLink>
+  );
+  return [tool, call, <Visible key="facts" text={one.facts} />, formatAge(one.time, now)];
 }
 
 /** The drawer of an entry. One that is no longer in the list was answered elsewhere, or here. */
@@ -151,6 +132,8 @@ function OpenEntry({ id, inbox }: { id: string; inbox: InboxList | undefined }) 
   );
 }
 
+const GRANTED: readonly Column[] = [["Allows", "title mono"], ["Scope"], ["Age", "numeric muted"], ["Revoke", "numeric revoke"]];
+
 function Grants({ grants, onChange }: { grants: readonly GrantEntry[]; onChange: () => void }) {
   const now = useNow();
   const mayOperate = useMayOperate();
@@ -162,6 +145,12 @@ function Grants({ grants, onChange }: { grants: readonly GrantEntry[]; onChange:
       announce("Revoked.");
       onChange();
     });
+  const listGrant = ({ id, grant, folder }: GrantEntry) => [
+    <Visible key="allows" text={grant?.command ?? `${folder?.access ?? ""} ${folder?.path ?? ""}`} />,
+    grant?.scope ?? folder?.scope,
+    formatAge(grant?.time ?? folder?.time, now),
+    mayOperate && <button key="revoke" type="button" disabled={action.busy} onClick={() => revoke(id)}>Revoke</button>,
+  ];
   return (
     <>
       <h2>Granted {grants.length}</h2>
@@ -169,38 +158,7 @@ function Grants({ grants, onChange }: { grants: readonly GrantEntry[]; onChange:
       {grants.length === 0 ? (
         <p className="muted">Nothing is allowed for longer than one call.</p>
       ) : (
-        <table className="rows">
-          <thead>
-            <tr>
-              <th scope="col">Allows</th>
-              <th scope="col">Scope</th>
-              <th scope="col" className="numeric">
-                Age
-              </th>
-              <th scope="col">
-                <span className="only-read">Revoke</span>
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {grants.map((one) => (
-              <tr key={one.id}>
-                <td className="title mono">
-                  <Visible text={one.grant?.command ?? `${one.folder?.access ?? ""} ${one.folder?.path ?? ""}`} />
-                </td>
-                <td>{one.grant?.scope ?? one.folder?.scope}</td>
-                <td className="numeric muted">{formatAge(one.grant?.time ?? one.folder?.time, now)}</td>
-                <td className="numeric">
-                  {mayOperate && (
-                    <button type="button" disabled={action.busy} onClick={() => revoke(one.id)}>
-                      Revoke
-                    </button>
-                  )}
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
+        <Table columns={GRANTED} rows={grants.map((one) => ({ key: one.id, cells: listGrant(one) }))} />
       )}
     </>
   );

@@ -265,9 +265,15 @@ function RunView({ outcome, name, args }: { outcome: CallOutcome; name: string; 
   const [open, setOpen] = useState(true);
   const { result, task } = outcome;
   if (result.error?.code === "PERMISSION_REQUIRED") {
-    return <p>! It needs approval and waits. Nothing has run. <Link to="/inbox">Open the inbox</Link></p>;
+    return <p>! It needs approval and waits. Nothing has run. <Link to={pathTo("inbox", ...readId(result.error.details))}>Open the request</Link></p>;
   }
   const refused = result.error?.code === "POLICY_DENIED" || result.error?.code === "PERMISSION_DENIED";
   const call: Call = { ...makeCall(result.tool_call_id, name), args, result, state: result.ok ? "ok" : refused ? "denied" : "failed" };
   return <CallCard task={task} call={call} open={open} mine={false} onToggle={setOpen} />;
+}
+
+/** The id of the request that waits. */
+function readId(details: unknown): readonly string[] {
+  const id = typeof details === "object" && details !== null && "id" in details ? details.id : null;
+  return typeof id === "string" ? [id] : [];
 }

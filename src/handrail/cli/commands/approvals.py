@@ -195,7 +195,7 @@ def run_reply(options: SimpleNamespace) -> int:
         print_json(encode({"schema": SCHEMA, "results": done.results, "waiting": ()}))
         return OK
     print_out(f"put aside: {to_one_line(question.question)}\n" if reply is None else f"{done.results[0].content}\n")
-    print_note(f"session {to_one_line(asked.session_id)} has it, and continues with it")
+    print_note(f"session {to_one_line(asked.session_id)} has the reply, and continues with it")
     return OK
 
 

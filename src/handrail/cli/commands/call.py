@@ -72,8 +72,8 @@ def run(options: SimpleNamespace) -> int:
         call = _read_call(options)
         return run_tool(options, call.pop("name"), call.pop("args"), details=call)
     if options.exit_code:
-        return run_command(options, lambda: read_json_argument(options.arguments))
-    return run_tool(options, options.tool, read_json_argument(options.arguments))
+        return run_command(options, lambda: read_json_argument(options.arguments, options.tool))
+    return run_tool(options, options.tool, read_json_argument(options.arguments, options.tool))
 
 
 def _read_call(options: SimpleNamespace) -> dict[str, Any]:
@@ -81,7 +81,7 @@ def _read_call(options: SimpleNamespace) -> dict[str, Any]:
     from handrail.dialects.dialect import load_dialect  # noqa: PLC0415  few calls come whole
 
     unwrap = load_dialect(options.dialect).unwrap if options.dialect else None
-    given: Any = read_json_argument(options.tool) if unwrap is not None and options.tool[:1] in {"{", "-"} else None
+    given: Any = read_json_argument(options.tool, "") if unwrap is not None and options.tool[:1] in {"{", "-"} else None
     if unwrap is None or not isinstance(given, dict):
         raise CommandFailed("JSON is missing: the arguments of the tool. Nothing was run.", then="handrail help call")
     call: dict[str, Any] = {"args": {}, **unwrap(cast("dict[str, Any]", given))}
@@ -109,11 +109,13 @@ def run_tool(
     exit_code: bool = False,
     enable: bool = False,
     details: dict[str, Any] | None = None,
+    finds: str = "",
 ) -> int:
     """Makes a call, asks at a terminal, and prints the result. Returns the exit code.
 
     `exit_code`: that of the command of exec, whose output is then all that stdout gets. `enable`: offer the tool
-    even if the settings do not enable it. `details`: of the call, such as its id.
+    even if the settings do not enable it. `details`: of the call, such as its id. `finds`: the field of the result that
+    is empty if the command succeeded.
     """
     if not options.session:
         raise CommandFailed("--session is empty. Nothing was run.")
@@ -153,7 +155,9 @@ def run_tool(
             print_note(rest)
     if exit_code:
         return NOT_RUN if result.error is not None else to_dict(result.data).get("exitCode") or OK
-    return WAITING if question is not None else get_exit_code(result)
+    if question is not None:
+        return WAITING
+    return get_exit_code(result) or (FAILED if finds and getattr(result.data, finds, ()) else OK)
 
 
 COMMANDS = {

@@ -28,7 +28,9 @@ def _suggest_command(code: str) -> str:
 
 def _add_diff_arguments(parser: ArgumentParser) -> None:
     which = parser.add_mutually_exclusive_group()
-    which.add_argument("number", metavar="N", nargs="?", type=parse_number(1), help="the change (the last in effect)")
+    which.add_argument(
+        "number", metavar="N", nargs="?", type=parse_number(1), help="the change (the last that is not undone)"
+    )
     which.add_argument("--turn", action="store_true", help="all changes of the last turn")
     add_place_options(parser)
 
@@ -54,7 +56,9 @@ def run_diff(options: SimpleNamespace) -> int:
 
 def _add_undo_arguments(parser: ArgumentParser) -> None:
     which = parser.add_mutually_exclusive_group()
-    which.add_argument("number", metavar="N", nargs="?", type=parse_number(1), help="the change (the last in effect)")
+    which.add_argument(
+        "number", metavar="N", nargs="?", type=parse_number(1), help="the change (the last that is not undone)"
+    )
     which.add_argument("--turn", action="store_true", help="all changes of the last turn")
     which.add_argument("--session", metavar="ID", nargs="?", const="cli", help="all changes of a session (cli)")
     _add_redo_arguments(parser)

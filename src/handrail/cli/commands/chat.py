@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from handrail.cli.exits import INFRASTRUCTURE, INTERRUPTED, OK, USAGE, CommandFailed
 from handrail.cli.parser import COMMANDS as ALL_COMMANDS
-from handrail.cli.parser import Command, add_mode_option, add_plain_option, add_workspace_option
+from handrail.cli.parser import Command, add_plain_option
+from handrail.cli.usage import add_session_options
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
@@ -105,16 +106,7 @@ class CommandLineHost:
 
 
 def _add_arguments(parser: "ArgumentParser") -> None:
-    parser.add_argument("--model", metavar="NAME", help="provider and model, such as anthropic:… or ollama:…")
-    add_mode_option(parser)
-    add_workspace_option(parser)
-    which = parser.add_mutually_exclusive_group()
-    which.add_argument(
-        "-c", "--continue", dest="last", action="store_true", help="continue the workspace's last session"
-    )
-    which.add_argument("--resume", metavar="ID", help="continue this session (an id or its beginning)")
-    which.add_argument("--fork", metavar="ID", help="begin a new session that starts as a copy of this one")
-    which.add_argument("--session", metavar="ID", help="the session by this name, new or not (a new one)")
+    add_session_options(parser)
     add_plain_option(parser)
     parser.set_defaults(json=False, prompt=None, park=False, unattended=False, max_calls=None, max_tokens=None)
 

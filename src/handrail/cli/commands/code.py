@@ -7,15 +7,17 @@ from typing import Any
 
 from handrail.cli.commands.call import CALL_EXITS, add_call_options, run_tool
 from handrail.cli.commands.shortcuts import add_arguments, build_arguments
+from handrail.cli.exits import FAILED
 from handrail.cli.parser import Command
 
 
-def _run(tool: str, options: SimpleNamespace) -> int:
-    return run_tool(options, tool, build_arguments(tool, options), enable=True)
+def _run(tool: str, finds: str, options: SimpleNamespace) -> int:
+    return run_tool(options, tool, build_arguments(tool, options), enable=True, finds=finds)
 
 
-def _build_command(tool: str, *examples: *tuple[str, str]) -> Command:
-    return Command(partial(_run, tool), partial(add_arguments, tool), examples, CALL_EXITS)
+def _build_command(tool: str, *examples: *tuple[str, str], finds: str = "") -> Command:
+    exits = {**CALL_EXITS, FAILED: f"there are {finds}, or the result is an error"} if finds else CALL_EXITS
+    return Command(partial(_run, tool, finds), partial(add_arguments, tool), examples, exits)
 
 
 def _run_search(options: SimpleNamespace) -> int:
@@ -53,7 +55,9 @@ COMMANDS = {
     "code analyze": _build_command(
         "code_analyze", "handrail code analyze src/app.py", "handrail code analyze src/app.py --json"
     ),
-    "code lint": _build_command("code_lint", "handrail code lint src", "handrail code lint a.py b.ts --linter ruff"),
+    "code lint": _build_command(
+        "code_lint", "handrail code lint src", "handrail code lint a.py b.ts --linter ruff", finds="findings"
+    ),
     "code format": _build_command(
         "code_format", "handrail code format src/app.py", "handrail code format src/app.py --write"
     ),

@@ -1,6 +1,7 @@
 """`handrail config`: the settings with their values, checked."""
 
 import os
+import re
 from argparse import ArgumentParser
 from types import SimpleNamespace
 from typing import Any, Literal
@@ -21,6 +22,8 @@ from handrail.settings.model import DEFAULTS, Settings, list_settings
 from handrail.settings.paths import MCP_FILE, PROJECT_FILE
 from handrail.settings.toml_file import RULE, RuleTable, read_layer
 
+_FILE_PATH = re.compile(r"(?<= file) /.*?(?= and |$)")
+"""The path of a settings file in a source. Notes below the table name it."""
 _VERDICTS = {"allow": "allow", "confirm": "ask", "deny": "deny"}
 
 
@@ -100,8 +103,9 @@ def _render(value: object) -> str:
 
 
 def render_config(loaded: LoadedSettings, servers: dict[str, str]) -> str:
-    rows = [(key, _render(value), loaded.sources[key]) for key, value in loaded.settings.flatten().items()]
-    text = render_table([("setting", "value", "source"), *rows])
+    sources = {key: _FILE_PATH.sub("", source) for key, source in loaded.sources.items()}
+    rows = [(key, sources[key], _render(value)) for key, value in loaded.settings.flatten().items()]
+    text = render_table([("setting", "source", "value"), *rows])
     if servers:
         text += f"\n{render_table([('server', 'what it is'), *servers.items()])}"
     if loaded.rules:

@@ -96,7 +96,7 @@ _FILES = {
 }
 _BROKEN = "    return round(sum(prices) * (100 - discount) / 100)\n"
 _FIXED = "    return (sum(prices) * (100 - discount) + 50) // 100\n"
-_TASK = "The tests of this shop fail. Find out why, fix the code, and make a new price list."
+_TASK = "Fix the tests, and make a new price list."
 _RUN_TESTS = "python3 -B -m unittest -q"
 _SCRIPT = (
     ScriptedReply(text="I look around first.", calls=(("ls", {"path": "."}), ("read", {"path": "cart.py"}))),

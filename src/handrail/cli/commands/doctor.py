@@ -270,10 +270,10 @@ def _check_tier(found: SandboxDiagnosis, least: int) -> Finding:
     text = f"tier {tier}: commands are confined by {replace_home(found.report.means)}"
     if tier < least:
         few = " that may change files" if tier == 2 else ""
-        text = f"{text}; settings ask for tier {least} at least, so none runs{few}"
+        text = f"{text}; settings ask for tier {least} at least, so no command{few} runs"
         return Finding("sandbox", "error", text, found.fix or "handrail config")
     if tier == 0:
-        return Finding("sandbox", "warning", f"{text}; every command asks", found.fix or "handrail config")
+        return Finding("sandbox", "warning", f"{text}; every command needs approval", found.fix or "handrail config")
     return Finding("sandbox", "ok", text)
 
 

@@ -55,7 +55,7 @@ _ANSWERS: dict[AnswerKind, str] = {
 
 def run(options: SimpleNamespace) -> int:
     if (options.sessions or options.changes or options.line is not None) and _has_filter(options):
-        raise CommandFailed("--since, --tool and --grep filter the transcript and --events only.")
+        raise CommandFailed("--since, --tool and --grep work only with the transcript and --events.")
     if options.sessions:
         return _print_sessions(options)
     if options.changes:
@@ -367,10 +367,10 @@ def _describe_origin(history: LineHistory) -> str:
     origin, change = history.origin, history.origin.entry
     if change is not None and origin.kind == "outside":
         what = f"{truncate(change.summary, 100)}, {format_time(change.time)}"
-        return f"line {history.line} was changed outside handrail since: after change {change.number} ({what})"
+        return f"line {history.line} was changed outside handrail, after change {change.number} ({what})"
     if change is not None and origin.kind == "lost":
         when = format_time(change.time)
-        return f"change {change.number} ({when}) may have made it; its content is no longer stored"
+        return f"change {change.number} ({when}) may have written this line; its content is no longer stored"
     if origin.outside or origin.line != history.line or origin.brought_back:
         return "older than handrail's first change of this file"
     return "no change that handrail made touched this line"

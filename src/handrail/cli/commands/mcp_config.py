@@ -95,7 +95,7 @@ def _print_snippets(host: McpHost, edits: list[ConfigEdit], write: str) -> int:
 
 
 def _print_effects(host: McpHost, pending: list[ConfigEdit], remark: str) -> None:
-    print_note(f"{host.title}: {host.off}")
+    print_note(f"{host.title}, with these settings: {host.off}")
     print_note(f"Not disabled: {host.left}")
     if own := [edit.found.path for edit in pending if edit.file.is_user_file]:
         print_note(f"In your own settings, outside the workspace: {', '.join(own)}")

@@ -130,7 +130,7 @@ def read_query(options: SimpleNamespace) -> PolicyQuery | None:
     """The question of the command line. None if questions come on stdin."""
     if options.words:
         example = f"handrail policy explain -- {shlex.join(options.words)}"
-        problem = "put -- before the command. Otherwise handrail takes its options."
+        problem = "put -- before the command. Otherwise handrail reads the command's options as its own."
         raise CommandFailed(problem, then=example)
     if (options.rest is not None) + (options.tool is not None) + options.stdin != 1:
         raise CommandFailed(f"the command to explain is missing. Give it in one of three ways: {_WAYS}.")
@@ -139,7 +139,7 @@ def read_query(options: SimpleNamespace) -> PolicyQuery | None:
     if options.tool is not None and options.cwd is not None:
         raise CommandFailed("--cwd works only for commands, not with --tool.")
     if options.tool is not None:
-        return PolicyQuery(options.tool, read_json_argument(options.args))
+        return PolicyQuery(options.tool, read_json_argument(options.args, options.tool))
     if options.stdin:
         return None
     if not options.rest:
@@ -240,9 +240,9 @@ def _print_test(found: PolicyTest) -> None:
     if failures := [one for one in found.examples if one.problem]:
         rows = [(one.rule, one.example, one.problem, one.came_out or "-") for one in failures]
         print_out(render_table([("rule", "example", "problem", "what came out"), *rows]))
-        print_out(f"{len(failures):,} of {tried:,} examples have another decision\n")
+        print_out(f"{len(failures):,} of {tried:,} examples have an unexpected decision\n")
     else:
-        print_out(f"all {tried:,} examples come out as they should\n")
+        print_out(f"all {tried:,} examples have the expected decision\n")
     for remark in found.remarks:
         print_note(remark)
 
@@ -257,7 +257,7 @@ def _build_replay_row(one: DecisionChange) -> tuple[str, ...]:
 def _print_replay_notes(found: PolicyReplay) -> None:
     """The calls that were not decided again."""
     if found.unjudged:
-        print_note(f"{format_count(found.unjudged, 'call')} left out: invalid before the policy decided")
+        print_note(f"{format_count(found.unjudged, 'call')} left out: the call was invalid, so policy did not decide")
     for name, number in found.gone.items():
         print_note(f"{format_count(number, 'call')} of {truncate(name, 80)} left out: no tool of that name is offered")
     if found.broken:
@@ -271,7 +271,7 @@ def _add_explain_arguments(parser: ArgumentParser) -> None:
         "words",
         metavar="-- COMMAND",
         nargs="*",
-        help="the command: one word is its text as it is, several are quoted and joined",
+        help="the command; several words are quoted and joined",
     )
     parser.add_argument("--tool", metavar="NAME", help="a tool call instead, with --args")
     parser.add_argument("--args", metavar="JSON", help="the tool's arguments, one JSON object; - reads it from stdin")
@@ -288,7 +288,7 @@ def _add_explain_arguments(parser: ArgumentParser) -> None:
         metavar="N",
         type=parse_number(0),
         choices=range(4),
-        help="the sandbox: 3 with an overlay, 2, 1, 0 none (yours)",
+        help="the sandbox tier, from 3 (overlay) to 0 (none) (this machine's)",
     )
     parser.add_argument(
         "--exit-code", action="store_true", help="allow 0, deny 1, needs approval 3; of several lines the strictest"
@@ -330,7 +330,7 @@ COMMANDS = {
         run_test,
         add_place_options,
         ("handrail policy test", "handrail policy test --workspace . --json"),
-        {FAILED: "an example has another decision"},
+        {FAILED: "an example has an unexpected decision"},
     ),
     "policy replay": Command(
         run_replay,

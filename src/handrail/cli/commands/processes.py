@@ -78,7 +78,9 @@ def run_remove(options: SimpleNamespace) -> int:
 def run_stop(options: SimpleNamespace) -> int:
     """Ends one process, all of a session, or all."""
     if (options.id is not None) + (options.session is not None) + options.all != 1:
-        raise CommandFailed("name one: an id, --session ID, or --all (every workspace). Nothing was stopped.")
+        raise CommandFailed(
+            "the process session is missing: an id, --session ID, or --all (every workspace). Nothing was stopped."
+        )
     if options.id is None:
         found = _list_processes(options, everywhere=options.all, session=options.session)
         return _stop_all(options, [process for process, _ in found if not process.has_ended()])

@@ -27,12 +27,10 @@ from handrail.cli.output import print_json, print_note
 from handrail.cli.parser import (
     Command,
     add_json_option,
-    add_mode_option,
     add_plain_option,
-    add_workspace_option,
 )
 from handrail.cli.permission import LEFT_WAITING
-from handrail.cli.usage import parse_nonempty_text, parse_number
+from handrail.cli.usage import add_session_options, parse_number
 from handrail.models.base import Model
 from handrail.protocol.calls import Done, Parked
 from handrail.protocol.events import End, Error, Event, ToolCallStart
@@ -56,20 +54,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         nargs="?",
         help="the task; - reads it from stdin; other piped input is added to it",
     )
-    parser.add_argument("--model", metavar="NAME", help="provider and model, such as anthropic:… or ollama:…")
-    add_mode_option(parser)
-    add_workspace_option(parser)
-    which = parser.add_mutually_exclusive_group()
-    which.add_argument(
-        "-c", "--continue", dest="last", action="store_true", help="continue the workspace's last session"
-    )
-    which.add_argument(
-        "--resume", metavar="ID", type=parse_nonempty_text, help="continue this session (an id or its beginning)"
-    )
-    which.add_argument(
-        "--fork", metavar="ID", type=parse_nonempty_text, help="begin a new session that starts as a copy of this one"
-    )
-    which.add_argument("--session", metavar="ID", help="the session by this name, new or not (a new one)")
+    add_session_options(parser)
     whom = parser.add_mutually_exclusive_group()
     whom.add_argument("--unattended", action="store_true", help="deny requests for approval (as with CI set)")
     whom.add_argument("--park", action="store_true", help="leave requests waiting, and exit 3")
@@ -330,7 +315,7 @@ class RunInterrupt:
                     os.write(2, self._view.erasure + _LEFT)  # takes no lock, since a hanging thread may hold it
                 os._exit(INTERRUPTED)  # the journal has everything
             self.noted = True
-            self._view.print_line("Stopping … once more leaves at once.")
+            self._view.print_line("Stopping … Ctrl-C again leaves at once.")
             cancel()
 
         for number in (signal.SIGINT, signal.SIGTERM):

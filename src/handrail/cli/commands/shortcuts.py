@@ -110,7 +110,7 @@ COMMANDS = {
         {
             OK: "the command ended with 0",
             FAILED: "any other code is the command's own",
-            USAGE: "wrong options, nothing was run; or that of the command",
+            USAGE: "wrong options, nothing was run; or the command's own code",
             NOT_RUN: "the command was denied, waits for approval, or was stopped",
         },
         takes_rest=True,

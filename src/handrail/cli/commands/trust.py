@@ -95,7 +95,7 @@ def _revoke(options: SimpleNamespace, workspace: str) -> int:
     if options.json:
         print_json(encode({"schema": _SCHEMA, "workspace": workspace, "revoked": revoked}))
     elif revoked:
-        ignored = f"what its {PROJECT_FILE} loosens is ignored, {MCP_FILE} and {TOOLS_FOLDER} too"
+        ignored = f"the lines of {PROJECT_FILE} that loosen settings, {MCP_FILE} and {TOOLS_FOLDER} are ignored"
         print_out(f"{workspace} is no longer trusted: {ignored}.\n")
     else:
         print_out(f"{workspace} was not trusted; nothing changed.\n")

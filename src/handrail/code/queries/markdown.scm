@@ -1,2 +1,2 @@
-(section . (atx_heading heading_content: (_) @name)) @heading
+(atx_heading heading_content: (_) @name) @heading
 (setext_heading heading_content: (_) @name) @heading

@@ -1,6 +1,7 @@
 """The tools code_outline, code_analyze, code_symbols: they show the structure of one file."""
 
-from typing import Annotated, Literal
+from collections.abc import Callable
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
@@ -63,73 +64,32 @@ class CodeSymbolsData(Wire, frozen=True, omit_defaults=False):
     symbols: tuple[Symbol, ...]
 
 
-CODE_OUTLINE = ToolSpec(
-    name="code_outline",
-    title="Outline",
-    description=(
-        "Outline a file of code or markup: its classes, functions, headings and keys as a Markdown list with lines. "
-        "Much shorter than the file; read the lines you need afterwards."
-    ),
-    arguments=CodeFileArguments,
-    data=CodeOutlineData,
-    permissions=("fs.read",),
-    auto_execute=True,
-    enabled=False,
-    plain_arguments=("path",),
-    layer="gain",
-    stage="look",
-    intent="see the structure of one file",
-    not_for=(("the text of a file", "read"),),
-)
-CODE_ANALYZE = ToolSpec(
-    name="code_analyze",
-    title="Analyze",
-    description=(
-        "Analyze a file of code: imports, functions with arguments and complexity (McCabe, as ruff counts it), "
-        "classes with bases and methods, global variables."
-    ),
-    arguments=CodeFileArguments,
-    data=CodeAnalysisData,
-    permissions=("fs.read",),
-    auto_execute=True,
-    enabled=False,
-    plain_arguments=("path",),
-    layer="gain",
-    stage="look",
-    intent="list imports, arguments, base classes and complexity of one file",
-    not_for=(("the structure of a file", "code_outline"),),
-)
-CODE_SYMBOLS = ToolSpec(
-    name="code_symbols",
-    title="Symbols",
-    description="List the definitions in a file by kind and name, each with its lines and signature.",
-    arguments=CodeSymbolsArguments,
-    data=CodeSymbolsData,
-    permissions=("fs.read",),
-    auto_execute=True,
-    enabled=False,
-    plain_arguments=("path", "kind"),
-    layer="gain",
-    stage="look",
-    intent="find definitions in one file by kind and name",
-    not_for=(("text in files", "grep"),),
-)
-
-
-def build_code_outline_tool() -> Tool:
-    return Tool(CODE_OUTLINE, _outline, _declare_touches)
-
-
-def build_code_analyze_tool() -> Tool:
-    return Tool(CODE_ANALYZE, _analyze, _declare_touches)
-
-
-def build_code_symbols_tool() -> Tool:
-    return Tool(CODE_SYMBOLS, _list_symbols, _declare_touches)
-
-
-def _declare_touches(arguments: CodeFileArguments) -> Touches:
-    return Touches(reads=(arguments.path,))
+def _define(
+    name: str,
+    title: str,
+    description: str,
+    data: type[Wire],
+    intent: str,
+    not_for: tuple[str, str],
+    run: Callable[[Context, Any], Output],
+    arguments: type[CodeFileArguments] = CodeFileArguments,
+) -> Callable[[], Tool]:
+    """What builds a tool that reads one file."""
+    spec = ToolSpec(
+        name=name,
+        title=title,
+        description=description,
+        arguments=arguments,
+        data=data,
+        permissions=("fs.read",),
+        auto_execute=True,
+        enabled=False,
+        plain_arguments=tuple(one for one in arguments.__struct_fields__ if one != "pattern"),
+        stage="look",
+        intent=intent,
+        not_for=(not_for,),
+    )
+    return lambda: Tool(spec, run, lambda given: Touches(reads=(given.path,)))
 
 
 def read_source(context: Context, path: str) -> tuple[bytes, str]:
@@ -282,3 +242,35 @@ def _filter_by_name(symbols: list[Symbol], pattern: str) -> list[Symbol]:
 def _render_symbol(symbol: Symbol) -> str:
     lines = f"{symbol.line}–{symbol.end_line}"
     return escape_unprintable(f"{symbol.kind} {_qualify(symbol.parent, symbol.name)} {lines}: {symbol.signature}")
+
+
+build_code_outline_tool = _define(
+    "code_outline",
+    "Outline",
+    "Outline a file of code or markup: its classes, functions, headings and keys as a Markdown list with lines. "
+    "Much shorter than the file; read the lines you need afterwards.",
+    CodeOutlineData,
+    "see the structure of one file",
+    ("the text of a file", "read"),
+    _outline,
+)
+build_code_analyze_tool = _define(
+    "code_analyze",
+    "Analyze",
+    "Analyze a file of code: imports, functions with arguments and complexity (McCabe, as ruff counts it), "
+    "classes with bases and methods, global variables.",
+    CodeAnalysisData,
+    "list imports, arguments, base classes and complexity of one file",
+    ("the structure of a file", "code_outline"),
+    _analyze,
+)
+build_code_symbols_tool = _define(
+    "code_symbols",
+    "Symbols",
+    "List the definitions in a file by kind and name, each with its lines and signature.",
+    CodeSymbolsData,
+    "find definitions in one file by kind and name",
+    ("text in files", "grep"),
+    _list_symbols,
+    CodeSymbolsArguments,
+)

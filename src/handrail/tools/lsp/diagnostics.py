@@ -14,10 +14,10 @@ from handrail.protocol.changes import Change
 from handrail.protocol.errors import ToolError
 from handrail.protocol.results import Diagnostic
 from handrail.protocol.text import format_count
-from handrail.protocol.tool_spec import Arguments, ToolSpec
+from handrail.protocol.tool_spec import Arguments
 from handrail.protocol.wire import Wire
 from handrail.tools.file_tool import FileTool
-from handrail.tools.lsp.lookup import build_list_output
+from handrail.tools.lsp.lookup import build_list_output, build_spec
 from handrail.tools.tool import Context, Output, Tool, Touches
 from handrail.workspace.workspace import Workspace
 
@@ -41,20 +41,15 @@ class LspDiagnosticsData(Wire, frozen=True, omit_defaults=False):
     diagnostics: tuple[Diagnostic, ...]
 
 
-LSP_DIAGNOSTICS = ToolSpec(
-    name="lsp_diagnostics",
-    title="Diagnostics",
-    description=(
-        "List the errors and warnings of files, such as type errors and unknown names, by a language server. Changes "
-        "of files report the errors that they cause by themselves."
-    ),
-    arguments=LspDiagnosticsArguments,
-    data=LspDiagnosticsData,
-    permissions=("fs.read",),
-    enabled=False,
-    stage="look",
-    intent="list the type errors of files",
-    not_for=(("running tests", "exec"),),
+LSP_DIAGNOSTICS = build_spec(
+    "lsp_diagnostics",
+    "Diagnostics",
+    "List the errors and warnings of files, such as type errors and unknown names, by a language server. Changes "
+    "of files report the errors that they cause by themselves.",
+    LspDiagnosticsArguments,
+    LspDiagnosticsData,
+    "list the type errors of files",
+    ("running tests", "exec"),
 )
 
 

@@ -13,11 +13,11 @@ from handrail.lsp.servers import LanguageServers
 from handrail.lsp.source_text import decode_source, encode_source, parse_uri
 from handrail.protocol.errors import ToolError
 from handrail.protocol.text import format_count
-from handrail.protocol.tool_spec import Arguments, ToolSpec
+from handrail.protocol.tool_spec import Arguments
 from handrail.protocol.wire import Wire
 from handrail.tools.file_commit import CommitResult, FileChange, FilePlan, check_hard_links
 from handrail.tools.file_tool import FileTarget, FileView, build_file_tool
-from handrail.tools.lsp.lookup import PositionArguments, SourcePath
+from handrail.tools.lsp.lookup import COUNTING, PositionArguments, SourcePath, build_spec
 from handrail.tools.text_edit import render_diff_body
 from handrail.tools.tool import Output, ReadMarks, Tool, Touches
 from handrail.workspace.roots import clip_path
@@ -61,35 +61,25 @@ class LspFormatData(Wire, frozen=True, omit_defaults=False):
     diff: str
 
 
-LSP_RENAME = ToolSpec(
-    name="lsp_rename",
-    title="Rename",
-    description=(
-        "Rename the symbol at a position of a file in all files of the project, by a language server. All files are "
-        "changed, or none. line and character count from 0; read and grep count lines from 1."
-    ),
-    arguments=LspRenameArguments,
-    data=LspRenameData,
-    permissions=("fs.read", "fs.write"),
-    side_effects=("files",),
-    enabled=False,
-    plain_arguments=("path",),
-    stage="change",
-    intent="rename a symbol in all files",
-    not_for=(("any other text", "edit"),),
+LSP_RENAME = build_spec(
+    "lsp_rename",
+    "Rename",
+    "Rename the symbol at a position of a file in all files of the project, by a language server. All files are "
+    f"changed, or none. {COUNTING}",
+    LspRenameArguments,
+    LspRenameData,
+    "rename a symbol in all files",
+    ("any other text", "edit"),
+    changes=True,
 )
-LSP_FORMAT = ToolSpec(
-    name="lsp_format",
-    title="Format",
-    description="Format a whole file as its language server does. Refused if the server does not format.",
-    arguments=LspFormatArguments,
-    data=LspFormatData,
-    permissions=("fs.read", "fs.write"),
-    side_effects=("files",),
-    enabled=False,
-    plain_arguments=("path",),
-    stage="change",
-    intent="format a file by its language server",
+LSP_FORMAT = build_spec(
+    "lsp_format",
+    "Format",
+    "Format a whole file as its language server does. Refused if the server does not format.",
+    LspFormatArguments,
+    LspFormatData,
+    "format a file by its language server",
+    changes=True,
 )
 
 

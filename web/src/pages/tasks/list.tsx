@@ -4,9 +4,10 @@ import { useEffect, useRef, useState } from "react";
 import { request, type TaskState } from "../../api/client";
 import type { Task } from "../../api/types";
 import { Empty, Loaded, useNow } from "../../parts/states";
+import { type Column, RowLink, Table } from "../../parts/table";
 import { TaskStateLabel } from "../../parts/task_state";
-import { Link, navigate, pathTo } from "../../router";
-import { focusNeighbour } from "../../state/focus";
+import { pathTo } from "../../router";
+import { useListKeys } from "../../state/focus";
 import { useKeys } from "../../state/keys";
 import { useTaskChanges } from "../../state/tasks_changed";
 import { useResource } from "../../state/resource";
@@ -35,14 +36,8 @@ export function TaskTable({ current, onNew }: Props) {
   useTaskChanges(tasks.reload);
   const filter = useRef<HTMLInputElement>(null);
   const listed = tasks.data?.tasks ?? [];
-  useKeys({
-    "/": () => filter.current?.focus(),
-    ...(current === null && {
-      j: () => focusNeighbour(".task-list .row-link", 1),
-      k: () => focusNeighbour(".task-list .row-link", -1),
-      o: () => document.activeElement instanceof HTMLAnchorElement && document.activeElement.click(),
-    }),
-  });
+  useKeys({ "/": () => filter.current?.focus() });
+  useListKeys(".task-list .row-link", current === null);
   return (
     <section className="task-list" aria-labelledby="tasks-heading">
       <header className="page-head">
@@ -99,53 +94,25 @@ export function TaskTable({ current, onNew }: Props) {
   );
 }
 
+const COLUMNS: readonly Column[] = [
+  ["State"],
+  ["Title", "title"],
+  ["Files", "numeric wide-only"],
+  ["Asks", "numeric wide-only"],
+  ["Age", "numeric muted"],
+];
+
 function Rows({ tasks, current }: { tasks: readonly Task[]; current: string | null }) {
   const now = useNow();
-  return (
-    <table className="rows">
-      <thead>
-        <tr>
-          <th scope="col">State</th>
-          <th scope="col">Title</th>
-          <th scope="col" className="numeric wide-only">
-            Files
-          </th>
-          <th scope="col" className="numeric wide-only">
-            Asks
-          </th>
-          <th scope="col" className="numeric">
-            Age
-          </th>
-        </tr>
-      </thead>
-      <tbody>
-        {tasks.map((task) => (
-          <Row key={task.id} task={task} isCurrent={task.id === current} now={now} />
-        ))}
-      </tbody>
-    </table>
-  );
-}
-
-function Row({ task, isCurrent, now }: { task: Task; isCurrent: boolean; now: number }) {
-  const path = pathTo("tasks", task.id);
-  return (
-    // The link in the row is what the keyboard uses.
-     
-    <tr aria-current={isCurrent ? "true" : undefined} onClick={() => navigate(path)}>
-      <td>
-        <TaskStateLabel state={task.state} />
-      </td>
-      <td className="title">
-        <Link to={path} className="row-link" onClick={(event) => event.stopPropagation()}>
-          {task.title === "" ? "Untitled" : task.title}
-        </Link>
-      </td>
-      <td className="numeric wide-only">{task.filesChanged > 0 ? task.filesChanged : "–"}</td>
-      <td className="numeric wide-only">{task.waiting > 0 ? task.waiting : "–"}</td>
-      <td className="numeric muted">{formatAge(task.updated ?? task.created, now)}</td>
-    </tr>
-  );
+  const count = (number: number) => (number > 0 ? number : "–");
+  const rows = tasks.map((task) => {
+    const to = pathTo("tasks", task.id);
+    const title = <RowLink to={to}>{task.title === "" ? "Untitled" : task.title}</RowLink>;
+    const age = formatAge(task.updated ?? task.created, now);
+    const cells = [<TaskStateLabel key="state" state={task.state} />, title, count(task.filesChanged), count(task.waiting), age];
+    return { key: task.id, to, current: task.id === current, cells };
+  });
+  return <Table columns={COLUMNS} rows={rows} />;
 }
 
 /** A value once it did not change for a while. */

@@ -27,7 +27,10 @@ export default function TaskTrace({ task }: { task: string }) {
   return (
     <div className="page">
       <p><Link to={pathTo("tasks", task)}>‹ Conversation</Link></p>
-      <header className="page-head"><h1>Trace</h1></header>
+      <header className="page-head">
+        <h1>Trace</h1>
+        <button type="button" className="end" onClick={traces.reload}>Reload</button>
+      </header>
       <Loaded from={traces}>
         {({ traces: turns }) => {
           const turn = turns.find((one) => one.turn === chosen) ?? turns.at(-1);
@@ -98,7 +101,8 @@ function Bar({ span, total }: { span: TraceSpan; total: number }) {
   return (
     <svg className="trace-bar" width="100%" height="14" aria-hidden="true">
       <rect className={`bar ${span.phase}`} x={part(span.startMs)} y="2" width={part(span.durationMs)} height="10" rx="2" />
-      <rect className={`bar ${span.phase}`} x={part(span.startMs)} y="2" width="2" height="10" />
+      {/* A short span is seen too, also at the end. */}
+      <rect className={`bar ${span.phase}`} x={part(Math.min(span.startMs, total * 0.993))} y="2" width="2" height="10" />
     </svg>
   );
 }
