@@ -20,4 +20,5 @@ BENCHMARKS = (
     "mcp",
     "lsp",
     "server",
+    "web",
 )

@@ -210,3 +210,14 @@ def test_everything_works_without_a_mouse(console: Console) -> None:
     expect(page.locator(":focus .card-toggle, .card-toggle:focus").first).to_be_attached()
     page.keyboard.press("?")
     expect(page.get_by_role("dialog")).to_be_visible()
+
+
+def test_a_rule_says_which_calls_it_would_have_changed(console: Console) -> None:
+    page = _open_task(console, "conflict", "auto")
+    expect_end(page)
+    page.goto(f"{console.server.address}/policy")
+    page.get_by_label("Command", exact=True).fill("cd api && rm -rf build | tee log")
+    page.get_by_role("button", name="Explain").click()
+    expect(page.get_by_text("fs.delete").first).to_be_visible()
+    page.get_by_role("button", name="Add rule…").click()
+    expect(page.get_by_role("dialog")).to_be_visible()

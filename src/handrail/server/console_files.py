@@ -17,10 +17,10 @@ _NOT_BUILT = """<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
 <title>handrail</title>
-<h1>The console is not built</h1>
-<p>This checkout has no files of the web console. Build them once, then load this page again:</p>
+<h1>The console is not built.</h1>
+<p>Build it in this checkout, then load the page again.</p>
 <pre>scripts/web</pre>
-<p>It needs Node.js 20.19 or newer. A wheel of handrail contains the console. The HTTP API works without it.</p>
+<p>The HTTP API works without it.</p>
 </html>
 """
 
