@@ -13,16 +13,14 @@ _PAGE = "index.html"
 PAGES = frozenset(("tasks", "inbox", "tools", "changes", "audit", "policy", "processes", "settings"))
 """The first parts of the console's own addresses. `web/src/pages/index.ts` has the same."""
 _IMMUTABLE = "public, max-age=31536000, immutable"
-_NOT_BUILT = """<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<title>handrail</title>
-<h1>The console is not built.</h1>
-<p>Build it in this checkout, then load the page again.</p>
-<pre>scripts/web</pre>
-<p>The HTTP API works without it.</p>
-</html>
-"""
+_NOT_BUILT = "\n".join(
+    (
+        '<!doctype html><html lang="en"><meta charset="utf-8"><title>handrail</title>',
+        "<h1>The console is not built</h1>",
+        "<p>To build it in this checkout, run:</p><pre>scripts/web</pre>",
+        "<p>Then load this page again. The HTTP API works without the console.</p></html>",
+    )
+)
 
 
 class ConsoleFiles(StaticFiles):
