@@ -412,7 +412,7 @@ COMMANDS = {
     "demo": Command(
         play,
         _add_arguments,
-        ("handrail demo", "handrail demo --keep shop", "handrail demo --web"),
+        ("handrail demo --keep shop", "handrail demo --web"),
         {FAILED: "a check of the demo failed; its name is printed"},
     ),
 }
