@@ -19,6 +19,7 @@ BENCHMARKS = (
     "loop",
     "mcp",
     "lsp",
+    "fleet",
     "server",
     "web",
 )

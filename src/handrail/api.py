@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from handrail.runtime.foreign.source import ToolSource
     from handrail.runtime.undo import Resolve
     from handrail.store.approvals import DeferredCalls
+    from handrail.store.shared_store import SharedStore
     from handrail.tools.undo import UndoData
 
 if not TYPE_CHECKING:
@@ -72,6 +73,7 @@ if not TYPE_CHECKING:
             runtime__foreign__source="ToolSource",
             runtime__undo="Resolve",
             store__approvals="DeferredCalls",
+            store__shared_store="SharedStore",
             tools__undo="UndoData",
         )
     )
@@ -116,6 +118,8 @@ class Handrail(TypedTools):
     `dialect` replaces the offered tools by those of another system: the names, parameters and answers of, for example,
     `claude-code`. `data` of a result is then the answer in that system's own shape.
 
+    `store` is the database of a fleet. Then the state folder is only a cache. You close the store.
+
     `sources` are servers whose tools are offered as `mcp__<server>__<tool>`. This Handrail owns them: it closes them
     when it is closed or cannot be opened.
     """
@@ -138,6 +142,7 @@ class Handrail(TypedTools):
         variables: Mapping[str, str] | None = None,
         sources: "Iterable[ToolSource]" = (),
         dialect: str | None = None,
+        store: "SharedStore | None" = None,
     ) -> None:
         self._inside: dict[object, int] = {}
         """The calls that run now, each with its thread."""
@@ -172,6 +177,7 @@ class Handrail(TypedTools):
                     ends_background=not session,  # a session without a name cannot be opened again
                     helpers=_list_helpers(self._settings, spoken),
                     splits_streams=spoken is not None and spoken.splits_streams,
+                    store=store,
                 )
             )
             failed.pop_all()

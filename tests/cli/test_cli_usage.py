@@ -162,9 +162,14 @@ GOES_ON = frozenset(("processes forward", "serve"))
 """Until somebody ends them: test_cli_forward.py, tests/server."""
 NEEDS_A_TERMINAL = "chat"
 """It has one in tests/chat."""
+NEEDS_A_DATABASE = ("worker", "fleet ")
+"""It has one in tests/fleet."""
 
 
-@pytest.mark.parametrize("name", [name for name in COMMANDS if name not in {*GOES_ON, NEEDS_A_TERMINAL}])
+@pytest.mark.parametrize(
+    "name",
+    [name for name in COMMANDS if name not in {*GOES_ON, NEEDS_A_TERMINAL} and not name.startswith(NEEDS_A_DATABASE)],
+)
 def test_every_command_runs_as_a_process_of_its_own(name: str, run, workspace: Path, config) -> None:
     config('[tools]\nenable = ["question", "memory"]\n')
     (workspace / "a.txt").write_text("hello\n")
@@ -256,7 +261,7 @@ def test_a_misspelt_command_is_recognized(name: str, capsys) -> None:
     if len(first) > 4:
         assert run_here([first[0] + first[2:]]) == 2
         assert f" Did you mean {first}?" in capsys.readouterr().err
-    if second and second not in {"log", "write", "replay"}:  # these are commands themselves
+    if second and second not in {"log", "write", "replay", "run", "approvals"}:  # these are commands themselves
         assert run_here([second]) == 2
         assert re.search(rf" Did you mean [a-z]+ {second}\?", capsys.readouterr().err)
 

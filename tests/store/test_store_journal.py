@@ -8,25 +8,29 @@ from typing import Any
 
 import pytest
 
+import postgres
 from handrail.protocol.decisions import Decision, Facts
 from handrail.protocol.errors import StoreError
 from handrail.protocol.events import BrokenEvent, Event, Notice, Text, ToolCallStart
 from handrail.protocol.wire import encode
 from handrail.store.database import Database
 from handrail.store.journal import CallContext, DuplicateCallError, SessionJournal
+from handrail.store.postgres import PostgresDatabase
 
 DECIDED = CallContext("batch", Facts(), Decision(decision="allow", rule="test", reason="because"))
 
 Open = Callable[..., SessionJournal]
 
 
-@pytest.fixture
-def journal(tmp_path: Path) -> Iterator[Open]:
-    """Opens connections to one journal file."""
+@pytest.fixture(params=["sqlite", "postgres"])
+def journal(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Open]:
+    """Opens connections to one journal, in each kind of database."""
     databases: list[Database] = []
+    scope = postgres.make_scope() if request.param == "postgres" else None
 
     def make(runner: str = "run_1") -> SessionJournal:
-        databases.append(Database(str(tmp_path / "journal.db"), "crash"))
+        path = str(tmp_path / "journal.db")
+        databases.append(PostgresDatabase(scope, path) if scope else Database(path, "crash"))
         return SessionJournal(databases[-1], "session", runner)
 
     yield make
@@ -236,9 +240,10 @@ def test_marks_are_not_lost_with_a_commit_that_failed(journal: Open) -> None:
     one, other = journal(), journal("run_2")
     one.set_mark("a", b"1")
     # A deferred constraint fails at the commit, after every statement went well.
-    one.database.execute("PRAGMA foreign_keys = ON")
-    one.database.execute("CREATE TABLE parent (id PRIMARY KEY)")
-    one.database.execute("CREATE TABLE child (id REFERENCES parent DEFERRABLE INITIALLY DEFERRED)")
+    if not isinstance(one.database, PostgresDatabase):
+        one.database.execute("PRAGMA foreign_keys = ON")
+    one.database.execute("CREATE TEMP TABLE parent (id INTEGER PRIMARY KEY)")
+    one.database.execute("CREATE TEMP TABLE child (id INTEGER REFERENCES parent DEFERRABLE INITIALLY DEFERRED)")
     with pytest.raises(StoreError):
         one.append(notice("fails"), also=(("INSERT INTO child VALUES (1)", ()),))
     assert one.get_mark("a") == b"1"
@@ -274,6 +279,7 @@ def test_the_reason_of_a_failure_is_told_not_that_nothing_was_left_to_roll_back(
     one.append(notice("the connection is usable"))
 
 
+@pytest.mark.parametrize("journal", ["sqlite"], indirect=True)
 def test_a_writer_that_waits_too_long_says_so(tmp_path: Path, journal: Open) -> None:
     one = journal()
     one.database.execute("PRAGMA busy_timeout = 1")

@@ -13,17 +13,18 @@ from handrail.kernel.files import wait_for_lock
 from handrail.protocol.errors import StoreError, ToolError
 from handrail.store.blobs import Blobs, copy_blobs
 from handrail.store.database import CHANGES, Database, Durability, copy_database
+from handrail.store.state_dir import AT_WORK
 from handrail.workspace.resolve import closing_descriptor
 
 if TYPE_CHECKING:
     from handrail.changes.stored_previews import PreviewStore
     from handrail.store.change_log import ChangeLog
+    from handrail.store.shared_store import SharedStore
 
 
 _DATABASE, _BLOBS = "changes.db", "blobs"
 _SWEPT = "swept"
 _TRIALS = "trials"
-_AT_WORK = ".at-work"
 _SETTLING_SECONDS = 10.0
 _DAY = 86_400
 _PREVIEWS = (1 << 30, 4 << 30)
@@ -41,8 +42,10 @@ class History:
         *,
         days: int = 30,
         previews: tuple[int, int] = _PREVIEWS,
+        store: "SharedStore | None" = None,
     ) -> None:
-        """`days`: how long changes can be undone. `previews`: limits of one preview, and of all that wait, in bytes."""
+        """`days`: how long changes can be undone. `previews`: limits of one preview, and of all that wait, in bytes.
+        `store`: the database of a fleet, if the files here are only a cache of it."""
         self.folder = folder
         self._previews = previews
         self._durability: Durability = durability
@@ -53,14 +56,16 @@ class History:
         self._lock = threading.Lock()
         self.durable = durability == "power"
         """Whether finished changes must survive a power loss."""
-        self.blobs = Blobs(os.path.join(folder, _BLOBS), durability)
+        self._store = store
+        blobs = os.path.join(folder, _BLOBS)
+        self.blobs = Blobs(blobs, durability) if store is None else store.open_blobs(blobs)
 
     @cached_property
     def previews(self) -> "PreviewStore":
         """Previews that wait for an answer."""
         from handrail.changes.stored_previews import PreviewStore  # noqa: PLC0415  few calls have a preview
 
-        return PreviewStore(os.path.join(self.folder, _TRIALS), durable=self.durable)
+        return PreviewStore(os.path.join(self.folder, _TRIALS), durable=self.durable, store=self._store)
 
     def preview_allowance(self) -> tuple[int, str]:
         """The size that the next preview may have, and the setting that limits it."""
@@ -74,12 +79,18 @@ class History:
             if self._log is None:
                 from handrail.store.change_log import ChangeLog  # noqa: PLC0415  slow to load, and reads do not need it
 
-                self._log = ChangeLog(Database(os.path.join(self.folder, _DATABASE), self._durability, CHANGES))
+                path, store = os.path.join(self.folder, _DATABASE), self._store
+                if store is None:
+                    self._log = ChangeLog(Database(path, self._durability, CHANGES))
+                else:
+                    self._log = store.open_log(path)
             return self._log
 
     @property
     def is_empty(self) -> bool:
         """Whether there was never a change."""
+        if self._store is not None:
+            return self.log.count_last(1) == 0
         return self._log is None and not os.path.lexists(os.path.join(self.folder, _DATABASE))
 
     @contextlib.contextmanager
@@ -95,7 +106,7 @@ class History:
     def mark_work(self, session: str, runner: str) -> None:
         """Marks that a runner makes changes, until the history is closed."""
         if not self._marker:
-            marker = os.path.join(self.folder, f"{runner}{_AT_WORK}")
+            marker = os.path.join(self.folder, f"{runner}{AT_WORK}")
             with closing_descriptor(os.open(marker, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)) as descriptor:
                 os.write(descriptor, session.encode())
             self._marker = marker
@@ -105,27 +116,28 @@ class History:
         sessions: dict[str, str] = {}
         for name in os.listdir(self.folder):
             path = os.path.join(self.folder, name)
-            if name.endswith(_AT_WORK) and path != self._marker:
+            if name.endswith(AT_WORK) and path != self._marker:
                 with contextlib.suppress(OSError), open(path, encoding="utf-8") as marker:
-                    sessions[name.removesuffix(_AT_WORK)] = marker.read()
+                    sessions[name.removesuffix(AT_WORK)] = marker.read()
         return sessions
 
     def forget_work(self, runner: str) -> None:
         """Removes the mark of a runner, if none of its changes is left to settle."""
         if not any(entry.runner == runner for entry in self.log.list_begun()):
             with contextlib.suppress(FileNotFoundError):
-                os.unlink(os.path.join(self.folder, f"{runner}{_AT_WORK}"))
+                os.unlink(os.path.join(self.folder, f"{runner}{AT_WORK}"))
 
     def close(self) -> None:
         """Packs the contents, sweeps old ones once a day, and closes all files."""
         if self._marker:
             with contextlib.suppress(StoreError):
-                self.forget_work(os.path.basename(self._marker).removesuffix(_AT_WORK))
+                self.forget_work(os.path.basename(self._marker).removesuffix(AT_WORK))
         if self._log is None and self.is_empty and not self._has_leftovers():
             return
         self.blobs.pack()
         with contextlib.suppress(OSError, StoreError):  # the next close sweeps
-            if (self._log is not None or self.is_empty) and abs(time.time() - self._read_swept()) > _DAY:
+            is_known = self._store is None and (self._log is not None or self.is_empty)
+            if is_known and abs(time.time() - self._read_swept()) > _DAY:
                 self._sweep()
         self.blobs.close()
         if "previews" in vars(self):

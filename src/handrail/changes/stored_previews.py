@@ -6,6 +6,7 @@ import re
 import shutil
 import time
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -14,6 +15,9 @@ from handrail.protocol.wire import decode_msgpack
 from handrail.store.blobs import Blobs
 from handrail.store.database import Durability
 from handrail.store.state_dir import flush_folder, make_private, remove_folder
+
+if TYPE_CHECKING:
+    from handrail.store.shared_store import SharedStore
 
 _VERSION = 1
 _DOCUMENT = "trial"
@@ -38,8 +42,10 @@ class StoredPreview(msgspec.Struct, frozen=True):
 class PreviewStore:
     """The previews of one workspace. The folder is made with the first."""
 
-    def __init__(self, folder: str, *, durable: bool = True) -> None:
+    def __init__(self, folder: str, *, durable: bool = True, store: "SharedStore | None" = None) -> None:
+        """`store`: the database of a fleet, which has a copy of each preview for other machines."""
         self._folder = folder
+        self._store = store
         self._durable = durable
         self._durability: Durability = "power" if durable else "none"
         self._sizes: dict[str, int] = {}
@@ -60,6 +66,8 @@ class PreviewStore:
             self._flush(unfinished)
             os.rename(unfinished, os.path.join(self._folder, name))
             self._flush(self._folder)
+            if self._store is not None:
+                self._store.save_folder(name, os.path.join(self._folder, name))
         except BaseException as error:
             remove_folder(unfinished)
             if isinstance(error, OSError):
@@ -70,8 +78,11 @@ class PreviewStore:
         """A stored preview; None if there is none. StoreError if it cannot be read."""
         if not _NAME.fullmatch(name):
             return None
+        path = os.path.join(self._folder, name)
+        if self._store is not None and not os.path.exists(path):
+            self._store.restore_folder(name, path)
         try:
-            with open(os.path.join(self._folder, name, _DOCUMENT), "rb") as file:
+            with open(os.path.join(path, _DOCUMENT), "rb") as file:
                 preview = decode_msgpack(file.read(), StoredPreview)
         except (FileNotFoundError, NotADirectoryError):
             return None
@@ -105,6 +116,8 @@ class PreviewStore:
     def drop(self, name: str) -> None:
         if not _NAME.fullmatch(name):
             return
+        if self._store is not None:
+            self._store.drop_folder(name)
         if name in self._blobs:
             self._blobs.pop(name).close()
         unfinished = os.path.join(self._folder, f"{name}{_UNFINISHED}")

@@ -71,6 +71,19 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "policy modes": ("policy", "Show the decisions of each mode."),
     "policy test": ("policy", "Check the examples of the rules and of the built-in tables."),
     "policy replay": ("policy", "Re-check past calls against the current rules."),
+    "worker": ("fleet", "Run sessions of a shared database on this machine."),
+    "fleet migrate": ("fleet", "Make or update the tables of a shared database."),
+    "fleet run": ("fleet", "Give a session a prompt; a worker runs it."),
+    "fleet status": ("fleet", "Show workers, sessions, requests and jobs."),
+    "fleet log": ("fleet", "Print the events of a session as JSON lines."),
+    "fleet approvals": ("fleet", "List the requests of all sessions that wait."),
+    "fleet allow": ("fleet", "Approve a request; a worker continues the run."),
+    "fleet deny": ("fleet", "Deny a request, with a reason."),
+    "fleet reply": ("fleet", "Reply to a question of the model."),
+    "fleet cancel": ("fleet", "Cancel the running turn of a session."),
+    "fleet resume": ("fleet", "Continue a turn that failed."),
+    "fleet verify": ("fleet", "Check the audit chains of sessions."),
+    "fleet limits": ("fleet", "Show or set the limits of a tenant."),
     "doctor": ("doctor", "Check the installation and this machine."),
     "config": ("config", "Show every setting and rule, and where it comes from."),
     "completion": ("completion", "Print a script that completes commands in a shell."),
@@ -80,7 +93,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
 has the rest. A module is imported when one of its commands runs, or when its help is printed."""
 
 _GROUPS = {
-    "Use": "chat run demo exec read edit write grep find ls code call serve mcp acp",
+    "Use": "chat run demo exec read edit write grep find ls code call serve mcp acp worker fleet",
     "Review": "approvals log diff undo redo sessions replay processes memory audit",
     "Set up": "config trust doctor completion",
     "Inspect": "tools skills schema policy help version",
@@ -88,6 +101,7 @@ _GROUPS = {
 """The first words of the commands, as `handrail --help` lists them."""
 _WORDS = {
     "code": "Search, outline, analyze, lint and format code.",
+    "fleet": "Run sessions on many machines over one database.",
     "policy": "Explain, test and replay what the policy decides.",
     "help": "Explain a command, or list all of them.",
     "version": "Print the version.",

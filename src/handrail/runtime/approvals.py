@@ -193,7 +193,7 @@ def _record_answer(session: Session, request_id: str, answer: Answer) -> list[st
     """Stores an answer. Returns the calls of the batch if this was the last answer: this process has claimed them."""
     while True:
         stored = permission_request.load_request(session, request_id)
-        _check_answer(stored.request, answer)
+        check_answer(stored.request, answer)
         calls = _save_answer(session, stored, answer)
         if calls is not None:
             return calls or load_parked(session, stored.request.batch_id)
@@ -206,7 +206,8 @@ def _record_answer(session: Session, request_id: str, answer: Answer) -> list[st
         # Another process retried the request meanwhile: check whether the answer is for the new revision.
 
 
-def _check_answer(request: PermissionRequest, answer: Answer) -> None:
+def check_answer(request: PermissionRequest, answer: Answer) -> None:
+    """UsageError if the request cannot have this answer."""
     if answer.by is not None and (answer.by != "expiry" or answer.approves):
         raise UsageError("only handrail itself answers for a preview")
     if answer.kind not in request.answers:

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from handrail.runtime.foreign.catalog import ForeignCatalog
     from handrail.runtime.foreign.source import ToolSource
     from handrail.skills.skill import SkillFolder
+    from handrail.store.shared_store import SharedStore
 
 Resolver = Literal["kernel", "walk"]
 """How paths are resolved: by openat2, or by a walk in Python. The default is the best that the machine can do."""
@@ -72,6 +73,8 @@ class SessionOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Tools that only a dialect calls."""
     splits_streams: bool = False
     """Whether commands have two output streams."""
+    store: "SharedStore | None" = None
+    """The database of a fleet, which the caller closes. None: the files of the state folder."""
 
 
 class SessionResources(msgspec.Struct, frozen=True, kw_only=True):
@@ -291,15 +294,23 @@ def _open_resources(root: str, options: SessionOptions, exit_stack: ExitStack) -
     make_private(files)
     extra = open_extra_roots(options.settings.paths.read_only, options.settings.paths.writable)
     kernel = None if options.resolver is None else options.resolver == "kernel"
-    return SessionResources(
+    store = options.store
+    resources = SessionResources(
         root=root,
         folder=folder,
         workspace=exit_stack.enter_context(Workspace(options.workspace, *extra, Root(files), kernel=kernel)),
-        database=exit_stack.enter_context(closing(Database(path, durability))),
-        chain=exit_stack.enter_context(closing(AuditChain(options.state.audit))),
+        database=exit_stack.enter_context(
+            closing(Database(path, durability) if store is None else store.open_journal(path))
+        ),
+        chain=exit_stack.enter_context(
+            closing(AuditChain(options.state.audit) if store is None else store.open_audit())
+        ),
         runner=exit_stack.enter_context(closing(Runner(folder))),
         exit_stack=exit_stack,
     )
+    if store is not None:
+        store.begin_runner(resources.runner.id, folder, options.state.changes(root))
+    return resources
 
 
 def _register_closing(session: Session) -> None:
@@ -349,7 +360,10 @@ def _build_session(options: SessionOptions, resources: SessionResources) -> Sess
         journal=journal,
         chain=resources.chain,
         locks=Locks(state.locks()),
-        outputs=StoredOutputs(Blobs(state.blobs()), resources.database),
+        outputs=StoredOutputs(
+            Blobs(state.blobs()) if options.store is None else options.store.open_blobs(state.blobs()),
+            resources.database,
+        ),
         recorder=_build_recorder(options, resources),
         commands=CommandEnvironment(
             settings, state.path, os.environ, options.variables, lambda: resources.workspace.sensitive_paths
@@ -407,7 +421,7 @@ def _build_recorder(options: SessionOptions, resources: SessionResources) -> Rec
     settings = options.settings
     previews = (parse_size(settings.limits.preview), parse_size(settings.limits.waiting))
     folder, durability = options.state.changes(resources.root), settings.journal.durability
-    history = History(folder, durability, days=settings.undo.days, previews=previews)
+    history = History(folder, durability, days=settings.undo.days, previews=previews, store=options.store)
     return Recorder(resources.workspace, history, options.session_id, resources.runner.id)
 
 

@@ -3,7 +3,7 @@
 import os
 
 from starlette.exceptions import HTTPException
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import PlainTextResponse, Response
 from starlette.staticfiles import StaticFiles
 
 from handrail.mcp.http.guard import Receive, Scope, Send
@@ -13,14 +13,10 @@ _PAGE = "index.html"
 PAGES = frozenset(("tasks", "inbox", "tools", "changes", "audit", "policy", "processes", "settings"))
 """The first parts of the console's own addresses. `web/src/pages/index.ts` has the same."""
 _IMMUTABLE = "public, max-age=31536000, immutable"
-_NOT_BUILT = "\n".join(
-    (
-        '<!doctype html><html lang="en"><meta charset="utf-8"><title>handrail</title>',
-        "<h1>The console is not built</h1>",
-        "<p>To build it in this checkout, run:</p><pre>scripts/web</pre>",
-        "<p>Then load this page again. The HTTP API works without the console.</p></html>",
-    )
-)
+_NOT_BUILT = """The console is not built. The HTTP API works without it. Build it once:
+
+scripts/web
+"""
 
 
 class ConsoleFiles(StaticFiles):
@@ -36,7 +32,7 @@ class ConsoleFiles(StaticFiles):
         if os.path.isfile(self._page):
             await super().__call__(scope, receive, send)
         elif self.get_path(scope) in {".", _PAGE}:
-            await HTMLResponse(_NOT_BUILT)(scope, receive, send)
+            await PlainTextResponse(_NOT_BUILT)(scope, receive, send)
         else:
             raise HTTPException(404)
 

@@ -107,12 +107,18 @@ def replace_request(journal: SessionJournal, stored: StoredRequest, new: Permiss
 
 
 def save_answer(
-    journal: SessionJournal, stored: StoredRequest, answer: Answer, event: PendingEvent, *, new: str = "claimed"
+    journal: SessionJournal,
+    stored: StoredRequest,
+    answer: Answer,
+    event: PendingEvent,
+    *,
+    new: str = "claimed",
+    also: tuple[tuple[str, Row], ...] = (),
 ) -> list[str] | None:
     """Stores the answer to a request. None if it was answered or replaced before.
 
     With the last answer of a batch this runner claims the batch in the same transaction. Then its calls are returned.
-    `new="ready"` leaves the batch to the next runner instead.
+    `new="ready"` leaves the batch to the next runner instead. `also` are further statements of that transaction.
     """
     calls: list[str] = []
 
@@ -120,6 +126,8 @@ def save_answer(
         if not answer_request(journal.database, stored, answer):
             raise _AnsweredError
         calls[:] = _claim_answered(journal, stored.request.batch_id, new)
+        for statement, values in also if calls else ():
+            journal.database.execute(statement, values)
 
     try:
         journal.write((event,), update)
@@ -183,8 +191,7 @@ class DeferredCalls:
 
     def version(self) -> int:
         """A number that changes when another process writes to the journal."""
-        row = self._database.row("PRAGMA data_version")
-        return row[0] if row else 0
+        return self._database.read_version()
 
     @contextmanager
     def expect(self, call_id: str, digest: Callable[[], str]) -> Generator[None]:
@@ -267,7 +274,4 @@ class DeferredCalls:
         call_id, holder = row
         if holder is not None and not is_dead(self.folder, holder):
             return False
-        with self._database.lock:
-            self._database.run(_HOLD, (self._runner, call_id, holder))
-            changed = self._database.row("SELECT changes()")
-        return changed is not None and changed[0] == 1
+        return self._database.run(_HOLD, (self._runner, call_id, holder)) == 1

@@ -9,7 +9,7 @@ import errno
 import fcntl
 import os
 from collections import Counter, deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from threading import Lock
 from typing import Any
@@ -261,13 +261,14 @@ def build_outcome(result: ToolResult[Any] | None) -> _Outcome:
     return result.name, result.ok, code, result.duration_ms, artifacts.files_changed, commands
 
 
-def verify_chain(path: str, calls: FinishedCalls, unread: tuple[str, ...]) -> Verification:
-    """Reads the whole chain and crosses out the calls that it has.
+def verify_chain(source: str | Iterable[bytes], calls: FinishedCalls, unread: tuple[str, ...]) -> Verification:
+    """Reads a whole chain, a file or its lines, and crosses out the calls that it has.
 
     A hash only shows that a line was changed: an attacker who can write the file can also seal it anew.
     """
     head, count, problems = _FIRST_HASH, 0, list[str]()
-    for number, line in enumerate(_read_audit_lines(path), start=1):
+    lines = _read_audit_lines(source) if isinstance(source, str) else source
+    for number, line in enumerate(lines, start=1):
         if not line.endswith(b"\n"):
             break  # a crash tore it; the journal knows the call, and the record is written again
         problem, digest = _check_line(line, number, head, calls)

@@ -101,6 +101,10 @@ _decode_diffs = get_msgpack_decoder(tuple[str, ...]).decode
 _UNREADABLE = ChangeSetRecord("unknown", "(this change cannot be read)", (), (), undoable=False)
 _COLUMNS = "number, session, call_id, turn, runner, state, time, undone_by, data"
 _SELECT = f"SELECT {_COLUMNS} FROM change_set"  # noqa: S608  a constant
+_INSERT = (
+    "INSERT INTO change_set (session, call_id, turn, runner, state, time, data, diff) "
+    "VALUES (?, ?, ?, ?, 'begun', ?, ?, ?)"
+)
 _LAST = "SELECT data FROM change_set ORDER BY number DESC LIMIT ?"
 _DELETED = _encode({"action": "deleted"})[1:]
 """A deletion, as a stored set has it."""
@@ -119,9 +123,8 @@ class ChangeLog:
         execute = self._database.execute
         now = datetime.now(UTC).isoformat()
         with self._database.lock, self._database.transaction:
-            insert = "INSERT INTO change_set VALUES (NULL, ?, ?, ?, ?, 'begun', ?, NULL, ?, ?)"
             row = (session, call_id, turn, runner, now, _encode(body), _pack_diffs(diffs))
-            number = execute(insert, row).lastrowid or 0
+            number = self._database.insert(_INSERT, row)
             for path in {step.path for step in body.steps}:
                 execute("INSERT INTO touched VALUES (?, ?)", (path, number))
         return number
@@ -131,7 +134,7 @@ class ChangeLog:
         execute = self._database.execute
         packed = _pack_diffs(diffs) if diffs is not None else None
         with self._database.lock, self._database.transaction:
-            update = "UPDATE change_set SET state = 'done', data = ?, diff = ifnull(?, diff)"
+            update = "UPDATE change_set SET state = 'done', data = ?, diff = coalesce(?, diff)"
             if execute(f"{update} WHERE number = ? AND state = 'begun'", (_encode(body), packed, number)).rowcount != 1:
                 raise StoreError(f"change {number} was not begun")
             for path in {step.path for step in body.steps}:  # those of a command are known only now
@@ -189,11 +192,11 @@ class ChangeLog:
 
     def count_last(self, most: int) -> int:
         """The number of sets, at most so many."""
-        return self._database.rows(f"SELECT count(*) FROM ({_LAST})", (most,))[0][0]  # noqa: S608  a constant
+        return self._database.rows(f"SELECT count(*) FROM ({_LAST}) AS latest", (most,))[0][0]  # noqa: S608  a constant
 
     def has_deletion(self, most: int) -> bool:
         """Whether one of the last sets deleted a path."""
-        query = f"SELECT 1 FROM ({_LAST}) WHERE instr(data, ?) LIMIT 1"  # noqa: S608  a constant
+        query = f"SELECT 1 FROM ({_LAST}) AS latest WHERE instr(data, ?) > 0 LIMIT 1"  # noqa: S608  a constant
         return self._database.row(query, (most, _DELETED)) is not None
 
     def has_touched(self, folder: bytes) -> bool:

@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from types import TracebackType
-from typing import Any, Literal, NoReturn, TypeVar
+from typing import Any, ClassVar, Literal, NoReturn, TypeVar
 
 import msgspec
 
@@ -106,6 +106,8 @@ _VAGUE = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN}
 class Database:
     """One connection to a database, with a lock for threads. It uses write-ahead logging."""
 
+    error: ClassVar[type[Exception]] = sqlite3.Error
+    """The error of a failed statement."""
     _verb = "opened"
 
     def __init__(self, path: str, durability: Durability, schema: Schema = JOURNAL) -> None:
@@ -117,7 +119,7 @@ class Database:
         except (sqlite3.Error, OSError, UnicodeDecodeError) as error:
             self._fail(self._verb, error)
         self.execute = self.connection.cursor().execute
-        self.transaction = _Transaction(self)
+        self.transaction = Transaction(self)
         """All or nothing. No other process writes from its first statement on."""
 
     def _connect(self, durability: Durability) -> sqlite3.Connection:
@@ -136,13 +138,30 @@ class Database:
             raise refusal or error from error
         return connection
 
-    def run(self, statement: str, values: Sequence[Any] = ()) -> None:
+    def run(self, statement: str, values: Sequence[Any] = ()) -> int:
+        """Returns the number of changed rows."""
         try:
             with self.lock:
                 self.drop_unfinished()
-                self.execute(statement, values)
-        except sqlite3.Error as error:
+                return self.execute(statement, values).rowcount
+        except self.error as error:
             self.fail(error)
+
+    def insert(self, statement: str, values: Sequence[Any]) -> int:
+        """Inserts a row within a transaction. Returns its number."""
+        return self.execute(statement, values).lastrowid or 0
+
+    @property
+    def in_transaction(self) -> bool:
+        return self.connection.in_transaction
+
+    def reconnect(self, error: Exception) -> bool:  # noqa: ARG002  a file loses no connection
+        """Connects again after a lost connection. Returns whether the statements may be tried again."""
+        return False
+
+    def read_version(self) -> int:
+        """A number that changes when another process writes."""
+        return self.rows("PRAGMA data_version")[0][0]
 
     def drop_unfinished(self) -> None:
         """Rolls back an open transaction. An interrupt can leave one open. SQLite often rolls back itself."""
@@ -153,7 +172,7 @@ class Database:
         try:
             with self.lock:
                 return self.execute(statement, values).fetchall()
-        except sqlite3.Error as error:
+        except self.error as error:
             self.fail(error)
 
     def row(self, statement: str, values: Row = ()) -> Row | None:
@@ -195,14 +214,16 @@ class Database:
         except UNREADABLE as error:
             raise StoreError(f"the {self._name} has a row that cannot be read: {error}") from None
 
-    def fail(self, error: sqlite3.Error) -> NoReturn:
+    def fail(self, error: Exception) -> NoReturn:
+        if isinstance(error, StoreError):
+            raise error
         self._fail("used", error)
 
     @property
     def _name(self) -> str:
         return f"{self._schema.name} {self.path}"
 
-    def _fail(self, verb: str, error: sqlite3.Error | OSError | UnicodeDecodeError) -> NoReturn:
+    def _fail(self, verb: str, error: Exception) -> NoReturn:
         cause = _find_refusal(self.path, error) or error
         reason = (cause.strerror or str(cause)) if isinstance(cause, OSError) else str(cause)
         brief, advice = f"handrail's {self._schema.name} cannot be used", None
@@ -218,7 +239,7 @@ class Database:
             self.connection.close()
 
 
-class _Transaction:
+class Transaction:
     """`with database.lock, database.transaction:`. A class, because a generator costs more than the statements."""
 
     __slots__ = ("_database",)
@@ -231,7 +252,7 @@ class _Transaction:
         try:
             database.drop_unfinished()
             database.execute("BEGIN IMMEDIATE")
-        except sqlite3.Error as error:
+        except database.error as error:
             database.fail(error)
 
     def __exit__(
@@ -241,12 +262,12 @@ class _Transaction:
         try:
             if error is None:
                 database.execute("COMMIT")
-        except sqlite3.Error as failure:
+        except database.error as failure:
             error = failure
         if error is not None:
-            with contextlib.suppress(sqlite3.Error):
+            with contextlib.suppress(database.error):
                 database.drop_unfinished()
-        if isinstance(error, sqlite3.Error):
+        if isinstance(error, database.error):
             database.fail(error)
 
 

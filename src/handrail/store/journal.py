@@ -7,7 +7,6 @@ without effects is recorded once, with its result. A result is stored before it 
 import contextlib
 import os
 import re
-import sqlite3
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from functools import cache
@@ -60,7 +59,7 @@ _END_OF_CALL = f"SELECT seq FROM event WHERE seq > ? AND call_id = ? AND {_ENDS}
 _FINISHED = f"SELECT seq, call_id, kind, data FROM event WHERE seq > ? AND {_ENDS} ORDER BY seq LIMIT 100"  # noqa: S608
 _START_OF_CALL = "SELECT seq FROM event WHERE seq > ? AND call_id = ? AND kind = 'tool_call.start' LIMIT 1"
 _STARTS = "SELECT seq, data, decided FROM event WHERE seq > ? AND kind = 'tool_call.start' ORDER BY seq LIMIT 500"
-_LAST_ENDS = f"{_EVENTS} WHERE seq < ? AND kind = 'tool_call.end' AND instr(data, CAST(? AS BLOB)) > 0"
+_LAST_ENDS = f"{_EVENTS} WHERE seq < ? AND kind = 'tool_call.end' AND instr(data, ?) > 0"
 
 
 class OpenCall(msgspec.Struct, frozen=True):
@@ -216,8 +215,7 @@ class SessionJournal:
     ) -> None:
         """Stores events, statements and new marks in one transaction. `statements` gets the number of the first event.
 
-        Events are numbered before the transaction. If another process takes the numbers first, its events are read and
-        the write is tried again after them.
+        Events are numbered before the transaction. If another process takes the numbers, its events are read first.
         """
         context = bytearray(encode(decided)) if decided is not None else None
         with self.database.lock:
@@ -225,7 +223,7 @@ class SessionJournal:
                 events, values = self._number(pending, context)
                 marks = self._pick_changed_marks()
                 try:
-                    if statements is None and not marks and not self.database.connection.in_transaction:
+                    if statements is None and not marks and not self.database.in_transaction:
                         # One statement is its own transaction, and cheaper than BEGIN and COMMIT around it.
                         self.database.execute(_insert_events(len(events)), values)
                     else:
@@ -237,8 +235,9 @@ class SessionJournal:
                             for path, mark in marks.items():
                                 self.database.execute("INSERT OR REPLACE INTO seen VALUES (?, ?)", (path, mark))
                     break
-                except (StoreError, sqlite3.Error) as error:
-                    self._retry_after(error)
+                except (StoreError, self.database.error) as error:
+                    if self._is_stored_despite(error, bool(events)):
+                        break
             self.seq += len(events)
             self._known_marks.update(marks)
             self._new_marks.clear()
@@ -248,8 +247,8 @@ class SessionJournal:
     def _number(self, pending: tuple[PendingEvent, ...], context: bytearray | None) -> tuple[list[Event], list[Any]]:
         """The events with their numbers, and the values of their rows. Only the first row has the context.
 
-        A row has the fields from `time` on, since its columns know the others, and shorter rows need fewer pages. For
-        bytes sqlite3 looks up an adapter each time, which costs more than a bytearray.
+        A row has the fields from `time` on: its columns know the others. For bytes sqlite3 looks up an adapter each
+        time, which costs more than a bytearray.
         """
         now, session, seq = datetime.now(UTC), self.session_id, self.seq
         events: list[Event] = []
@@ -265,18 +264,19 @@ class SessionJournal:
                 values.append(context)
         return events, values
 
-    def _retry_after(self, error: StoreError | sqlite3.Error) -> None:
-        """Reads the events of another process that took the numbers. Raises if the write failed otherwise."""
-        cause = str(error.__cause__ or error)
-        if "event.seq" in cause:
-            self._known_marks.clear()
-            self._catch_up()
-        elif "call.id" in cause or "given.id" in cause:
+    def _is_stored_despite(self, error: Exception, numbered: bool) -> bool:
+        """Whether a write was stored although its connection was lost. If not, prepares another try, or raises."""
+        if self.database.reconnect(error):
+            row = self.database.row("SELECT runner FROM event WHERE seq = ?", (self.seq + 1,)) if numbered else None
+            return row == (self.runner,)
+        cause = str(error.__cause__ or error).partition("\n")[0]
+        if "call.id" in cause or "given.id" in cause:
             raise DuplicateCallError from None
-        elif isinstance(error, sqlite3.Error):
+        if "event.seq" not in cause:
             self.database.fail(error)
-        else:
-            raise error
+        self._known_marks.clear()
+        self._catch_up()
+        return False
 
     # Listeners
 
@@ -350,7 +350,7 @@ class SessionJournal:
     def ends_with(self, text: str) -> Iterator[AnyEvent | BrokenEvent]:
         """The results of calls that contain a text, the last first."""
         before = 1 << 62
-        while row := self.database.row(f"{_LAST_ENDS} ORDER BY seq DESC LIMIT 1", (before, text)):
+        while row := self.database.row(f"{_LAST_ENDS} ORDER BY seq DESC LIMIT 1", (before, text.encode())):
             before = row[0]
             yield self._read_event(*row)
 

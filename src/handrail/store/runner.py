@@ -81,6 +81,11 @@ def is_dead(folder: str, runner: str) -> bool:
     return not is_locked(os.path.join(folder, runner + _NAME))
 
 
+def mark_dead(folder: str, runner: str) -> None:
+    """Makes the unlocked file of a runner that died on another machine."""
+    os.close(os.open(os.path.join(folder, runner + _NAME), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+
+
 def remove_runner(folder: str, runner: str) -> None:
     """Removes the file of a dead runner after its recovery."""
     with suppress(FileNotFoundError):

@@ -15,6 +15,8 @@ from handrail.protocol.records import check_session_id
 GRANTED, OPENED = "granted", "opened"
 """Grants and opened folders, in the folder of a session. In the folder of a workspace their names begin with a dot,
 because the sessions are there too."""
+AT_WORK = ".at-work"
+"""Ends the names of files beside a change log, one for each runner that makes changes."""
 _PRINTED = "printed"
 _DAY = 86_400
 _WORKSPACE_PATH = ".place"

@@ -11,7 +11,7 @@ from handrail.protocol.events import Notice
 from handrail.protocol.messages import AssistantMessage, CallResult, Message, ResultsMessage, UserMessage
 from handrail.protocol.wire import UNREADABLE, decode_json, encode
 from handrail.store.conversation_state import copy_outputs, copy_skills, mark_skills
-from handrail.store.database import Database
+from handrail.store.database import Database, Row
 from handrail.store.journal import PendingEvent, SessionJournal, copy_marks
 
 _INSERT_MESSAGE = "INSERT INTO message VALUES (?, ?, ?)"
@@ -22,14 +22,17 @@ class NumberedMessage(msgspec.Struct, frozen=True):
     message: Message
 
 
+def build_insert(message: Message) -> tuple[str, Row]:
+    """The statement that stores a message."""
+    return "INSERT INTO message (kind, data) VALUES (?, ?)", (str(message.__struct_config__.tag), encode(message))
+
+
 class Messages:
     def __init__(self, journal: SessionJournal) -> None:
         self.journal = journal
 
     def add(self, messages: Iterable[Message], *pending: PendingEvent) -> None:
-        insert = "INSERT INTO message (kind, data) VALUES (?, ?)"
-        rows = tuple((insert, (str(message.__struct_config__.tag), encode(message))) for message in messages)
-        self.journal.append(*pending, also=rows)
+        self.journal.append(*pending, also=tuple(map(build_insert, messages)))
 
     def has_any(self) -> bool:
         return self.journal.database.row("SELECT 1 FROM message LIMIT 1") is not None
@@ -37,6 +40,9 @@ class Messages:
     def last_model(self) -> str | None:
         message = self._find("kind = 'assistant' ORDER BY number DESC")
         return message.model if isinstance(message, AssistantMessage) else None
+
+    def last(self) -> Message | None:
+        return self._find("TRUE ORDER BY number DESC")
 
     def first_prompt(self) -> str | None:
         message = self._find("kind = 'user' ORDER BY number")
