@@ -185,6 +185,13 @@ def test_markup_stays_text_everywhere(console: Console) -> None:
     assert console.problems == []
 
 
+def test_the_search_for_injected_elements_finds_them(console: Console) -> None:
+    page = console.window()
+    page.evaluate("document.querySelector('main').append(document.createElement('iframe'))")
+    with pytest.raises(AssertionError, match="iframe"):
+        _check(console, page, "here")
+
+
 def _open_rows(console: Console, page: Page, name: str) -> None:
     page.goto(f"{console.server.address}/{name}")
     page.locator("table.rows .row-link").first.wait_for()

@@ -174,6 +174,28 @@ def test_of_two_windows_one_answers_and_the_other_says_so(console: Console) -> N
     expect_end(other)
 
 
+def test_a_viewer_watches_and_cannot_answer(console: Console) -> None:
+    task = console.start_task("two", "Only look")
+    page = console.window(f"/tasks/{task}", token=console.server.add_token("viewer", "viewer"))
+    expect(drawer(page)).to_contain_text("Your token may only watch.")
+    expect(page.locator(".drawer-buttons button")).to_have_count(0)
+    expect(page.get_by_label("Message")).to_have_count(0)
+    expect(page.get_by_role("button", name="New task")).to_have_count(0)
+
+
+def test_signing_out_and_in_again_needs_a_right_token(console: Console) -> None:
+    page = console.window()
+    page.get_by_role("button", name="Sign out").click()
+    page.get_by_label(re.compile("[Tt]oken")).fill("wrong-token-0123456789")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("alert")).to_be_visible()
+    page.get_by_label(re.compile("[Tt]oken")).fill(console.server.token)
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", level=1, name="Tasks")).to_be_visible()
+    page.reload()
+    expect(page.get_by_role("heading", level=1, name="Tasks")).to_be_visible()
+
+
 def test_everything_works_without_a_mouse(console: Console) -> None:
     page = console.window()
     for keys, title in (("gi", "Inbox"), ("go", "Tools"), ("gc", "Changes"), ("ga", "Audit"), ("gp", "Policy")):
