@@ -15,16 +15,15 @@ PAGES = frozenset(("tasks", "inbox", "tools", "changes", "audit", "policy", "pro
 _IMMUTABLE = "public, max-age=31536000, immutable"
 _NOT_BUILT = """The console is not built. The HTTP API works without it. Build it once:
 
-cd web
-npm ci
-npm run build
+scripts/web
 """
 
 
 class ConsoleFiles(StaticFiles):
     """The build folder. Addresses of the console itself get its page."""
 
-    def __init__(self, folder: str = FOLDER) -> None:
+    def __init__(self, folder: str | None = None) -> None:
+        folder = folder or FOLDER
         super().__init__(directory=folder, check_dir=False)
         self._page = os.path.join(folder, _PAGE)
 
