@@ -21,4 +21,5 @@ BENCHMARKS = (
     "lsp",
     "fleet",
     "server",
+    "web",
 )

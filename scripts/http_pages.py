@@ -112,6 +112,9 @@ def _render_message(node: ast.ClassDef) -> Iterator[str]:
         yield f'`type` is `"{tags[0].value}"`.'
     if text := ast.get_docstring(node):
         yield " ".join(text.split())
+    for base in node.bases:
+        if isinstance(base, ast.Name) and base.id != "Wire":
+            yield f"The message also has the fields of [{base.id}](#{base.id.lower()})."
     rows: list[tuple[str, str, str, str]] = []
     for one, after in zip(node.body, [*node.body[1:], None], strict=True):
         if isinstance(one, ast.AnnAssign) and isinstance(one.target, ast.Name):

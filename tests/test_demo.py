@@ -2,12 +2,16 @@
 
 import os
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
+import httpx2
 import pytest
+from tests.server.sockets import wait_until
 
 import handrail
 from people import Program
@@ -140,3 +144,23 @@ def test_the_sample_project_can_be_kept_and_worked_with(tmp_path: Path) -> None:
     assert "round(sum(prices)" in (shop / "cart.py").read_text()
     code, text = run("demo", "--keep", "my shop")
     assert (code, "is not empty. Nothing was written." in text) == (2, True)
+
+
+def test_in_the_browser_the_person_answers(tmp_path: Path) -> None:
+    """The browser itself is in tests/web."""
+    environment = make_environment(tmp_path, TMPDIR=str(tmp_path), PYTHONUNBUFFERED="1")
+    command = [sys.executable, *DEMO, "--web"]
+    with subprocess.Popen(command, env=environment, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as demo:
+        try:
+            assert demo.stdout is not None
+            url = urlsplit(demo.stdout.readline().strip())
+            headers = {"Authorization": f"Bearer {url.fragment.removeprefix('token=')}"}
+            with httpx2.Client(base_url=f"http://{url.netloc}", headers=headers, timeout=60) as client:
+                wait_until(lambda: client.get("/api/inbox").json()["requests"])
+                (waiting,) = client.get("/api/inbox").json()["requests"]
+            assert waiting["request"]["sessionId"] == url.path.removeprefix("/tasks/")
+            demo.send_signal(signal.SIGINT)
+            assert demo.wait(60) == 0
+        finally:
+            demo.kill()
+    assert os.listdir(tmp_path) == []

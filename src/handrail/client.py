@@ -48,11 +48,10 @@ class Client:
         parts = urlsplit(url)
         if parts.scheme not in {"http", "https"} or not parts.hostname:
             raise UsageError(f"the address of a server begins with http:// or https://, not {url[:80]!r}")
-        self._address, has_tls = parts.netloc, parts.scheme == "https"
-        self._path = parts.path.rstrip("/")
+        self._address, self._path = parts.netloc, parts.path.rstrip("/")
         self._headers = {"Authorization": f"Bearer {token}"}
         self._timeout = timeout
-        self._context = (context or ssl.create_default_context()) if has_tls else None
+        self._context = (context or ssl.create_default_context()) if parts.scheme == "https" else None
 
     # Tasks
 

@@ -23,6 +23,7 @@ from handrail.server.access import Access, ServerNames
 from handrail.server.application import build_app
 from handrail.server.connection import SocketConnection
 from handrail.server.context import ServerContext
+from handrail.server.limits import ServerLimits
 from handrail.server.login import CookieLogin
 from handrail.server.options import ServerOptions
 from handrail.server.runner import TaskRunner
@@ -68,8 +69,8 @@ class Api:
         self.server, self.host = context, host
         self.url = f"http://127.0.0.1:{port}"
         self.token = TOKEN
-        self.state = context.state
-        self.workspace = context.workspaces[0]
+        self.state = context.options.state
+        self.workspace = context.options.workspaces[0]
 
     def get(self, path: str, /, **query: Any) -> Response:
         return self._send("GET", path, query)
@@ -111,7 +112,7 @@ def open_api(workspace: Path, state: Path, *, port: int = 0, **options: Any) -> 
     """Serves a workspace in a thread, with all checks that the command has. `port` 0 is any free one."""
     host, loop = Host(), asyncio.new_event_loop()
     given = ServerOptions(StoredState(str(state)), (str(workspace.resolve()),), host, note=print, **options)
-    context = ServerContext(given, TaskRunner(given, loop), loop, ThreadPoolExecutor(4))
+    context = ServerContext(given, TaskRunner(given, loop), ThreadPoolExecutor(4))
     listening = socket.create_server(("127.0.0.1", port))
     port = listening.getsockname()[1]
     listener = loop.run_until_complete(_build_listener(context, port))
@@ -129,8 +130,9 @@ def open_api(workspace: Path, state: Path, *, port: int = 0, **options: Any) -> 
 
 async def _build_listener(context: ServerContext, port: int) -> Listener:
     names = ServerNames.build(Address("127.0.0.1", port))
-    tokens, limit = TokenBook(context.state, TOKEN), UnauthenticatedLimit()
-    app = build_app(context, CookieLogin(tokens, names.cookie), 1 << 20)
-    access = Access(app, names, tokens, limit, requests_per_second=1_000, streams=100)
+    tokens, limit = TokenBook(context.options.state, TOKEN), UnauthenticatedLimit()
+    limits = ServerLimits(body_bytes=1 << 20, requests_per_second=1_000, streams=100)
+    app = build_app(context, CookieLogin(tokens, names.cookie), limits.body_bytes)
+    access = Access(app, names, tokens, limit, limits)
     config = build_config(access, ws=SocketConnection, ws_per_message_deflate=False)
     return _QuietListener(config, limit, context.runner.close, 130)

@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 import threading
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -22,16 +23,25 @@ class ServeProcess:
     """A server on a free port. It ends with the block."""
 
     def __init__(
-        self, folder: Path, *options: str, token: str | None = TOKEN, settings: str = "", port: int = 0
+        self,
+        folder: Path,
+        *options: str,
+        token: str | None = TOKEN,
+        settings: str = "",
+        port: int = 0,
+        program: Sequence[str] = ("-m", "handrail"),
+        variables: Mapping[str, str] | None = None,
     ) -> None:
+        """`program`: another way to start handrail."""
         self.environment = environment_in(folder, **({} if token is None else {"HANDRAIL_TOKEN": token}))
+        self.environment |= variables or {}
         self.workspace = folder / "workspace"
         self.workspace.mkdir(exist_ok=True)
         (folder / "config.toml").write_text(settings)
         self.environment["HANDRAIL_CONFIG"] = str(folder / "config.toml")
         words = ("serve", "--workspace", str(self.workspace), "--listen", f"127.0.0.1:{port}", *options)
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "handrail", *words],
+            [sys.executable, *program, *words],
             env=self.environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,

@@ -55,6 +55,30 @@ def test_the_token_of_the_environment_is_printed_nowhere(tmp_path: Path) -> None
         assert TOKEN not in server.printed + "".join(server.said)
 
 
+def test_it_opens_the_browser_at_the_token_without_printing_it_again(tmp_path: Path) -> None:
+    seen, browser = tmp_path / "seen", tmp_path / "browser"
+    os.mkfifo(seen)
+    browser.write_text(f'#!/bin/sh\necho "$1" | cat - "${{1#file://}}" >{seen}\n')
+    browser.chmod(0o755)
+    with ServeProcess(tmp_path, "--open", token=None, variables={"BROWSER": f"{browser} %s"}) as server:
+        arguments, page = seen.read_text().split("\n", 1)
+        assert server.token not in arguments
+        assert f'url={server.address}/#token={server.token}"' in page
+        assert stat.S_IMODE(Path(arguments.removeprefix("file://")).stat().st_mode) == 0o600
+        assert server.stop() == 0
+        server._reader.join()
+        assert server.token not in "".join(server.said)
+    assert not Path(arguments.removeprefix("file://")).exists()
+
+
+def test_without_a_display_it_opens_nothing_and_serves(tmp_path: Path) -> None:
+    with ServeProcess(tmp_path, "--open") as server, server.client() as client:
+        assert client.get("/api/info").status_code == 200
+        assert server.stop() == 0
+        server._reader.join()
+        assert "there is no browser here" in "".join(server.said)
+
+
 def test_a_weak_token_is_refused(tmp_path: Path) -> None:
     for weak in ("short", "has blanks in its many words", "x" * 15):
         refused = _serve(tmp_path, HANDRAIL_TOKEN=weak)
@@ -192,7 +216,7 @@ def test_without_a_build_the_console_says_how_to_make_one(tmp_path: Path) -> Non
     with ServeProcess(tmp_path) as server, server.client("") as client:
         page = client.get("/")
         assert page.status_code == 200
-        assert "npm run build" in page.text or '<script type="module"' in page.text
+        assert "scripts/web" in page.text or '<script type="module"' in page.text
 
 
 def test_mcp_is_served_beside_it_for_operators(tmp_path: Path) -> None:

@@ -5,13 +5,16 @@ import threading
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from tests.server.handlers import Api
-from tests.server.sockets import Window, open_window
+from tests.server.sockets import Window, open_window, wait_until
 
 from handrail.models.base import ModelError, ModelRequest
 from handrail.models.scripted import ScriptedReply, call
 from handrail.protocol.messages import ResultsMessage, UserMessage
 from handrail.server import runner
+from handrail.settings import Settings
+from handrail.settings.model import Tools
 
 WRITE = call("write", path="b.txt", content="new\n")
 
@@ -110,6 +113,18 @@ def test_a_request_waits_in_the_journal_and_the_turn_goes_on_after_its_answer(ap
     assert (done["filesChanged"], done["waiting"]) == (1, 0)
 
 
+def test_a_question_gets_its_reply_over_the_socket(api: Api) -> None:
+    api.host.loaded = replace(api.host.loaded, settings=Settings(tools=Tools(enable=("question",))))
+    task = create(api, call("question", question="Which one?", options=["left", "right"]), "Done.")
+    with follow(api, task) as window:
+        question = window.take_event("tool_call.question-required")["tool_call_id"]
+        window.take_state("waiting")
+        assert window.ask("reply", question=question, text="neither")["code"] == "INVALID_ARGUMENT"
+        assert window.ask("reply", question=question, chosen=["left"])["type"] == "done"
+        assert window.ask("reply", question=question, chosen=["right"])["code"] == "CONFLICT"
+        window.take_state("done")
+
+
 def test_of_two_windows_that_answer_a_request_exactly_one_counts(api: Api) -> None:
     task = create(api, WRITE, "Done.")
     with follow(api, task) as one, follow(api, task) as other:
@@ -123,8 +138,9 @@ def test_of_two_windows_that_answer_a_request_exactly_one_counts(api: Api) -> No
             thread.join()
         assert sorted(reply["type"] for reply in replies) == ["done", "error"]
         assert next(reply for reply in replies if reply["type"] == "error")["code"] == "CONFLICT"
-        other.take_event("end")
-    assert [event["kind"] for event in other.events].count("tool_call.permission-granted") == 1
+    finish(api, task)
+    events = api.get(f"/api/tasks/{task}/events", limit=1_000).body["events"]
+    assert [event["kind"] for event in events].count("tool_call.permission-granted") == 1
 
 
 def test_the_turn_goes_on_after_the_last_of_two_answers_given_at_once(api: Api) -> None:
@@ -137,6 +153,26 @@ def test_the_turn_goes_on_after_the_last_of_two_answers_given_at_once(api: Api) 
         for thread in threads:
             thread.join()
     assert finish(api, task)["filesChanged"] == 2
+
+
+def test_an_answer_to_a_call_of_a_person_leaves_the_running_turn_alone(api: Api) -> None:
+    gate = Gate()
+    task = create(api, WRITE, ScriptedReply(text="Done.", waits=gate))
+    with follow(api, task) as window:
+        first = find_request(window)
+        window.take_state("waiting")
+        args = {"path": "c.txt", "content": "new\n"}
+        assert not api.post("/api/call", {"task": task, "name": "write", "args": args}).body["result"]["ok"]
+        second = find_request(window)
+        approve(window, first)
+        assert gate.reached.wait(60)
+        approve(window, second)
+        wait_until(lambda: api.get(f"/api/tasks/{task}").body["filesChanged"] == 2)
+        gate.open()
+        assert window.take_event("end")["text"] == "Done."
+        window.take_state("done")
+        wait_until(lambda: not api.server.runner.find_live(task).is_busy)
+        assert api.server.runner.find_live(task).failure == ""
 
 
 def test_a_running_turn_is_cancelled(api: Api) -> None:

@@ -8,6 +8,7 @@ from msgspec import structs
 from tests.server.handlers import Api, open_api
 
 from handrail.protocol.results import OVERLAY_TIER
+from handrail.server import dispatch
 from handrail.settings import Settings
 
 # Processes
@@ -182,3 +183,8 @@ def test_a_checked_command_shows_its_preview(api: Api, workspace: Path) -> None:
     checked = api.post("/api/call/check", {"name": "exec", "args": {"command": "touch made; echo done"}}).body
     assert checked["request"]["preview"]["output"] == "done\n"
     assert not (workspace / "made").exists()
+
+
+def test_a_server_with_too_much_work_is_busy(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dispatch, "_MAX_WAITING", 0)
+    assert (api.get("/api/info").status, api.get("/api/info").body["code"]) == (503, "BUSY")

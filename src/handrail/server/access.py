@@ -6,19 +6,24 @@ an address would get into histories and logs, so it is refused there.
 """
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from http import HTTPStatus
 from math import ceil
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, unquote
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import cookie_parser
+from starlette.responses import Response
 
 from handrail.mcp.http.guard import Address, App, Message, Receive, Scope, Send
 from handrail.mcp.http.listener import UnauthenticatedLimit
 from handrail.protocol.wire import encode
-from handrail.server.limits import CountLimit, RateLimit
+from handrail.server.limits import RateLimit, ServerLimits
 from handrail.server.options import ApiFailure
 from handrail.server.tokens import TokenBook, digest_token
-from handrail.server.wire import ApiCaller, ApiError, Closing
+from handrail.server.wire import ROLES, ApiCaller, ApiError, Closing, Role
 
 CALLER = "handrail.caller"
 """The caller of a request, in its scope."""
@@ -29,21 +34,22 @@ _SCHEMES = ("http", "https")
 _SAFE = frozenset(("GET", "HEAD"))
 _QUERY_TOKENS = frozenset(("token", "access_token", "authorization"))
 _MAX_TOKEN_CHARS = 1_000
-_STRANGERS_PER_SECOND, _STRANGERS_BURST = 20, 200
 _BURST_SECONDS = 4
 _WATCH_SECONDS = 0.5
 _CSP = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
     "connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-SECURITY_HEADERS: tuple[tuple[bytes, bytes], ...] = (
-    (b"content-security-policy", _CSP.encode()),
-    (b"x-content-type-options", b"nosniff"),
-    (b"x-frame-options", b"DENY"),
-    (b"referrer-policy", b"no-referrer"),
-    (b"cross-origin-opener-policy", b"same-origin"),
-    (b"cross-origin-resource-policy", b"same-origin"),
-    (b"cache-control", b"no-store"),
+SECURITY_HEADERS: Mapping[str, str] = MappingProxyType(
+    {
+        "content-security-policy": _CSP,
+        "x-content-type-options": "nosniff",
+        "x-frame-options": "DENY",
+        "referrer-policy": "no-referrer",
+        "cross-origin-opener-policy": "same-origin",
+        "cross-origin-resource-policy": "same-origin",
+        "cache-control": "no-store",
+    }
 )
 """Headers of every response. A file of the console may have another `cache-control`."""
 
@@ -68,68 +74,62 @@ class ServerNames(NamedTuple):
         return cls(frozenset((*own, *named)), frozenset(origins), f"handrail-{address.port}")
 
 
-class _Stream:
+class _Stream(NamedTuple):
     """An open WebSocket or event stream, in the task that runs it."""
 
-    def __init__(self, digest: str) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self.task = task
-        self.digest = digest
-        """Of its token."""
+    caller: str
+    digest: str
+    """Of its token."""
 
 
 class Access:
     """The outermost ASGI application."""
 
     def __init__(
-        self,
-        app: App,
-        names: ServerNames,
-        tokens: TokenBook,
-        connections: UnauthenticatedLimit,
-        *,
-        requests_per_second: int,
-        streams: int,
+        self, app: App, names: ServerNames, tokens: TokenBook, connections: UnauthenticatedLimit, limits: ServerLimits
     ) -> None:
-        self._app = app
-        self._names = names
-        self._tokens = tokens
-        self._connections = connections
-        self._rates = RateLimit(requests_per_second, requests_per_second * _BURST_SECONDS)
-        self._strangers = RateLimit(_STRANGERS_PER_SECOND, _STRANGERS_BURST)
-        self._stream_counts = CountLimit(streams)
-        self._open: set[_Stream] = set()
+        self._app, self._names, self._tokens, self._connections = app, names, tokens, connections
+        self._rates = RateLimit(limits.requests_per_second, limits.requests_per_second * _BURST_SECONDS)
+        self._max_streams = limits.streams
+        self._streams: dict[asyncio.Task[Any], _Stream] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         say = _add_headers(send)
-        headers = _Headers(scope["headers"])
+        headers = Headers(scope=scope)
         try:
             self._check_source(scope, headers)
             token = self._read_token(scope, headers)
             caller = self._tokens.find_caller(token) if 0 < len(token) <= _MAX_TOKEN_CHARS else None
             self._check_rate(scope, caller)
         except ApiFailure as failure:
-            await send_failure(failure, scope, say)
-            return
-        if caller is None and _is_protected(scope["path"]):
-            failure = ApiFailure(
-                401, "UNAUTHORIZED", "The request needs a token that counts: Authorization: Bearer TOKEN"
-            )
             await _refuse(failure, scope, receive, say)
             return
-        if caller is None:
-            await self._app(scope, receive, say)
+        if caller is not None:
+            self._connections.admit(scope)
+            scope[CALLER] = caller
+        try:
+            if _is_protected(scope["path"]):
+                self._check_caller(scope, caller)
+        except ApiFailure as failure:
+            await _refuse_readably(failure, scope, receive, say)
             return
-        self._connections.admit(scope)
-        scope[CALLER] = caller
-        if _is_stream(scope):
-            await self._follow(_Stream(digest_token(token)), caller, scope, receive, say)
+        if caller is not None and _is_stream(scope):
+            await self._follow(_Stream(caller.name, digest_token(token)), scope, receive, say)
         else:
             await self._app(scope, receive, say)
 
-    def _check_source(self, scope: Scope, headers: "_Headers") -> None:
-        hosts, origins = headers.list_values(b"host"), headers.list_values(b"origin")
+    def _check_caller(self, scope: Scope, caller: ApiCaller | None) -> None:
+        if caller is None:
+            text = "The request needs a token that counts: Authorization: Bearer TOKEN"
+            raise ApiFailure(401, "UNAUTHORIZED", text)
+        if scope["path"] == MCP:
+            check_role(caller, "operator")
+        if _is_stream(scope) and self._count_streams(caller) >= self._max_streams:
+            text = "This token has too many open streams. Close one."
+            raise ApiFailure(429, "TOO_MANY", text, retry_after=1)
+
+    def _check_source(self, scope: Scope, headers: Headers) -> None:
+        hosts, origins = headers.getlist("host"), headers.getlist("origin")
         if len(hosts) != 1 or hosts[0].lower() not in self._names.hosts:
             text = "The Host header does not name this server. Connect by its own address, or see serve --name."
             raise ApiFailure(421, "FORBIDDEN", text)
@@ -140,73 +140,57 @@ class Access:
             text = "A token in an address is refused. Send it as Authorization: Bearer TOKEN, and replace it."
             raise ApiFailure(400, "INVALID_ARGUMENT", text)
 
-    def _read_token(self, scope: Scope, headers: "_Headers") -> str:
+    def _read_token(self, scope: Scope, headers: Headers) -> str:
         """The token of a request. Empty if it has none, or more than one."""
-        given = headers.list_values(b"authorization")
+        given = headers.getlist("authorization")
         if given:
             scheme, _, token = given[0].partition(" ")
             return token.strip() if len(given) == 1 and scheme.lower() == "bearer" else ""
-        token = headers.find_cookie(self._names.cookie)
+        token = unquote(cookie_parser(headers.get("cookie", "")).get(self._names.cookie, ""))
         is_safe = scope["type"] == "http" and scope["method"] in _SAFE
-        if token and not is_safe and not headers.list_values(b"origin"):
+        if token and not is_safe and "origin" not in headers:
             text = "A request with the cookie needs an Origin header. A program sends Authorization: Bearer TOKEN."
             raise ApiFailure(403, "FORBIDDEN", text)
         return token
 
     def _check_rate(self, scope: Scope, caller: ApiCaller | None) -> None:
-        if caller is not None:
-            seconds = self._rates.take(caller.name)
-        else:
-            client = scope.get("client")
-            seconds = self._strangers.take(client[0] if client else "")
-        if seconds:
+        address = (scope.get("client") or ("",))[0]
+        if seconds := self._rates.take(address if caller is None else f"token {caller.name}"):
             raise ApiFailure(429, "TOO_MANY", "Too many requests. Wait a little.", retry_after=ceil(seconds))
 
-    async def _follow(self, stream: "_Stream", caller: ApiCaller, scope: Scope, receive: Receive, send: Send) -> None:
+    def _count_streams(self, caller: ApiCaller) -> int:
+        return sum(stream.caller == caller.name for stream in self._streams.values())
+
+    async def _follow(self, stream: _Stream, scope: Scope, receive: Receive, send: Send) -> None:
         """Runs a stream until it ends, or its token is removed."""
-        with self._stream_counts.hold(caller.name) as has_room:
-            if not has_room:
-                failure = ApiFailure(429, "TOO_MANY", "This token has too many open streams. Close one.", retry_after=1)
-                await _refuse(failure, scope, receive, send)
-                return
-            self._open.add(stream)
-            try:
-                await self._app(scope, receive, send)
-            except asyncio.CancelledError:
-                if stream in self._open:  # the server ends
-                    raise
-                stream.task.uncancel()
-                if scope["type"] == "websocket":
-                    await send({"type": "websocket.close", "code": Closing.UNAUTHORIZED})
-            finally:
-                self._open.discard(stream)
+        task = asyncio.current_task()
+        assert task is not None
+        self._streams[task] = stream
+        try:
+            await self._app(scope, receive, send)
+        except asyncio.CancelledError:
+            if task in self._streams:  # the server ends
+                raise
+            task.uncancel()
+            if scope["type"] == "websocket":
+                await send({"type": "websocket.close", "code": Closing.UNAUTHORIZED})
+        finally:
+            self._streams.pop(task, None)
 
     async def watch(self) -> None:
         """Ends the streams of removed tokens, until it is cancelled."""
         while True:
             await asyncio.sleep(_WATCH_SECONDS)
-            if not self._open:
-                continue
-            digests = {stream.digest for stream in self._open}
+            digests = {stream.digest for stream in self._streams.values()}
             removed = {digest for digest in digests if self._tokens.find_by_digest(digest) is None}
-            for stream in [one for one in self._open if one.digest in removed]:
-                self._open.discard(stream)
-                stream.task.cancel()
+            for task in [task for task, stream in self._streams.items() if stream.digest in removed]:
+                del self._streams[task]
+                task.cancel()
 
 
-class _Headers:
-    """The headers of a request."""
-
-    def __init__(self, pairs: list[tuple[bytes, bytes]]) -> None:
-        self._pairs = pairs
-
-    def list_values(self, name: bytes) -> list[str]:
-        return [value.decode("latin-1") for key, value in self._pairs if key.lower() == name]
-
-    def find_cookie(self, name: str) -> str:
-        """The first cookie of this name. Empty if there is none."""
-        pairs = (pair.strip().partition("=") for header in self.list_values(b"cookie") for pair in header.split(";"))
-        return next((unquote(value.strip('"')) for key, _, value in pairs if key == name), "")
+def check_role(caller: ApiCaller, needed: Role) -> None:
+    if ROLES.index(caller.role) < ROLES.index(needed):
+        raise ApiFailure(403, "FORBIDDEN", f"This needs the role {needed}; the token {caller.name} is {caller.role}.")
 
 
 def _is_protected(path: str) -> bool:
@@ -226,39 +210,35 @@ def _add_headers(send: Send) -> Send:
 
     async def say(message: Message) -> None:
         if message["type"] in {"http.response.start", "websocket.http.response.start"}:
-            own = list(message.get("headers", ()))
-            names = {name.lower() for name, _ in own}
-            message["headers"] = [*own, *(pair for pair in SECURITY_HEADERS if pair[0] not in names)]
+            headers = MutableHeaders(scope=message)
+            for name, value in SECURITY_HEADERS.items():
+                headers.setdefault(name, value)
         await send(message)
 
     return say
 
 
-def build_failure(failure: ApiFailure) -> tuple[bytes, list[tuple[bytes, bytes]]]:
-    """The body and the headers of a refusal."""
-    details = failure.details
-    body = encode(ApiError(code=failure.code, message=failure.message, details=details))
-    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+def render_failure(failure: ApiFailure) -> Response:
+    body = encode(ApiError(code=failure.code, message=failure.message, details=failure.details))
+    response = Response(body, failure.status, media_type="application/json")
     if failure.status == HTTPStatus.UNAUTHORIZED:
-        headers.append((b"www-authenticate", b'Bearer realm="handrail"'))
+        response.headers["www-authenticate"] = 'Bearer realm="handrail"'
     if failure.retry_after:
-        headers.append((b"retry-after", str(failure.retry_after).encode()))
-    return body, headers
-
-
-async def send_failure(failure: ApiFailure, scope: Scope, send: Send) -> None:
-    """Answers without reading the rest of the body."""
-    body, headers = build_failure(failure)
-    kind = "websocket.http.response" if scope["type"] == "websocket" else "http.response"
-    headers.append((b"connection", b"close"))
-    await send({"type": f"{kind}.start", "status": failure.status, "headers": headers})
-    await send({"type": f"{kind}.body", "body": body})
+        response.headers["retry-after"] = str(failure.retry_after)
+    return response
 
 
 async def _refuse(failure: ApiFailure, scope: Scope, receive: Receive, send: Send) -> None:
+    """Answers without reading the rest of the body."""
+    response = render_failure(failure)
+    response.headers["connection"] = "close"
+    await response(scope, receive, send)
+
+
+async def _refuse_readably(failure: ApiFailure, scope: Scope, receive: Receive, send: Send) -> None:
     """The same. A WebSocket is accepted and closed, as a page sees no other reason."""
     if scope["type"] == "http":
-        await send_failure(failure, scope, send)
+        await _refuse(failure, scope, receive, send)
         return
     await receive()
     await send({"type": "websocket.accept"})

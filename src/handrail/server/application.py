@@ -1,10 +1,11 @@
 """The ASGI application of the server, from a listening socket to its end."""
 
 import asyncio
+import resource
 import socket
 from collections import defaultdict
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from starlette.applications import Starlette
@@ -15,17 +16,18 @@ from starlette.routing import BaseRoute, Mount, WebSocketRoute
 from starlette.routing import Route as HttpRoute
 from starlette.websockets import WebSocket
 
-from handrail.mcp.http.guard import App, Receive, Scope, Send
+from handrail.mcp.http.guard import App
 from handrail.mcp.http.listener import Listener, UnauthenticatedLimit, build_config, silence_logs
 from handrail.protocol.wire import encode
-from handrail.server.access import CALLER, LOGIN, LOGOUT, MCP, Access, ServerNames
+from handrail.server.access import CALLER, LOGIN, LOGOUT, MCP, Access, ServerNames, render_failure
 from handrail.server.connection import SocketConnection
 from handrail.server.console_files import ConsoleFiles
 from handrail.server.context import ServerContext
-from handrail.server.dispatch import Dispatcher, check_role, find_handler, render_failure
+from handrail.server.dispatch import Dispatcher, find_handler
+from handrail.server.limits import ServerLimits
 from handrail.server.login import CookieLogin
 from handrail.server.options import ApiFailure, ServerOptions
-from handrail.server.routes import ROUTES, SOCKET_HANDLER, Method, Route
+from handrail.server.routes import ROUTES, SOCKET_HANDLER, Route
 from handrail.server.runner import TaskRunner
 from handrail.server.tokens import TokenBook
 
@@ -33,15 +35,10 @@ if TYPE_CHECKING:
     from handrail.mcp.http.application import McpEndpoint
 
 _THREADS = 16
+_DESCRIPTORS = 16_384
+_METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
+"""All, as the dispatcher explains which of them an address takes."""
 _WHY = {404: ("NOT_FOUND", "Nothing is at this address."), 405: ("METHOD_NOT_ALLOWED", "This address takes GET.")}
-
-
-class ServerLimits(NamedTuple):
-    """The `[server]` settings that bound what a client may do."""
-
-    body_bytes: int
-    requests_per_second: int
-    streams: int
 
 
 class Entrance(NamedTuple):
@@ -59,11 +56,20 @@ class Entrance(NamedTuple):
 def serve(entrance: Entrance, options: ServerOptions, exit_code: int, mcp: "McpEndpoint | None" = None) -> None:
     """Serves until a signal. A second signal exits with `exit_code`. `mcp` is served beside the API."""
     silence_logs()
+    _allow_descriptors()
     try:
         asyncio.run(_serve(entrance, options, exit_code, mcp))
     finally:
         if mcp is not None:
             mcp.close()
+
+
+def _allow_descriptors() -> None:
+    """Shells often allow 1,024, which the open sessions and some hundred streams of one client would use up."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, _DESCRIPTORS)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 async def _serve(entrance: Entrance, options: ServerOptions, exit_code: int, mcp: "McpEndpoint | None") -> None:
@@ -72,14 +78,8 @@ async def _serve(entrance: Entrance, options: ServerOptions, exit_code: int, mcp
     runner = TaskRunner(options, loop)
     tokens, limit = TokenBook(options.state, entrance.start_token), UnauthenticatedLimit()
     login = CookieLogin(tokens, entrance.names.cookie)
-    access = Access(
-        build_app(ServerContext(options, runner, loop, pool), login, entrance.limits.body_bytes, mcp),
-        entrance.names,
-        tokens,
-        limit,
-        requests_per_second=entrance.limits.requests_per_second,
-        streams=entrance.limits.streams,
-    )
+    app = build_app(ServerContext(options, runner, pool), login, entrance.limits.body_bytes, mcp)
+    access = Access(app, entrance.names, tokens, limit, entrance.limits)
     certificate, key = entrance.certificate or (None, None)
     config = build_config(
         access,
@@ -104,17 +104,11 @@ async def _serve(entrance: Entrance, options: ServerOptions, exit_code: int, mcp
     await Listener(config, limit, end, exit_code).serve([entrance.listening])
 
 
-def build_app(
-    context: ServerContext,
-    login: CookieLogin,
-    max_body_bytes: int,
-    mcp: "McpEndpoint | None" = None,
-    table: Sequence[Route] = ROUTES,
-) -> App:
+def build_app(context: ServerContext, login: CookieLogin, max_body_bytes: int, mcp: "McpEndpoint | None" = None) -> App:
     """The application behind `Access`."""
     dispatcher = Dispatcher(context, max_body_bytes)
-    by_path: defaultdict[str, dict[Method, Route]] = defaultdict(dict)
-    for route in table:
+    by_path: defaultdict[str, dict[str, Route]] = defaultdict(dict)
+    for route in ROUTES:
         by_path[route.path][route.method] = route
 
     async def serve_task(websocket: WebSocket) -> None:
@@ -124,43 +118,16 @@ def build_app(
         HttpRoute(LOGIN, login.log_in, methods=["POST"]),
         HttpRoute(LOGOUT, login.log_out, methods=["POST"]),
         HttpRoute("/healthz", _report_health, methods=["GET"]),
-        *(HttpRoute(path, _Endpoint(dispatcher, routes)) for path, routes in by_path.items()),
+        *(HttpRoute(path, partial(dispatcher.respond, at), methods=_METHODS) for path, at in by_path.items()),
         WebSocketRoute("/ws/{task}", serve_task),
     ]
     if mcp is not None:
-        routes.append(HttpRoute(MCP, _OperatorsOnly(mcp.app)))
+        routes.append(HttpRoute(MCP, mcp.app))
     routes += [HttpRoute(f"/{name}/{{rest:path}}", _NOWHERE) for name in ("api", "ws")]
     routes.append(Mount("/", ConsoleFiles()))
     app = Starlette(routes=routes, exception_handlers={HTTPException: _explain_status})
     app.router.redirect_slashes = False
     return app
-
-
-class _Endpoint:
-    """An address of the API with all its methods. No function, which Starlette would allow GET alone."""
-
-    def __init__(self, dispatcher: Dispatcher, routes: dict[Method, Route]) -> None:
-        self._dispatcher = dispatcher
-        self._routes = routes
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        response = await self._dispatcher.respond(HttpRequest(scope, receive, send), self._routes)
-        await response(scope, receive, send)
-
-
-class _OperatorsOnly:
-    """An application that needs the role operator."""
-
-    def __init__(self, app: App) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        try:
-            check_role(scope[CALLER], "operator")
-        except ApiFailure as failure:
-            await render_failure(failure)(scope, receive, send)
-            return
-        await self._app(scope, receive, send)
 
 
 async def _report_health(_http: HttpRequest) -> Response:

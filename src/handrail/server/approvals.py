@@ -1,89 +1,81 @@
 """The inbox: what waits for people in all sessions of the served workspaces."""
 
-from collections.abc import Iterator
 from functools import lru_cache
-from threading import Event
 
 from msgspec.structs import replace
 
 from handrail.answers import AnswerObstacle, end_grant, find_obstacle, list_changed_files
-from handrail.api import Handrail
-from handrail.protocol.events import ToolCallQuestionRequired
-from handrail.protocol.permissions import Answer, InboxQuestion, InboxRequest, OpenedFolder, Reply, StandingGrant
+from handrail.protocol.errors import UsageError
+from handrail.protocol.events import (
+    Event,
+    ToolCallPermissionDenied,
+    ToolCallPermissionGranted,
+    ToolCallQuestionRequired,
+    ToolCallRunning,
+)
+from handrail.protocol.permissions import Answer, InboxQuestion, InboxRequest, Reply, StandingGrant
+from handrail.protocol.records import StoredGrant
+from handrail.protocol.wire import Json
+from handrail.server import wire
 from handrail.server.context import Request, ServerContext
 from handrail.server.options import ApiFailure
-from handrail.server.wire import (
-    AnswerOutcome,
-    GrantEntry,
-    InboxList,
-    NewAnswer,
-    NewCommand,
-    NewReply,
-    RequestDetail,
-    WaitingQuestion,
-    WaitingRequest,
-)
 from handrail.state import Inbox, StoredState, open_journal
 from handrail.terminal.changes_text import describe_outdated
 
 
-def get_inbox(request: Request) -> InboxList:
-    server = request.server
-    inboxes = [_open_inbox(server, one) for one in server.list_workspaces(request.query["workspace"])]
-    return InboxList(
+def get_inbox(request: Request) -> wire.InboxList:
+    inboxes = _list_inboxes(request.server, request.query["workspace"])
+    return wire.InboxList(
         requests=tuple(_build_waiting(one) for inbox in inboxes for one in inbox.list_requests()),
         questions=tuple(_build_question(one) for inbox in inboxes for one in inbox.list_questions()),
-        grants=tuple(
-            _build_grant(one.id, one.granted, one.workspace) for inbox in inboxes for one in inbox.list_grants()
-        ),
+        grants=tuple(_build_grant(one) for inbox in inboxes for one in inbox.list_grants()),
     )
 
 
-def get_request(request: Request) -> RequestDetail:
+def get_request(request: Request) -> wire.RequestDetail:
     waiting = _find_request(request.server, request.params["request"])
-    outdated: tuple[str, ...] = ()
-    if waiting.request.preview_id is not None:
-        with request.server.runner.rail(waiting.request.session_id) as rail:
-            outdated = list_changed_files(rail, waiting.request)
-    return RequestDetail(waiting=_build_waiting(waiting), outdated=outdated)
+    if waiting.request.preview_id is None:
+        return wire.RequestDetail(waiting=_build_waiting(waiting), outdated=())
+    with request.server.runner.rail(waiting.request.session_id) as rail:
+        outdated = list_changed_files(rail, waiting.request)
+    return wire.RequestDetail(waiting=_build_waiting(waiting), outdated=outdated)
 
 
-def answer_request(request: Request) -> AnswerOutcome:
+def answer_request(request: Request) -> wire.AnswerOutcome:
     return give_answer(request.server, request.params["request"], request.body)
 
 
-def reply_to_question(request: Request) -> AnswerOutcome:
+def reply_to_question(request: Request) -> wire.AnswerOutcome:
     return give_reply(request.server, request.params["question"], request.body)
 
 
-def retry_request(request: Request) -> RequestDetail:
+def retry_request(request: Request) -> wire.RequestDetail:
     """Previews the command again, or another command. The request then has a new revision."""
-    wanted: NewCommand = request.body
+    wanted: wire.NewCommand = request.body
     waiting = _find_request(request.server, request.params["request"])
     if waiting.request.command is None:
-        raise ApiFailure(409, "CONFLICT", "Only a command can be previewed again. Nothing was run.")
+        raise _refuse("Only a command can be previewed again. Nothing was run.")
     with request.server.runner.rail(waiting.request.session_id) as rail:
         if rail.would_differ(waiting.environment):
             raise _build_refusal(AnswerObstacle("variables"))
         fresh = rail.retry(waiting.request.id, wanted.command)
-    return RequestDetail(waiting=_build_waiting(replace(waiting, request=fresh)), outdated=())
+    return wire.RequestDetail(waiting=_build_waiting(replace(waiting, request=fresh)), outdated=())
 
 
 def revoke_grant(request: Request) -> None:
     """Revokes a grant, or closes a folder that a person opened."""
-    server, grant_id = request.server, request.params["grant"]
-    for workspace in server.workspaces:
-        for grant in _open_inbox(server, workspace).list_grants():
-            if grant.id == grant_id:
-                end_grant(server.state, grant, server.load_settings(workspace), workspace=workspace)
-                return
+    options = request.server.options
+    for workspace in options.workspaces:
+        for grant in _keep_inbox(options.state, workspace).list_grants():
+            if grant.id == request.params["grant"]:
+                return end_grant(options.state, grant, options.load_settings(workspace), workspace=workspace)
     raise ApiFailure(404, "NOT_FOUND", "There is no such grant. GET /api/inbox lists the grants.")
 
 
 # Answers, also for the frames of a WebSocket
 
 
-def give_answer(server: ServerContext, request_id: str, wanted: NewAnswer) -> AnswerOutcome:
+def give_answer(server: ServerContext, request_id: str, wanted: wire.NewAnswer) -> wire.AnswerOutcome:
     """Gives an answer. Returns once it is stored. After the last answer of a batch, its calls run and the task goes on.
 
     ApiFailure if it is for another revision, was given before, or would be lost.
@@ -97,58 +89,58 @@ def give_answer(server: ServerContext, request_id: str, wanted: NewAnswer) -> An
         raise ApiFailure(400, "INVALID_ARGUMENT", "An approval names the revision that you saw. Nothing was answered.")
     if answer.kind != "deny" and answer.revision != asked.revision:
         message = f"The request is now at revision {asked.revision}. Look at it again. Nothing was answered."
-        raise ApiFailure(409, "CONFLICT", message, {"revision": asked.revision})
+        raise _refuse(message, {"revision": asked.revision})
     with server.runner.rail(task) as rail:
         if obstacle := find_obstacle(rail, waiting, answer, checks_files=waiting.answer is None):
             raise _build_refusal(obstacle)
-        left = _settle_answer(server, waiting, answer)
-    return AnswerOutcome(task=task, subject=request_id, left=left)
+        try:
+            left = server.runner.settle(
+                task, lambda rail: rail.answer(request_id, answer), lambda event: _is_answer(event, waiting, answer)
+            )
+        except UsageError:
+            if rail.is_pending(request_id):
+                raise
+            raise _build_late_refusal() from None
+    return wire.AnswerOutcome(task=task, subject=request_id, left=left)
 
 
-def _settle_answer(server: ServerContext, waiting: InboxRequest, answer: Answer) -> int:
-    request_id, began = waiting.request.id, Event()
-
-    def act(rail: Handrail) -> object:
-        began.set()
-        return rail.answer(request_id, answer)
-
-    def is_settled(rail: Handrail) -> bool:
-        """The answer of a request that only waits to run is stored already."""
-        return began.is_set() if waiting.answer is not None else not rail.is_pending(request_id)
-
-    return server.runner.settle(waiting.request.session_id, act, is_settled)
+def _is_answer(event: Event, waiting: InboxRequest, answer: Answer) -> bool:
+    """Whether an answer counts since this event. That of a request that only waits to run is stored already."""
+    if waiting.answer is not None:
+        return isinstance(event, ToolCallRunning)
+    is_answer = isinstance(event, ToolCallPermissionGranted | ToolCallPermissionDenied)
+    return is_answer and event.permission_request.id == waiting.request.id and event.answer.kind == answer.kind
 
 
-def give_reply(server: ServerContext, question_id: str, wanted: NewReply) -> AnswerOutcome:
+def give_reply(server: ServerContext, question_id: str, wanted: wire.NewReply) -> wire.AnswerOutcome:
     """Gives a question its reply. Without options and words, the question is put aside."""
     asked = _find_question(server, question_id)
     question, task = asked.question, asked.session_id
-    is_empty = not wanted.chosen and not wanted.text
-    reply = None if is_empty else Reply(chosen=wanted.chosen, text=wanted.text)
+    reply = Reply(chosen=wanted.chosen, text=wanted.text) if wanted.chosen or wanted.text else None
     if reply is not None:
         question.normalize_reply(reply)  # UsageError says which replies are possible
-    left = server.runner.settle(
-        task, lambda rail: rail.reply(question, reply), lambda rail: not rail.is_pending(question)
-    )
-    return AnswerOutcome(task=task, subject=question_id, left=left)
+    try:
+        left = server.runner.settle(task, lambda rail: rail.reply(question, reply))
+    except UsageError:  # another reply was faster
+        raise _build_late_reply() from None
+    return wire.AnswerOutcome(task=task, subject=question_id, left=left)
 
 
 # Lookup
 
 
-def _open_inbox(server: ServerContext, workspace: str) -> Inbox:
-    return _keep_inbox(server.state.path, workspace)
+def _list_inboxes(server: ServerContext, workspace: str | None = None) -> list[Inbox]:
+    return [_keep_inbox(server.options.state, one) for one in server.options.list_workspaces(workspace)]
 
 
 @lru_cache(maxsize=64)
-def _keep_inbox(state: str, workspace: str) -> Inbox:
+def _keep_inbox(state: StoredState, workspace: str) -> Inbox:
     """An inbox reads only journals that have changed since it was asked last."""
-    return StoredState(state).open_inbox(workspace)
+    return state.open_inbox(workspace)
 
 
 def _find_request(server: ServerContext, request_id: str) -> InboxRequest:
-    for workspace in server.workspaces:
-        inbox = _open_inbox(server, workspace)
+    for inbox in _list_inboxes(server):
         for waiting in inbox.list_requests():
             if waiting.request.id == request_id:
                 return waiting
@@ -158,28 +150,21 @@ def _find_request(server: ServerContext, request_id: str) -> InboxRequest:
 
 
 def _find_question(server: ServerContext, question_id: str) -> InboxQuestion:
-    for workspace in server.workspaces:
-        for asked in _open_inbox(server, workspace).list_questions():
+    for inbox in _list_inboxes(server):
+        for asked in inbox.list_questions():
             if asked.question.tool_call_id == question_id:
                 return asked
-    if any(_was_asked(folder, question_id) for folder in _list_folders(server)):
-        raise ApiFailure(409, "CONFLICT", "The question has a reply already. Yours does not count.")
+    for workspace in server.options.workspaces:
+        for folder in server.options.state.sessions(workspace):
+            with open_journal(folder) as journal:
+                entry = journal.entry(question_id)
+                if entry is not None and isinstance(journal.event(entry.start_seq + 1), ToolCallQuestionRequired):
+                    raise _build_late_reply()
     raise ApiFailure(404, "NOT_FOUND", "There is no such question. GET /api/inbox lists the questions.")
 
 
-def _list_folders(server: ServerContext) -> Iterator[str]:
-    for workspace in server.workspaces:
-        yield from server.state.sessions(workspace)
-
-
-def _was_asked(folder: str, call_id: str) -> bool:
-    with open_journal(folder) as journal:
-        entry = journal.entry(call_id)
-        return entry is not None and isinstance(journal.event(entry.start_seq + 1), ToolCallQuestionRequired)
-
-
-def _build_waiting(one: InboxRequest) -> WaitingRequest:
-    return WaitingRequest(
+def _build_waiting(one: InboxRequest) -> wire.WaitingRequest:
+    return wire.WaitingRequest(
         request=one.request,
         task=one.request.session_id,
         workspace=one.workspace or "",
@@ -189,33 +174,45 @@ def _build_waiting(one: InboxRequest) -> WaitingRequest:
     )
 
 
-def _build_grant(grant_id: str, granted: StandingGrant | OpenedFolder, workspace: str | None) -> GrantEntry:
-    grant, folder = (granted, None) if isinstance(granted, StandingGrant) else (None, granted)
-    return GrantEntry(id=grant_id, grant=grant, folder=folder, workspace=workspace)
+def _build_grant(one: StoredGrant) -> wire.GrantEntry:
+    grant, folder = (one.granted, None) if isinstance(one.granted, StandingGrant) else (None, one.granted)
+    return wire.GrantEntry(id=one.id, grant=grant, folder=folder, workspace=one.workspace)
 
 
-def _build_question(one: InboxQuestion) -> WaitingQuestion:
-    return WaitingQuestion(question=one.question, task=one.session_id, workspace=one.workspace or "", time=one.time)
+def _build_question(one: InboxQuestion) -> wire.WaitingQuestion:
+    return wire.WaitingQuestion(
+        question=one.question, task=one.session_id, workspace=one.workspace or "", time=one.time
+    )
 
 
 # Refusals
 
 
-def _build_late_refusal(answer: Answer) -> ApiFailure:
-    message = f"The request has an answer already: {answer.kind}. Yours does not count."
-    return ApiFailure(409, "CONFLICT", message, {"answer": answer.kind})
+def _refuse(message: str, details: Json = None) -> ApiFailure:
+    return ApiFailure(409, "CONFLICT", message, details)
+
+
+def _build_late_refusal(answer: Answer | None = None) -> ApiFailure:
+    kind = f": {answer.kind}" if answer is not None else ""
+    return _refuse(
+        f"The request has an answer already{kind}. Yours does not count.", answer and {"answer": answer.kind}
+    )
+
+
+def _build_late_reply() -> ApiFailure:
+    return _refuse("The question has a reply already. Yours does not count.")
 
 
 def _build_refusal(obstacle: AnswerObstacle) -> ApiFailure:
     """Why an answer was not given. The request stays pending."""
-    if obstacle.kind == "tool":
-        message = f"Only the program that made the request has the tool {obstacle.names[0]!r}. Nothing was answered."
-        return ApiFailure(409, "CONFLICT", message, {"tools": list(obstacle.names)})
-    if obstacle.kind == "variables":
-        text = "The command would now get other variables (PATH, language, toolchains). Nothing was approved."
-        return ApiFailure(409, "CONFLICT", text)
-    if obstacle.kind == "stopped":
-        text = "The command was stopped early, so only its output can be kept. Nothing was kept."
-        return ApiFailure(409, "CONFLICT", text)
-    message = f"{describe_outdated(obstacle.names, 'Nothing was kept')} Preview the command again."
-    return ApiFailure(409, "CONFLICT", message, {"files": list(obstacle.names)})
+    names = list(obstacle.names)
+    match obstacle.kind:
+        case "tool":
+            text = f"Only the program that made the request has the tool {names[0]!r}. Nothing was answered."
+        case "variables":
+            text = "The command would now get other variables (PATH, language, toolchains). Nothing was approved."
+        case "stopped":
+            text = "The command was stopped early, so only its output can be kept. Nothing was kept."
+        case "outdated":
+            text = f"{describe_outdated(obstacle.names, 'Nothing was kept')} Preview the command again."
+    return _refuse(text, {"files" if obstacle.kind == "outdated" else "tools": names} if names else None)

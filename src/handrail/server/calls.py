@@ -1,9 +1,6 @@
 """Calls that a person makes without a model, in a session of their own or in a task."""
 
-import hashlib
-import re
-from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from typing import cast
 
 from handrail.api import Handrail
@@ -19,7 +16,7 @@ from handrail.server.wire import CallCheck, CallOutcome, NewCall, ToolList
 
 def list_tools(request: Request) -> ToolList:
     """The tools of handrail and of the project. No server is started for the list."""
-    loaded = request.server.load_settings(request.server.resolve_workspace(request.query["workspace"]))
+    loaded = request.server.options.load_settings(request.server.options.resolve_workspace(request.query["workspace"]))
     return ToolList(tools=tuple(map(describe, list_tool_specs(loaded.settings, loaded.tool_files))))
 
 
@@ -42,39 +39,27 @@ def run_call(request: Request) -> CallOutcome:
         return CallOutcome(task=rail.session_id, result=rail.call(wanted.name, wanted.args))
 
 
-@contextmanager
-def open_own_session(request: Request, named: str | None, *, foreign: bool = False) -> Generator[Handrail]:
+def open_own_session(request: Request, named: str | None, *, foreign: bool = False) -> AbstractContextManager[Handrail]:
     """The session of the caller in a workspace, for work that belongs to no task. `foreign`: with tools of servers."""
-    server = request.server
-    workspace = server.resolve_workspace(named)
-    loaded = server.load_settings(workspace)
-    with Handrail(
+    options = request.server.options
+    workspace = options.resolve_workspace(named)
+    loaded = options.load_settings(workspace)
+    rail = Handrail(
         workspace,
-        session=_name_session(request.caller.name),
-        state_dir=server.state.path,
+        session=f"server-{request.caller.name}",
+        state_dir=options.state.path,
         settings=loaded,
         on_permission="park",
-        sources=server.options.host.open_sources(loaded, workspace) if foreign else (),
-    ) as rail:
-        yield rail
+        sources=options.host.open_sources(loaded, workspace) if foreign else (),
+    )
+    return request.server.runner.end_early(rail)
 
 
-@contextmanager
-def _open_session(request: Request, wanted: NewCall) -> Generator[Handrail]:
+def _open_session(request: Request, wanted: NewCall) -> AbstractContextManager[Handrail]:
     """The task that a call names, else the session of the caller."""
     if wanted.task is not None:
-        with request.server.runner.rail(wanted.task) as rail:
-            yield rail
-    else:
-        with open_own_session(request, wanted.workspace, foreign=wanted.name.startswith(MCP_PREFIX)) as rail:
-            yield rail
-
-
-def _name_session(caller: str) -> str:
-    """A session id. Different callers have different ones."""
-    if re.fullmatch(r"[A-Za-z0-9_-]{1,40}", caller):
-        return f"server-{caller}"
-    return f"server.{hashlib.sha256(caller.encode()).hexdigest()[:16]}"
+        return request.server.runner.rail(wanted.task)
+    return open_own_session(request, wanted.workspace, foreign=wanted.name.startswith(MCP_PREFIX))
 
 
 def _list_problems(error: ToolError) -> tuple[Json, ...]:

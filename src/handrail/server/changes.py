@@ -10,14 +10,13 @@ from handrail.protocol.errors import ToolError
 from handrail.protocol.results import ToolResult
 from handrail.server.calls import open_own_session
 from handrail.server.context import Request
-from handrail.server.options import ApiFailure
 from handrail.server.wire import ChangeDetail, ChangeList, NewUndo, UndoOutcome
 
 
 def list_changes(request: Request) -> ChangeList:
     query, server = request.query, request.server
     task, path = query["task"], query["path"]
-    listed = change_records.list_changes(server.state, server.resolve_workspace(query["workspace"]))
+    listed = change_records.list_changes(server.options.state, server.options.resolve_workspace(query["workspace"]))
     found = (one for one in listed if task in {None, one.session_id} and (path is None or _is_about(one, path)))
     with closing(listed):
         return ChangeList(changes=tuple(islice(found, query["limit"])))
@@ -25,14 +24,14 @@ def list_changes(request: Request) -> ChangeList:
 
 def get_change(request: Request) -> ChangeDetail:
     server = request.server
-    workspace = server.resolve_workspace(request.query["workspace"])
-    change, diff = change_records.read_change(server.state, workspace, _get_number(request))
+    workspace = server.options.resolve_workspace(request.query["workspace"])
+    change, diff = change_records.read_change(server.options.state, workspace, int(request.params["number"]))
     return ChangeDetail(change=change, diff=diff)
 
 
 def undo_change(request: Request) -> UndoOutcome:
     wanted: NewUndo = request.body
-    number = _get_number(request)
+    number = int(request.params["number"])
     with open_own_session(request, request.query["workspace"]) as rail:
         if wanted.preview:
             return UndoOutcome(diff=rail.preview_undo(number, resolve=wanted.resolve), result=None)
@@ -45,13 +44,6 @@ def redo_change(request: Request) -> UndoOutcome:
         if wanted.preview:
             return UndoOutcome(diff=rail.preview_redo(resolve=wanted.resolve), result=None)
         return _build_outcome(rail.redo(resolve=wanted.resolve))
-
-
-def _get_number(request: Request) -> int:
-    spelled = request.params["number"]
-    if spelled.isascii() and spelled.isdigit() and len(spelled) < 16:
-        return int(spelled)
-    raise ApiFailure(404, "NOT_FOUND", "A change is named by its number. GET /api/changes lists them.")
 
 
 def _build_outcome(result: ToolResult[Any]) -> UndoOutcome:

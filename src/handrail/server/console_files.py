@@ -3,7 +3,7 @@
 import os
 
 from starlette.exceptions import HTTPException
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import PlainTextResponse, Response
 from starlette.staticfiles import StaticFiles
 
 from handrail.mcp.http.guard import Receive, Scope, Send
@@ -13,24 +13,17 @@ _PAGE = "index.html"
 PAGES = frozenset(("tasks", "inbox", "tools", "changes", "audit", "policy", "processes", "settings"))
 """The first parts of the console's own addresses. `web/src/pages/index.ts` has the same."""
 _IMMUTABLE = "public, max-age=31536000, immutable"
-_NOT_BUILT = """<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<title>handrail</title>
-<h1>The console is not built</h1>
-<p>This checkout has no files of the web console. Build them once, then load this page again:</p>
-<pre>cd web
-npm ci
-npm run build</pre>
-<p>The HTTP API works without them.</p>
-</html>
+_NOT_BUILT = """The console is not built. The HTTP API works without it. Build it once:
+
+scripts/web
 """
 
 
 class ConsoleFiles(StaticFiles):
     """The build folder. Addresses of the console itself get its page."""
 
-    def __init__(self, folder: str = FOLDER) -> None:
+    def __init__(self, folder: str | None = None) -> None:
+        folder = folder or FOLDER
         super().__init__(directory=folder, check_dir=False)
         self._page = os.path.join(folder, _PAGE)
 
@@ -39,7 +32,7 @@ class ConsoleFiles(StaticFiles):
         if os.path.isfile(self._page):
             await super().__call__(scope, receive, send)
         elif self.get_path(scope) in {".", _PAGE}:
-            await HTMLResponse(_NOT_BUILT)(scope, receive, send)
+            await PlainTextResponse(_NOT_BUILT)(scope, receive, send)
         else:
             raise HTTPException(404)
 

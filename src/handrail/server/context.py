@@ -1,16 +1,15 @@
 """The context of a request: its server, caller, parameters."""
 
-import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from handrail.api import Returned
 from handrail.protocol.decisions import MODES, Mode
 from handrail.server.options import ServerOptions
 from handrail.server.wire import ApiCaller
 from handrail.settings import LoadedSettings
 from handrail.settings.load import find_managed_mode
-from handrail.state import StoredState
 
 if TYPE_CHECKING:
     from handrail.server.runner import TaskRunner
@@ -21,28 +20,11 @@ class ServerContext(NamedTuple):
 
     options: ServerOptions
     runner: "TaskRunner"
-    loop: asyncio.AbstractEventLoop
     pool: ThreadPoolExecutor
     """The threads of handlers."""
 
-    @property
-    def state(self) -> StoredState:
-        return self.options.state
-
-    @property
-    def workspaces(self) -> tuple[str, ...]:
-        return self.options.workspaces
-
-    def resolve_workspace(self, named: str | None = None) -> str:
-        """One of the served folders by its path, or the default one. ApiFailure for any other."""
-        return self.options.resolve_workspace(named)
-
-    def list_workspaces(self, named: str | None = None) -> tuple[str, ...]:
-        """The served folder of this path, or all of them."""
-        return self.workspaces if named is None else (self.resolve_workspace(named),)
-
-    def load_settings(self, workspace: str, mode: Mode | None = None) -> LoadedSettings:
-        return self.options.load_settings(workspace, mode)
+    async def in_thread(self, work: Callable[[], Returned]) -> Returned:
+        return await self.runner.loop.run_in_executor(self.pool, work)
 
 
 class Request(NamedTuple):

@@ -3,41 +3,18 @@
 import os
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import NamedTuple, Protocol
 
 from handrail.protocol.errors import UsageError
 from handrail.protocol.events import End, Error, User
 from handrail.protocol.records import check_session_id
 from handrail.protocol.text import to_one_line, truncate
-from handrail.server.options import ApiFailure, ServerOptions
+from handrail.server.open_task import OpenTask
+from handrail.server.options import ApiFailure, ServerOptions, TaskFolder
 from handrail.server.wire import Task, TaskState
 from handrail.state import SessionSummaries, SessionSummary, has_lease
 
 _MAX_TITLE_CHARS = 100
 _BEGINNING = datetime.fromtimestamp(0, UTC)
-
-
-class TaskFolder(NamedTuple):
-    """Where a task is stored."""
-
-    id: str
-    workspace: str
-    path: str
-
-
-class LiveTask(Protocol):
-    """What the server knows about a task that is open in it."""
-
-    @property
-    def is_running(self) -> bool: ...
-
-    @property
-    def model_name(self) -> str | None: ...
-
-    @property
-    def failure(self) -> str:
-        """Why its last turn could not run. Empty otherwise."""
-        ...
 
 
 class TaskDirectory:
@@ -71,11 +48,11 @@ class TaskDirectory:
                 if summary.is_task or summary.problem:
                     yield folder, summary
 
-    def describe(self, folder: TaskFolder, live: LiveTask | None = None) -> Task:
+    def describe(self, folder: TaskFolder, live: OpenTask | None = None) -> Task:
         return build_task(folder, self.summarize(folder), live)
 
 
-def build_task(folder: TaskFolder, summary: SessionSummary, live: LiveTask | None) -> Task:
+def build_task(folder: TaskFolder, summary: SessionSummary, live: OpenTask | None) -> Task:
     state = find_state(folder, summary, live)
     return Task(
         id=folder.id,
@@ -99,7 +76,7 @@ def get_last_use(summary: SessionSummary) -> datetime:
     return summary.updated or _BEGINNING
 
 
-def find_state(folder: TaskFolder, summary: SessionSummary, live: LiveTask | None) -> TaskState:
+def find_state(folder: TaskFolder, summary: SessionSummary, live: OpenTask | None) -> TaskState:
     if summary.problem:
         return "unreadable"
     if summary.waiting:
@@ -121,7 +98,7 @@ def _find_end(summary: SessionSummary) -> TaskState:
             return "idle"
 
 
-def _find_reason(state: TaskState, summary: SessionSummary, live: LiveTask | None) -> str:
+def _find_reason(state: TaskState, summary: SessionSummary, live: OpenTask | None) -> str:
     if state == "unreadable":
         return summary.problem
     if state == "limit":

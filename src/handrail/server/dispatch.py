@@ -17,33 +17,23 @@ from starlette.responses import Response
 
 from handrail.protocol.errors import HandrailError, StoreError, ToolError, list_frames
 from handrail.protocol.wire import UNREADABLE, convert, decode_json, encode
-from handrail.server.access import CALLER, build_failure
+from handrail.server.access import CALLER, check_role, render_failure
 from handrail.server.context import Request, ServerContext
 from handrail.server.options import ApiFailure
-from handrail.server.routes import ID, PARAMETERS, PATH_PARAMETERS, Method, Route
-from handrail.server.wire import ROLES, ApiCaller, Role
+from handrail.server.routes import ID, PARAMETERS, PATH_PARAMETERS, Route
+from handrail.server.wire import ApiCaller
 
 _BODY_SECONDS = 30.0
 _MAX_WAITING = 256
 """Requests that run or wait for a thread."""
-_STATUS: Mapping[str, int] = MappingProxyType(
-    {
-        "INVALID_ARGUMENT": 400,
-        "UNKNOWN_TOOL": 404,
-        "NOT_FOUND": 404,
-        "PROCESS_NOT_FOUND": 404,
-        "ACCESS_DENIED": 403,
-        "OUTSIDE_WORKSPACE": 403,
-        "POLICY_DENIED": 403,
-        "PERMISSION_DENIED": 403,
-        "CONFLICT": 409,
-        "STALE_FILE": 409,
-        "PROCESS_ENDED": 409,
-        "LIMIT_EXCEEDED": 413,
-        "UNAVAILABLE": 503,
-        "INTERNAL": 500,
-    }
-)
+# fmt: off
+_STATUS: Mapping[str, int] = MappingProxyType({
+    "INVALID_ARGUMENT": 400, "LIMIT_EXCEEDED": 413, "UNAVAILABLE": 503, "INTERNAL": 500,
+    "UNKNOWN_TOOL": 404, "NOT_FOUND": 404, "PROCESS_NOT_FOUND": 404,
+    "ACCESS_DENIED": 403, "OUTSIDE_WORKSPACE": 403, "POLICY_DENIED": 403, "PERMISSION_DENIED": 403,
+    "CONFLICT": 409, "STALE_FILE": 409, "PROCESS_ENDED": 409,
+})
+# fmt: on
 """The status of an error code of a tool. All others are 422: the request was understood, and the tool failed."""
 
 
@@ -55,13 +45,12 @@ class Dispatcher:
         self._max_body_bytes = max_body_bytes
         self._waiting = 0
 
-    async def respond(self, http: HttpRequest, routes: Mapping[Method, Route]) -> Response:
+    async def respond(self, routes: Mapping[str, Route], http: HttpRequest) -> Response:
         """Answers a request to the path of these routes, by their methods."""
         try:
-            route = next((one for one in routes.values() if one.method == http.method), None)
-            if route is None:
-                raise ApiFailure(405, "METHOD_NOT_ALLOWED", f"This address takes {', '.join(routes)}.")
-            return await self._call(http, route)
+            if (route := routes.get(http.method)) is not None:
+                return await self._call(http, route)
+            raise ApiFailure(405, "METHOD_NOT_ALLOWED", f"This address takes {', '.join(routes)}.")
         except ApiFailure as failure:
             response = render_failure(failure)
             if failure.status == HTTPStatus.METHOD_NOT_ALLOWED:
@@ -76,17 +65,15 @@ class Dispatcher:
             caller=caller,
             params={name: _decode_part(name, value) for name, value in http.path_params.items()},
             query=decode_query(route, http.scope["query_string"].decode("latin-1")),
-            body=await self._read_body(http, route),
+            body=_decode_route_body(http, await read_body(http, self._max_body_bytes), route),
         )
         try:
             handler = await self._run(lambda: find_handler(route.handler))
             if iscoroutinefunction(handler):
                 return await handler(request, http)
             content: bytes = await self._run(lambda: encode(handler(request)))
-        except (ApiFailure, asyncio.CancelledError):
-            raise
         except Exception as error:
-            raise self._explain(error) from None
+            raise explain_error(error, self._context.options.note) from None
         if route.answer is None:
             return Response(status_code=route.status)
         return Response(content, route.status, media_type="application/json")
@@ -97,40 +84,28 @@ class Dispatcher:
             raise ApiFailure(503, "BUSY", "The server works on too many requests. Try again.", retry_after=1)
         self._waiting += 1
         try:
-            return await self._context.loop.run_in_executor(self._context.pool, work)
+            return await self._context.in_thread(work)
         finally:
             self._waiting -= 1
 
-    async def _read_body(self, http: HttpRequest, route: Route) -> Any:
-        body = await read_body(http, self._max_body_bytes)
-        if route.body is None:
-            if body.strip():
-                raise ApiFailure(400, "INVALID_ARGUMENT", "This request takes no body.")
-            return None
-        return decode_body(http, body, route.body)
 
-    def _explain(self, error: Exception) -> ApiFailure:
-        """The refusal for an exception of a handler. A defect is reported to the operator alone."""
-        if isinstance(error, ToolError):
-            return ApiFailure(_STATUS.get(error.code, 422), error.code, error.message, error.details)
-        if isinstance(error, StoreError):
-            self._context.options.note(f"handrail: {error}")
-            return ApiFailure(500, "IO_ERROR", f"{error.brief}. The operator can see why.")
-        if isinstance(error, HandrailError):
-            return ApiFailure(400, "INVALID_ARGUMENT", str(error))
-        where = (list_frames(error) or ["an unknown place"])[-1]
-        self._context.options.note(f"handrail: internal error in a request: {type(error).__name__} at {where}")
-        return ApiFailure(500, "INTERNAL", "An internal error stopped the request. The operator can see where.")
-
-
-def check_role(caller: ApiCaller, needed: Role) -> None:
-    if ROLES.index(caller.role) < ROLES.index(needed):
-        raise ApiFailure(403, "FORBIDDEN", f"This needs the role {needed}; the token {caller.name} is {caller.role}.")
-
-
-def render_failure(failure: ApiFailure) -> Response:
-    body, headers = build_failure(failure)
-    return Response(body, failure.status, {name.decode(): value.decode() for name, value in headers})
+def explain_error(error: Exception, note: Callable[[str], None]) -> ApiFailure:
+    """The refusal for an exception of a handler. The operator alone gets a line about a defect, or about the disk."""
+    if isinstance(error, ApiFailure):
+        return error
+    if isinstance(error, ToolError):
+        return ApiFailure(_STATUS.get(error.code, 422), error.code, error.message, error.details)
+    if isinstance(error, StoreError):
+        note(f"handrail: {error}")
+        return ApiFailure(500, "IO_ERROR", f"{error.brief}. The operator can see why.")
+    if isinstance(error, HandrailError):
+        return ApiFailure(400, "INVALID_ARGUMENT", str(error))
+    if isinstance(error, OSError):  # for example a full disk
+        note(f"handrail: {error}")
+        return ApiFailure(500, "IO_ERROR", f"{error.strerror or 'The system failed'}. The operator can see where.")
+    where = (list_frames(error) or ["an unknown place"])[-1]
+    note(f"handrail: internal error in a request: {type(error).__name__} at {where}")
+    return ApiFailure(500, "INTERNAL", "An internal error stopped the request. The operator can see where.")
 
 
 @cache
@@ -160,6 +135,14 @@ async def read_body(http: HttpRequest, most: int, seconds: float = _BODY_SECONDS
     return bytes(body)
 
 
+def _decode_route_body(http: HttpRequest, body: bytes, route: Route) -> Any:
+    if route.body is not None:
+        return decode_body(http, body, route.body)
+    if body.strip():
+        raise ApiFailure(400, "INVALID_ARGUMENT", "This request takes no body.")
+    return None
+
+
 def decode_body(http: HttpRequest, body: bytes, kind: Any) -> Any:
     """The body as JSON of a type. A page cannot send this content type to another origin without being asked."""
     if http.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
@@ -187,6 +170,11 @@ def decode_query(route: Route, query: str) -> dict[str, Any]:
     return {name: PARAMETERS[name].default for name in route.query} | found
 
 
+def is_number(text: str) -> bool:
+    """Whether a text is a number as events and changes have them."""
+    return text.isascii() and text.isdigit() and len(text) <= 16
+
+
 def _decode_part(name: str, value: str) -> str:
     try:
         _convert_text(value, PATH_PARAMETERS.get(name, ID))
@@ -197,9 +185,5 @@ def _decode_part(name: str, value: str) -> str:
 
 def _convert_text(value: str, kind: Any) -> Any:
     """A value of a type from its text. msgspec.ValidationError is a ValueError."""
-    is_number = value.isascii() and value.isdigit() and len(value) <= 16
-    return convert(int(value) if is_number and _takes_numbers(kind) else value, kind)
-
-
-def _takes_numbers(kind: Any) -> bool:
-    return getattr(kind, "__origin__", None) is int
+    takes_numbers = getattr(kind, "__origin__", None) is int
+    return convert(int(value) if takes_numbers and is_number(value) else value, kind)

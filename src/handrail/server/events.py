@@ -8,6 +8,7 @@ from starlette.requests import Request as HttpRequest
 from starlette.responses import Response, StreamingResponse
 
 from handrail.server.context import Request
+from handrail.server.dispatch import is_number
 from handrail.server.feed import EventRenderer, FeedBatch, FeedEnd, TaskFeeds
 from handrail.server.wire import EventPage
 from handrail.state import open_journal
@@ -33,9 +34,9 @@ async def stream_events(request: Request, http: HttpRequest) -> Response:
     Other frames of the WebSocket have their type as the name of the event.
     """
     server, task_id = request.server, request.params["task"]
-    await server.loop.run_in_executor(server.pool, server.runner.directory.find, task_id)
+    await server.in_thread(lambda: server.runner.directory.find(task_id))
     last = http.headers.get("last-event-id", "")
-    after = int(last) if last.isascii() and last.isdigit() and len(last) <= 16 else request.query["after"]
+    after = int(last) if is_number(last) else request.query["after"]
     stream = _render_stream(server.runner.feeds, task_id, after)
     headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
     return StreamingResponse(stream, media_type="text/event-stream", headers=headers)
@@ -48,8 +49,7 @@ async def get_output(request: Request, _http: HttpRequest) -> Response:
         with server.runner.rail(request.params["task"]) as rail:
             return rail.raw_output(request.params["call"])
 
-    output = await server.loop.run_in_executor(server.pool, read)
-    return Response(output, media_type="application/octet-stream")
+    return Response(await server.in_thread(read), media_type="application/octet-stream")
 
 
 async def _render_stream(feeds: TaskFeeds, task_id: str, after: int) -> AsyncGenerator[str]:

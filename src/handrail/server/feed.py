@@ -6,7 +6,7 @@ A subscriber has only a position. One that lags behind reads pages from the jour
 import asyncio
 from bisect import bisect_right
 from collections import OrderedDict, deque
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, aclosing, suppress
 from functools import partial
@@ -19,8 +19,7 @@ from handrail.protocol.calls import ToolCall
 from handrail.protocol.errors import HandrailError
 from handrail.protocol.events import AnyEvent, BrokenEvent
 from handrail.protocol.wire import encode
-from handrail.server.directory import TaskFolder
-from handrail.server.options import ApiFailure
+from handrail.server.options import ApiFailure, TaskFolder
 from handrail.server.wire import Closing, OutputFrame, Task, TaskFrame
 from handrail.state import SessionJournal, open_journal
 
@@ -71,12 +70,35 @@ class FeedEnd(Exception):  # noqa: N818  it is no error
         self.code = code
 
 
+class _Refresher:
+    """Runs work soon after it was woken, once at a time, with a pause after it."""
+
+    def __init__(self, work: Callable[[], Awaitable[None]], pause: float) -> None:
+        self._work, self._pause = work, pause
+        self._is_due = False
+        self._task: asyncio.Future[None] | None = None
+
+    def wake(self) -> None:
+        self._is_due = True
+        if self._task is None or self._task.done():
+            self._task = asyncio.ensure_future(self._run())
+
+    async def _run(self) -> None:
+        while self._is_due:
+            self._is_due = False
+            await self._work()
+            await asyncio.sleep(self._pause)
+
+    def close(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+
+
 class _Page:
     def __init__(self, start: int, *, needs_seq: bool) -> None:
         """`needs_seq`: the records have no numbers of their own."""
         self._needs_seq = needs_seq
         self.records: list[FeedRecord] = []
-        self.seqs: list[int] = []
         self.until = start
         """The last event that it covers."""
         self.end = start + _PAGE_EVENTS
@@ -88,34 +110,30 @@ class _Page:
             is_last = number == len(texts)
             place = f',"seq":{seq}' if is_last and self._needs_seq else ""
             self.records.append(FeedRecord(seq, text, f'{{"type":"event","event":{text}{place}}}', is_last))
-            self.seqs.append(seq)
             self.chars += 2 * len(text)
 
 
 class TaskFeed:
     """One task with at least one subscriber. Its coroutines run in the event loop of the server."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, source: "FeedSource", folder: TaskFolder) -> None:
+    def __init__(self, feeds: "TaskFeeds", folder: TaskFolder) -> None:
         """Opens the journal."""
-        self.folder, self._loop, self._source = folder, loop, source
+        self.folder, self._feeds = folder, feeds
         self._stack = ExitStack()
         self._journal = self._stack.enter_context(open_journal(folder.path))
-        self._renderer = EventRenderer(self._journal, folder.workspace, source.dialect)
+        self._renderer = EventRenderer(self._journal, folder.workspace, feeds.dialect)
         self._last = self._journal.last_seq()
         """The last event that is known here."""
         self.subscribers = 0
         self._tick = asyncio.Event()
         self._pages: OrderedDict[int, _Page] = OrderedDict()
         self._reading = asyncio.Lock()
-        self._refreshing: asyncio.Task[None] | None = None
-        self._is_stale = False
+        self._news = _Refresher(self._refresh, _GATHER_SECONDS)
+        self._description = _Refresher(self.describe, _DESCRIBE_SECONDS)
+        """Events do not wait for it."""
         self._task: Task | None = None
         self._task_frame = ""
         self._task_number = 0
-        self._described = 0.0
-        self._describing: asyncio.Task[None] | None = None
-        self._description: asyncio.TimerHandle | None = None
-        """The next description of the task, if it is due later."""
         self._outputs: deque[tuple[str, str]] = deque(maxlen=_MAX_OUTPUTS)
         self._output_number = 0
         self._beats = 0
@@ -132,9 +150,8 @@ class TaskFeed:
             task = self._task_number
             records, until = await self._read(after) if after < self._last else ((), after)
             if until == after:
-                frames += (
-                    list(self._outputs)[-(self._output_number - output) :] if output != self._output_number else []
-                )
+                if output != self._output_number:
+                    frames += list(self._outputs)[output - self._output_number :]
                 output = self._output_number
             if until > after or is_behind or frames or beats != self._beats:
                 yield FeedBatch(records, after if is_behind and until == after else None, frames)
@@ -146,12 +163,8 @@ class TaskFeed:
 
     async def describe(self) -> None:
         """Sends the task to the subscribers if it has changed."""
-        if self._description is not None:
-            self._description.cancel()
-            self._description = None
-        self._described = self._loop.time()
         try:
-            task = await self._source.in_thread(lambda: self._source.describe(self.folder.id))
+            task = await self._feeds.in_thread(lambda: self._feeds.describe(self.folder.id))
         except (ApiFailure, HandrailError):
             self.end(Closing.NOT_FOUND)
             return
@@ -163,9 +176,8 @@ class TaskFeed:
 
     def wake(self) -> None:
         """Reads new events soon. In the event loop."""
-        self._is_stale = True
-        if self._refreshing is None or self._refreshing.done():
-            self._refreshing = self._loop.create_task(self._refresh())
+        self._news.wake()
+        self._description.wake()
 
     def show_output(self, call: ToolCall, output: str) -> None:
         """Sends output of a preview to those who follow now."""
@@ -176,8 +188,12 @@ class TaskFeed:
 
     def has_news(self) -> bool:
         """Whether the journal has new events, or a turn of another process may have ended. From any thread."""
-        may_have_ended = self._task is not None and self._task.state == "running"
-        return may_have_ended or self._journal.last_seq() != self._last
+        if self._task is not None and self._task.state == "running":
+            return True
+        try:
+            return self._journal.last_seq() != self._last
+        except HandrailError:  # it was removed
+            return True
 
     def beat(self) -> None:
         """Lets every subscriber show that the connection works."""
@@ -189,9 +205,8 @@ class TaskFeed:
         self._notify()
 
     def close(self) -> None:
-        for planned in (self._refreshing, self._describing, self._description):
-            if planned is not None:
-                planned.cancel()
+        self._news.close()
+        self._description.close()
         self._stack.close()
 
     def _notify(self) -> None:
@@ -199,33 +214,21 @@ class TaskFeed:
         self._tick = asyncio.Event()
 
     async def _refresh(self) -> None:
-        while self._is_stale and self._end is None:
-            self._is_stale = False
-            try:
-                last = await self._source.in_thread(self._journal.last_seq)
-                if last != self._last:
-                    self._last = last
-                    await self._load((last - 1) // _PAGE_EVENTS)
-                    self._notify()
-                self._describe_at_times()
-            except HandrailError:  # the journal is gone
-                self.end(Closing.NOT_FOUND)
-            await asyncio.sleep(_GATHER_SECONDS)
-
-    def _describe_at_times(self) -> None:
-        """Events do not wait for it."""
-        pause = self._described + _DESCRIBE_SECONDS - self._loop.time()
-        if pause <= 0 and (self._describing is None or self._describing.done()):
-            self._describing = self._loop.create_task(self.describe())
-        elif self._description is None:
-            self._description = self._loop.call_later(max(pause, _GATHER_SECONDS), self.wake)
+        try:
+            last = await self._feeds.in_thread(self._journal.last_seq)
+            if last != self._last:
+                self._last = last
+                await self._load((last - 1) // _PAGE_EVENTS)
+                self._notify()
+        except HandrailError:  # the journal is gone
+            self.end(Closing.NOT_FOUND)
 
     # Pages
 
     async def _read(self, after: int) -> tuple[Sequence[FeedRecord], int]:
         """The records after an event, at most a page of them, and the last event that they cover."""
         page = await self._load(after // _PAGE_EVENTS)
-        return page.records[bisect_right(page.seqs, after) :], max(after, page.until)
+        return page.records[bisect_right(page.records, after, key=lambda record: record.seq) :], max(after, page.until)
 
     async def _load(self, number: int) -> _Page:
         """A page, complete up to the last known event."""
@@ -233,10 +236,10 @@ class TaskFeed:
         if page is None or page.until < min(page.end, self._last):
             async with self._reading:
                 page = self._pages.setdefault(
-                    number, _Page(number * _PAGE_EVENTS, needs_seq=self._source.dialect is not None)
+                    number, _Page(number * _PAGE_EVENTS, needs_seq=self._feeds.dialect is not None)
                 )
                 if page.until < min(page.end, self._last):
-                    for seq, texts in await self._source.in_thread(partial(self._renderer.read, page.until, page.end)):
+                    for seq, texts in await self._feeds.in_thread(partial(self._renderer.read, page.until, page.end)):
                         page.add(seq, texts or ())
                     self._drop_pages(page)
         return page
@@ -283,22 +286,18 @@ def _find_adapter(dialect: str | None, workspace: str) -> "Callable[[], EventAda
     return (lambda: ADAPTERS[dialect](workspace)) if dialect in ADAPTERS else None
 
 
-class FeedSource:
-    """What feeds need of the server."""
-
-    def __init__(self, find: Callable[[str], TaskFolder], describe: Callable[[str], Task], dialect: str | None) -> None:
-        self.find, self.describe, self.dialect = find, describe, dialect
-        self.pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="handrail-feed")
-
-    async def in_thread(self, work: Callable[[], _Result]) -> _Result:
-        return await asyncio.get_running_loop().run_in_executor(self.pool, work)
-
-
 class TaskFeeds:
     """The feeds of the tasks that somebody follows."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, source: FeedSource) -> None:
-        self._loop, self._source = loop, source
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        find: Callable[[str], TaskFolder],
+        describe: Callable[[str], Task],
+        dialect: str | None,
+    ) -> None:
+        self._loop, self._find, self.describe, self.dialect = loop, find, describe, dialect
+        self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="handrail-feed")
         self._feeds: dict[str, TaskFeed] = {}
         self._opening = asyncio.Lock()
         self._checking: asyncio.Task[None] | None = None
@@ -325,6 +324,9 @@ class TaskFeeds:
         """Sends output of a preview. From any thread."""
         self._tell(task_id, lambda feed: feed.show_output(call, output))
 
+    async def in_thread(self, work: Callable[[], _Result]) -> _Result:
+        return await self._loop.run_in_executor(self._pool, work)
+
     def close(self) -> None:
         """Ends all feeds."""
         self._closed = True
@@ -348,9 +350,7 @@ class TaskFeeds:
                 raise FeedEnd(Closing.RESTARTING)
             feed = self._feeds.get(task_id)
             if feed is None:
-                feed = await self._source.in_thread(
-                    lambda: TaskFeed(self._loop, self._source, self._source.find(task_id))
-                )
+                feed = await self.in_thread(lambda: TaskFeed(self, self._find(task_id)))
                 await feed.describe()
                 self._feeds[task_id] = feed
             feed.subscribers += 1
@@ -368,15 +368,8 @@ class TaskFeeds:
                 beaten = self._loop.time()
                 for feed in feeds:
                     feed.beat()
-            for feed in await self._source.in_thread(lambda: list(filter(_may_have_news, feeds))):  # noqa: B023
+            for feed in await self.in_thread(lambda: list(filter(TaskFeed.has_news, feeds))):  # noqa: B023
                 feed.wake()
-
-
-def _may_have_news(feed: TaskFeed) -> bool:
-    try:
-        return feed.has_news()
-    except HandrailError:  # it was removed
-        return True
 
 
 def _drop_counts(task: Task) -> Task:

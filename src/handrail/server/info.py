@@ -10,37 +10,29 @@ from handrail.settings.model import list_settings
 
 
 def get_info(request: Request) -> ServerInfo:
-    server = request.server
-    loaded = server.load_settings(server.resolve_workspace())
+    options = request.server.options
+    loaded = options.load_settings(options.resolve_workspace())
     return ServerInfo(
         version=VERSION,
         caller=request.caller,
-        workspaces=server.workspaces,
-        models=server.options.host.list_models(loaded),
+        workspaces=options.workspaces,
+        models=options.host.list_models(loaded),
         modes=list_modes(request.caller, loaded),
-        direct_calls=server.options.direct_calls,
-        dialect=server.options.dialect,
+        direct_calls=options.direct_calls,
+        dialect=options.dialect,
     )
 
 
 def get_settings(request: Request) -> dict[str, Any]:
-    server = request.server
-    loaded = server.load_settings(server.resolve_workspace(request.query["workspace"]))
-    values, fields = loaded.settings.flatten(), list_settings()
-    return {
-        "settings": [
-            {
-                "key": key,
-                "value": value,
-                "source": loaded.sources[key],
-                "help": fields[key].help,
-                "allowed": fields[key].allowed,
-            }
-            for key, value in values.items()
-        ],
-        "rules": loaded.rules,
-        "notes": loaded.notes,
-    }
+    options = request.server.options
+    loaded = options.load_settings(options.resolve_workspace(request.query["workspace"]))
+    fields = list_settings()
+    settings = [
+        {"key": key, "value": value, "source": loaded.sources[key],
+         "help": fields[key].help, "allowed": fields[key].allowed}
+        for key, value in loaded.settings.flatten().items()
+    ]  # fmt: skip
+    return {"settings": settings, "rules": loaded.rules, "notes": loaded.notes}
 
 
 def get_schema(_request: Request) -> dict[str, Any]:

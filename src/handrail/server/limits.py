@@ -1,11 +1,19 @@
-"""Limits by caller: requests a second, connections at once."""
+"""The limits of clients."""
 
 import time
-from collections import Counter, OrderedDict
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import NamedTuple
 
 _MAX_KEYS = 4_096
+
+
+class ServerLimits(NamedTuple):
+    """The `[server]` settings that bound what a client may do."""
+
+    body_bytes: int
+    requests_per_second: int
+    streams: int
 
 
 class RateLimit:
@@ -28,23 +36,3 @@ class RateLimit:
         if len(self._buckets) > _MAX_KEYS:
             self._buckets.popitem(last=False)
         return 0.0 if is_free else (1 - held) / self._per_second
-
-
-class CountLimit:
-    """A number of things at once for each key."""
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._counts: Counter[str] = Counter()
-
-    @contextmanager
-    def hold(self, key: str) -> Generator[bool]:
-        """Yields whether there is room for one more."""
-        has_room = self._counts[key] < self._most
-        self._counts[key] += has_room
-        try:
-            yield has_room
-        finally:
-            self._counts[key] -= has_room
-            if not self._counts[key]:
-                del self._counts[key]

@@ -11,18 +11,16 @@ from handrail.api import Handrail
 from handrail.async_api import AsyncHandrail
 from handrail.models.base import Model, ModelError
 from handrail.protocol.calls import Done
-from handrail.protocol.decisions import Mode
-from handrail.protocol.errors import HandrailError, UsageError
-from handrail.protocol.events import Notice
-from handrail.server.directory import TaskDirectory, TaskFolder
-from handrail.server.options import ApiFailure, ServerOptions
+from handrail.protocol.errors import HandrailError
+from handrail.protocol.events import Event, Notice
+from handrail.server.options import ApiFailure, ServerOptions, TaskFolder
 from handrail.settings import LoadedSettings
 from handrail.state import report_defect
 
-_POLL_SECONDS = 0.02
-_REFUSAL_SECONDS = 0.1
-"""How long an answer may take to find that another process was faster."""
 _DROPPED = "The turn was cancelled, so the prompt that waited for it was dropped:"
+
+
+_MAX_QUEUED, _MAX_QUEUED_CHARS = 100, 1_000_000
 
 
 class OpenTask:
@@ -49,7 +47,7 @@ class OpenTask:
         self.failure = ""
         self._cancels = False
         self._holders = 0
-        self._answers = asyncio.Lock()
+        self._answers, self._opening = asyncio.Lock(), asyncio.Lock()
         self._loop = asyncio.get_running_loop()
         self.last_use = self._loop.time()
 
@@ -72,32 +70,43 @@ class OpenTask:
     async def has_transcript(self) -> bool:
         return bool(await self.rail.in_pool(self.rail.conversation.messages))
 
-    async def start(self, prompt: str | None, *, cancel: bool = False) -> None:
-        """Starts a turn, or continues the last one without a prompt. `cancel` closes it instead."""
-        agent = await self._open_agent()
-        self._run(self._run_turns(agent, prompt), cancel=cancel)
+    async def start(self, prompt: str | None, *, cancel: bool = False) -> bool:
+        """Starts a turn, or continues the last one without a prompt. `cancel` closes it instead.
 
-    async def settle(self, act: Callable[[Handrail], object], is_settled: Callable[[Handrail], bool]) -> None:
+        Returns whether it did: another client may have started one meanwhile.
+        """
+        agent = await self.open_agent()
+        if self.is_running:
+            return False
+        self._run(self._run_turns(agent, prompt), cancel=cancel)
+        return True
+
+    def queue(self, prompt: str) -> None:
+        """Keeps a prompt for the turn that runs. ApiFailure if too many wait."""
+        if sum(map(len, self.steering)) + len(prompt) > _MAX_QUEUED_CHARS or len(self.steering) >= _MAX_QUEUED:
+            raise ApiFailure(429, "TOO_MANY", "Too many prompts wait for the turn. Nothing was queued.", retry_after=5)
+        self.steering.append(prompt)
+
+    async def settle(self, act: Callable[[Handrail], object], is_answer: Callable[[Event], bool]) -> None:
         """Answers in a thread, and returns when the answer is stored. The turn goes on after the last answer.
 
-        ApiFailure if somebody else answered first. The lock decides about the clients of this server.
+        `act` answers, and runs the calls if that was the last answer. `is_answer` finds the event of the answer. An
+        exception of `act` before that is raised.
         """
-        async with self._answers:
-            if await self.rail.in_pool(lambda: is_settled(self.rail.rail)):
-                raise _build_late_failure()
+        stored = self._loop.create_future()
+
+        def note(event: Event) -> None:
+            if is_answer(event):
+                self._loop.call_soon_threadsafe(lambda: stored.done() or stored.set_result(None))
+
+        async with self._answers:  # so that the event of one answer is not taken for that of another
+            stop = self.rail.subscribe(note)
             acting = self._loop.create_task(self.rail.in_pool(lambda: act(self.rail.rail)))
             self._run(self._continue_after(acting, self.turn))
-            while not acting.done() and not await self.rail.in_pool(lambda: is_settled(self.rail.rail)):
-                await asyncio.wait({acting}, timeout=_POLL_SECONDS)
-            await asyncio.wait({acting}, timeout=_REFUSAL_SECONDS)
-        if not acting.done():
-            return
-        try:
+            await asyncio.wait({acting, stored}, return_when=asyncio.FIRST_COMPLETED)
+            stop()
+        if not stored.done():
             acting.result()
-        except UsageError:
-            if await self.rail.in_pool(lambda: is_settled(self.rail.rail)):
-                raise _build_late_failure() from None  # another process was faster
-            raise
 
     def cancel(self) -> bool:
         """Cancels the running turn. Returns whether there was one."""
@@ -159,7 +168,7 @@ class OpenTask:
         """`before`: the work that another answer began."""
         await asyncio.wait({acting} if before is None else {acting, before})
         if acting.exception() is None and isinstance(acting.result(), Done) and await self.has_transcript():
-            await self._run_turns(await self._open_agent(), None)
+            await self._run_turns(await self.open_agent(), None)
         elif self._cancels:
             self.rail.uncancel()
 
@@ -167,46 +176,19 @@ class OpenTask:
         texts, self.steering = tuple(self.steering), []
         return texts
 
-    async def _open_agent(self) -> Agent:
-        if self._agent is None:
-            host = self._options.host
-            name = self.model_name or await asyncio.to_thread(self._find_last_model)
-            self._model = await asyncio.to_thread(host.open_model, self._loaded, name)
-            self.model_name = self._model.name
-            limits = host.get_limits(self._loaded)
-            self._agent = Agent(self.rail, self._model, limits=limits, steering=self.take_steering)
-        return self._agent
+    async def open_agent(self) -> Agent:
+        """The agent with the model. UsageError if there is no such model."""
+        async with self._opening:
+            if self._agent is None:
+                host = self._options.host
+                name = self.model_name or await asyncio.to_thread(self._find_last_model)
+                self._model = await asyncio.to_thread(host.open_model, self._loaded, name)
+                self.model_name = self._model.name
+                limits = host.get_limits(self._loaded)
+                self._agent = Agent(self.rail, self._model, limits=limits, steering=self.take_steering)
+            return self._agent
 
     def _find_last_model(self) -> str | None:
         """The last model of the session, if it can still be chosen."""
         last = self._options.state.find_last_model(self.folder.workspace, self.folder.id)
         return last if last in self._options.host.list_models(self._loaded) else None
-
-
-def _build_late_failure() -> ApiFailure:
-    return ApiFailure(409, "CONFLICT", "The request already has an answer. Yours does not count.")
-
-
-def open_rail(
-    options: ServerOptions, directory: TaskDirectory, folder: TaskFolder, mode: Mode | None
-) -> tuple[AsyncHandrail, LoadedSettings]:
-    """Opens the session of a task. With requests that wait, it has their mode and variables, so that an approval is for
-    the same command."""
-    state, summary = options.state, directory.summarize(folder)
-    waiting = None
-    if summary.waiting:
-        requests = state.open_inbox(folder.workspace).list_requests()
-        waiting = next((one for one in requests if one.folder == folder.path), None)
-    mode = mode or summary.mode or (waiting.mode if waiting is not None else None)
-    loaded = options.load_settings(folder.workspace, mode)
-    rail = AsyncHandrail(
-        folder.workspace,
-        session=folder.id,
-        state_dir=state.path,
-        settings=loaded,
-        on_permission="park",
-        variables=None if waiting is None else state.load_variables(waiting),
-        sources=options.host.open_sources(loaded, folder.workspace),
-        dialect=options.dialect,
-    )
-    return rail, loaded

@@ -29,6 +29,14 @@ class ApiFailure(Exception):  # noqa: N818  ApiError is its message
         """Seconds until the client may try again."""
 
 
+class TaskFolder(NamedTuple):
+    """Where a task is stored."""
+
+    id: str
+    workspace: str
+    path: str
+
+
 class ServerHost(Protocol):
     """Decides for all tasks with which settings, models and tools they work.
 
@@ -77,6 +85,10 @@ class ServerOptions(NamedTuple):
         if named in self.workspaces:
             return named
         raise ApiFailure(404, "NOT_FOUND", "The server does not serve this workspace. GET /api/info lists them.")
+
+    def list_workspaces(self, named: str | None = None) -> tuple[str, ...]:
+        """The served folder of this path, or all of them."""
+        return self.workspaces if named is None else (self.resolve_workspace(named),)
 
     def load_settings(self, workspace: str, mode: Mode | None = None) -> LoadedSettings:
         return self.host.load_settings(workspace, mode or self.mode)

@@ -1,7 +1,6 @@
 """Questions about the policy: why a call is decided so, what another rule would change."""
 
 import json
-import os
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
@@ -32,7 +31,7 @@ def try_rule(request: Request) -> RuleEffect:
     wanted: NewRule = request.body
     since = datetime.now(UTC) - timedelta(days=wanted.days)
     with _open_inspector(request, wanted.workspace) as inspector:
-        folders = request.server.state.sessions(inspector.workspace)
+        folders = request.server.options.state.sessions(inspector.workspace)
         try:
             found = inspector.try_rule(wanted.rule, folders, since)
         except SettingsError as error:
@@ -53,9 +52,9 @@ def try_rule(request: Request) -> RuleEffect:
 
 
 def _open_inspector(request: Request, named: str | None) -> PolicyInspector:
-    server = request.server
-    workspace = os.path.realpath(server.resolve_workspace(named))
-    return PolicyInspector(workspace, server.load_settings(workspace), state=server.state)
+    options = request.server.options
+    workspace = options.resolve_workspace(named)
+    return PolicyInspector(workspace, options.load_settings(workspace), state=options.state)
 
 
 def _render_rule(table: Mapping[str, object]) -> str:

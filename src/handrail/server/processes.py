@@ -26,8 +26,8 @@ def stop_process(request: Request) -> ProcessList:
 def _list_served(request: Request) -> list[tuple[StoredProcess, ProcessRecord]]:
     return list_stored_processes(
         folder
-        for workspace in request.server.list_workspaces(request.query.get("workspace"))
-        for folder in request.server.state.sessions(workspace)
+        for workspace in request.server.options.list_workspaces(request.query.get("workspace"))
+        for folder in request.server.options.state.sessions(workspace)
     )
 
 

@@ -12,21 +12,18 @@ from handrail.server.wire import Role
 
 Method = Literal["GET", "POST", "DELETE"]
 _Number = Annotated[int, Meta(ge=0, le=1 << 53)]
-_Term = Annotated[str, Meta(max_length=1_000, pattern=r"\A[^\0-\x1f\x7f]*\Z")]
+_Term = Annotated[str, Meta(max_length=1_000, pattern=r"^[^\0-\x1f\x7f]*$")]
 
 
 class QueryParameter(NamedTuple):
-    """A parameter of a query."""
-
     kind: Any
     default: Any
     summary: str
 
 
+# fmt: off
 PARAMETERS: dict[str, QueryParameter] = {
-    "workspace": QueryParameter(
-        _Term, None, "A folder that the server serves. Absent: the default one, or all for lists."
-    ),
+    "workspace": QueryParameter(_Term, None, "A folder that the server serves. Absent: the default, or all for lists."),
     "state": QueryParameter(wire.TaskState, None, "Only tasks in this state."),
     "text": QueryParameter(_Term, None, "Only tasks whose title has this text."),
     "after": QueryParameter(_Number, 0, "Only what comes after this number."),
@@ -35,12 +32,13 @@ PARAMETERS: dict[str, QueryParameter] = {
     "task": QueryParameter(_Term, None, "Only of this task."),
     "path": QueryParameter(_Term, None, "Only changes of this path."),
 }
+# fmt: on
 PATH_PARAMETERS: dict[str, Any] = {
-    "task": Annotated[str, Meta(pattern=r"\A[A-Za-z0-9][A-Za-z0-9._-]{0,63}\Z")],
+    "task": Annotated[str, Meta(pattern="^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")],
     "number": Annotated[int, Meta(ge=1, le=1 << 53)],
 }
 """The parts of paths. All others are ids of this form."""
-ID = Annotated[str, Meta(pattern=r"\A[!-.0-~]{1,200}\Z")]
+ID = Annotated[str, Meta(pattern="^[!-.0-~]{1,200}$")]
 
 
 class Route(NamedTuple):
@@ -54,316 +52,90 @@ class Route(NamedTuple):
     answer: Any = None
     """None: the answer has no body, or is not JSON."""
     query: tuple[str, ...] = ()
-    """Names of parameters, as `parameters` declares them."""
+    """Names of `PARAMETERS`."""
     status: int = 200
 
 
-_IN = ("workspace",)
+def _read(path: str, handler: str, summary: str, answer: Any, *query: str) -> Route:
+    return Route("GET", path, "viewer", handler, summary, None, answer, query)
+
+
+def _post(path: str, handler: str, summary: str, body: Any, answer: Any, *query: str, status: int = 200) -> Route:
+    return Route("POST", path, "operator", handler, summary, body, answer, query, status)
+
+
+def _ask(path: str, handler: str, summary: str, body: Any, answer: Any) -> Route:
+    """A question with a body. It changes nothing."""
+    return Route("POST", path, "viewer", handler, summary, body, answer)
+
+
+def _remove(path: str, role: Role, handler: str, summary: str) -> Route:
+    return Route("DELETE", path, role, handler, summary, status=204)
+
+
+# fmt: off
 ROUTES: tuple[Route, ...] = (
-    Route("GET", "/api/info", "viewer", "info.get_info", "Version, caller, workspaces, models.", None, wire.ServerInfo),
-    # Tasks
-    Route(
-        "GET",
-        "/api/tasks",
-        "viewer",
-        "tasks.list_tasks",
-        "List tasks, the last used one first.",
-        None,
-        wire.TaskList,
-        ("workspace", "state", "text", "limit", "offset"),
-    ),
-    Route(
-        "POST",
-        "/api/tasks",
-        "operator",
-        "tasks.create_task",
-        "Create a task, with its first prompt or without.",
-        wire.NewTask,
-        wire.Task,
-        status=201,
-    ),
-    Route("GET", "/api/tasks/{task}", "viewer", "tasks.get_task", "Show a task.", None, wire.Task),
-    Route(
-        "DELETE", "/api/tasks/{task}", "admin", "tasks.delete_task", "Remove an idle task with its journal.", status=204
-    ),
-    Route(
-        "POST",
-        "/api/tasks/{task}/prompt",
-        "operator",
-        "tasks.prompt_task",
-        "Give the task a prompt.",
-        wire.NewPrompt,
-        wire.Accepted,
-        status=202,
-    ),
-    Route(
-        "POST",
-        "/api/tasks/{task}/resume",
-        "operator",
-        "tasks.resume_task",
-        "Continue an interrupted turn.",
-        None,
-        wire.Accepted,
-        status=202,
-    ),
-    Route(
-        "POST",
-        "/api/tasks/{task}/cancel",
-        "operator",
-        "tasks.cancel_task",
-        "Cancel the running turn.",
-        None,
-        wire.Accepted,
-        status=202,
-    ),
-    Route(
-        "POST",
-        "/api/tasks/{task}/fork",
-        "operator",
-        "tasks.fork_task",
-        "Start a task with a copy of the transcript.",
-        wire.NewFork,
-        wire.Task,
-        status=201,
-    ),
-    Route(
-        "POST",
-        "/api/tasks/{task}/mode",
-        "operator",
-        "tasks.set_mode",
-        "Change the mode of a task.",
-        wire.NewMode,
-        wire.Task,
-    ),
-    Route(
-        "GET",
-        "/api/tasks/{task}/events",
-        "viewer",
-        "events.list_events",
-        "Events after a number.",
-        None,
-        wire.EventPage,
-        ("after", "limit"),
-    ),
-    Route(
-        "GET",
-        "/api/tasks/{task}/stream",
-        "viewer",
-        "events.stream_events",
-        "Events as server-sent events.",
-        None,
-        None,
-        ("after",),
-    ),
-    Route(
-        "GET",
-        "/api/tasks/{task}/trace",
-        "viewer",
-        "trace.get_trace",
-        "Where the time of each turn went.",
-        None,
-        wire.Traces,
-    ),
-    Route("GET", "/api/tasks/{task}/output/{call}", "viewer", "events.get_output", "The raw output of a command."),
-    # Approvals
-    Route(
-        "GET",
-        "/api/inbox",
-        "viewer",
-        "approvals.get_inbox",
-        "What waits for people, and grants.",
-        None,
-        wire.InboxList,
-        _IN,
-    ),
-    Route(
-        "GET",
-        "/api/requests/{request}",
-        "viewer",
-        "approvals.get_request",
-        "Show a request with its preview.",
-        None,
-        wire.RequestDetail,
-    ),
-    Route(
-        "POST",
-        "/api/requests/{request}/answer",
-        "operator",
-        "approvals.answer_request",
-        "Answer a request.",
-        wire.NewAnswer,
-        wire.AnswerOutcome,
-    ),
-    Route(
-        "POST",
-        "/api/requests/{request}/retry",
-        "operator",
-        "approvals.retry_request",
-        "Preview the command again, or another command.",
-        wire.NewCommand,
-        wire.RequestDetail,
-    ),
-    Route(
-        "POST",
-        "/api/questions/{question}/reply",
-        "operator",
-        "approvals.reply_to_question",
-        "Reply to a question.",
-        wire.NewReply,
-        wire.AnswerOutcome,
-    ),
-    Route("DELETE", "/api/grants/{grant}", "operator", "approvals.revoke_grant", "Revoke a grant.", status=204),
-    # Changes
-    Route(
-        "GET",
-        "/api/changes",
-        "viewer",
-        "changes.list_changes",
-        "List change sets, the latest first.",
-        None,
-        wire.ChangeList,
-        ("workspace", "task", "path", "limit"),
-    ),
-    Route(
-        "GET",
-        "/api/changes/{number}",
-        "viewer",
-        "changes.get_change",
-        "A change set with its diff.",
-        None,
-        wire.ChangeDetail,
-        _IN,
-    ),
-    Route(
-        "POST",
-        "/api/changes/{number}/undo",
-        "operator",
-        "changes.undo_change",
-        "Undo a change set, or preview that.",
-        wire.NewUndo,
-        wire.UndoOutcome,
-        _IN,
-    ),
-    Route(
-        "POST",
-        "/api/redo",
-        "operator",
-        "changes.redo_change",
-        "Undo the last undo.",
-        wire.NewUndo,
-        wire.UndoOutcome,
-        _IN,
-    ),
-    # Processes
-    Route(
-        "GET",
-        "/api/processes",
-        "viewer",
-        "processes.list_processes",
-        "List background processes.",
-        None,
-        wire.ProcessList,
-        _IN,
-    ),
-    Route(
-        "GET",
-        "/api/processes/{process}/output",
-        "viewer",
-        "processes.get_output",
-        "Output of a process.",
-        None,
-        wire.ProcessOutput,
-        ("after",),
-    ),
-    Route(
-        "POST",
-        "/api/processes/{process}/stop",
-        "operator",
-        "processes.stop_process",
-        "Stop a process.",
-        None,
-        wire.ProcessList,
-    ),
-    # Audit, policy, tools
-    Route(
-        "GET",
-        "/api/audit",
-        "viewer",
-        "audit.list_records",
-        "The last audit records, the oldest first.",
-        None,
-        wire.AuditPage,
-        ("limit",),
-    ),
-    Route(
-        "POST",
-        "/api/audit/verify",
-        "viewer",
-        "audit.verify",
-        "Check the hash chain against the journals.",
-        None,
-        wire.AuditCheck,
-    ),
-    Route(
-        "POST",
-        "/api/policy/explain",
-        "viewer",
-        "policy.explain",
-        "Explain the decision about a call.",
-        wire.PolicyQuestion,
-        wire.PolicyAnswer,
-    ),
-    Route(
-        "POST",
-        "/api/policy/try-rule",
-        "viewer",
-        "policy.try_rule",
-        "Decide past calls with one more rule.",
-        wire.NewRule,
-        wire.RuleEffect,
-    ),
-    Route("GET", "/api/tools", "viewer", "calls.list_tools", "The tools with their schemas.", None, wire.ToolList, _IN),
-    Route(
-        "POST",
-        "/api/call/check",
-        "operator",
-        "calls.check_call",
-        "Check a call and preview it.",
-        wire.NewCall,
-        wire.CallCheck,
-    ),
-    Route(
-        "POST",
-        "/api/call",
-        "operator",
-        "calls.run_call",
-        "Run a call ([server] direct_calls).",
-        wire.NewCall,
-        wire.CallOutcome,
-    ),
-    Route(
-        "GET",
-        "/api/settings",
-        "viewer",
-        "info.get_settings",
-        "Every setting, and where it comes from.",
-        None,
-        dict[str, Any],
-        _IN,
-    ),
-    Route(
-        "GET",
-        "/api/schema",
-        "viewer",
-        "info.get_schema",
-        "JSON Schema of everything on the wire.",
-        None,
-        dict[str, Any],
-    ),
-    Route(
-        "GET", "/api/openapi.json", "viewer", "openapi.get_document", "This API as OpenAPI 3.1.", None, dict[str, Any]
-    ),
+    _read("/api/info", "info.get_info", "Version, caller, workspaces, models.", wire.ServerInfo),
+
+    _read("/api/tasks", "tasks.list_tasks", "List tasks, the last used one first.", wire.TaskList,
+          "workspace", "state", "text", "limit", "offset"),
+    _post("/api/tasks", "tasks.create_task", "Create a task, with its first prompt or without.",
+          wire.NewTask, wire.Task, status=201),
+    _read("/api/tasks/{task}", "tasks.get_task", "Show a task.", wire.Task),
+    _remove("/api/tasks/{task}", "admin", "tasks.delete_task", "Remove an idle task with its journal."),
+    _post("/api/tasks/{task}/prompt", "tasks.prompt_task", "Give the task a prompt.",
+          wire.NewPrompt, wire.Accepted, status=202),
+    _post("/api/tasks/{task}/resume", "tasks.resume_task", "Continue an interrupted turn.",
+          None, wire.Accepted, status=202),
+    _post("/api/tasks/{task}/cancel", "tasks.cancel_task", "Cancel the running turn.",
+          None, wire.Accepted, status=202),
+    _post("/api/tasks/{task}/fork", "tasks.fork_task", "Start a task with a copy of the transcript.",
+          wire.NewFork, wire.Task, status=201),
+    _post("/api/tasks/{task}/mode", "tasks.set_mode", "Change the mode of a task.", wire.NewMode, wire.Task),
+    _read("/api/tasks/{task}/events", "events.list_events", "Events after a number.", wire.EventPage,
+          "after", "limit"),
+    _read("/api/tasks/{task}/stream", "events.stream_events", "Events as server-sent events.", None, "after"),
+    _read("/api/tasks/{task}/trace", "trace.get_trace", "Where the time of each turn went.", wire.Traces),
+    _read("/api/tasks/{task}/output/{call}", "events.get_output", "The raw output of a command.", None),
+
+    _read("/api/inbox", "approvals.get_inbox", "What waits for people, and grants.", wire.InboxList, "workspace"),
+    _read("/api/requests/{request}", "approvals.get_request", "Show a request with its preview.", wire.RequestDetail),
+    _post("/api/requests/{request}/answer", "approvals.answer_request", "Answer a request.",
+          wire.NewAnswer, wire.AnswerOutcome),
+    _post("/api/requests/{request}/retry", "approvals.retry_request",
+          "Preview the command again, or another command.", wire.NewCommand, wire.RequestDetail),
+    _post("/api/questions/{question}/reply", "approvals.reply_to_question", "Reply to a question.",
+          wire.NewReply, wire.AnswerOutcome),
+    _remove("/api/grants/{grant}", "operator", "approvals.revoke_grant", "Revoke a grant."),
+
+    _read("/api/changes", "changes.list_changes", "List change sets, the latest first.", wire.ChangeList,
+          "workspace", "task", "path", "limit"),
+    _read("/api/changes/{number}", "changes.get_change", "A change set with its diff.", wire.ChangeDetail,
+          "workspace"),
+    _post("/api/changes/{number}/undo", "changes.undo_change", "Undo a change set, or preview that.",
+          wire.NewUndo, wire.UndoOutcome, "workspace"),
+    _post("/api/redo", "changes.redo_change", "Undo the last undo.", wire.NewUndo, wire.UndoOutcome, "workspace"),
+
+    _read("/api/processes", "processes.list_processes", "List background processes.", wire.ProcessList, "workspace"),
+    _read("/api/processes/{process}/output", "processes.get_output", "Output of a process.", wire.ProcessOutput,
+          "after"),
+    _post("/api/processes/{process}/stop", "processes.stop_process", "Stop a process.", None, wire.ProcessList),
+
+    _read("/api/audit", "audit.list_records", "The last audit records, the oldest first.", wire.AuditPage, "limit"),
+    _ask("/api/audit/verify", "audit.verify", "Check the hash chain against the journals.", None, wire.AuditCheck),
+    _ask("/api/policy/explain", "policy.explain", "Explain the decision about a call.",
+         wire.PolicyQuestion, wire.PolicyAnswer),
+    _ask("/api/policy/try-rule", "policy.try_rule", "Decide past calls with one more rule.",
+         wire.NewRule, wire.RuleEffect),
+    _read("/api/tools", "calls.list_tools", "The tools with their schemas.", wire.ToolList, "workspace"),
+    _post("/api/call/check", "calls.check_call", "Check a call and preview it.", wire.NewCall, wire.CallCheck),
+    _post("/api/call", "calls.run_call", "Run a call ([server] direct_calls).", wire.NewCall, wire.CallOutcome),
+    _read("/api/settings", "info.get_settings", "Every setting, and where it comes from.", dict[str, Any],
+          "workspace"),
+    _read("/api/schema", "info.get_schema", "JSON Schema of everything on the wire.", dict[str, Any]),
+    _read("/api/openapi.json", "openapi.get_document", "This API as OpenAPI 3.1.", dict[str, Any]),
 )
+# fmt: on
 """Beside these, without a role: `POST /api/login` (a token for the cookie), `POST /api/logout`, `GET /healthz`, and the
 files of the console. `/ws/{task}` needs the role viewer; its frames need operator. `/mcp` needs operator."""
 SOCKET_HANDLER = "websocket.serve_task"

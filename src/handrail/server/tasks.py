@@ -9,7 +9,7 @@ from handrail.server.wire import Accepted, NewFork, NewMode, NewPrompt, NewTask,
 def list_tasks(request: Request) -> TaskList:
     query, runner = request.query, request.server.runner
     workspace = query["workspace"]
-    found = runner.directory.list_tasks(request.server.resolve_workspace(workspace) if workspace else None)
+    found = runner.directory.list_tasks(request.server.options.resolve_workspace(workspace) if workspace else None)
     rows = [(folder, summary, runner.find_live(folder.id)) for folder, summary in found]
     if state := query["state"]:
         rows = [row for row in rows if find_state(*row) == state]
@@ -22,8 +22,8 @@ def list_tasks(request: Request) -> TaskList:
 
 def create_task(request: Request) -> Task:
     body: NewTask = request.body
-    workspace = request.server.resolve_workspace(body.workspace)
-    loaded = request.server.load_settings(workspace)
+    workspace = request.server.options.resolve_workspace(body.workspace)
+    loaded = request.server.options.load_settings(workspace)
     if body.mode is not None:
         _check_mode(request, workspace, body.mode)
     if body.model is not None and body.model not in request.server.options.host.list_models(loaded):
@@ -57,7 +57,10 @@ def cancel_task(request: Request) -> Accepted:
 
 def fork_task(request: Request) -> Task:
     body: NewFork = request.body
-    return request.server.runner.fork(request.params["task"], body.before)
+    runner, task_id = request.server.runner, request.params["task"]
+    if (task := runner.describe(task_id)).mode == "full":  # the fork has the mode of the task
+        _check_mode(request, task.workspace, task.mode)
+    return runner.fork(task_id, body.before)
 
 
 def set_mode(request: Request) -> Task:
@@ -70,5 +73,5 @@ def set_mode(request: Request) -> Task:
 
 def _check_mode(request: Request, workspace: str, mode: str) -> None:
     """ApiFailure if the caller may not choose a mode."""
-    if mode not in (modes := list_modes(request.caller, request.server.load_settings(workspace))):
+    if mode not in (modes := list_modes(request.caller, request.server.options.load_settings(workspace))):
         raise ApiFailure(403, "FORBIDDEN", f"You may choose the modes {', '.join(modes)}, not {mode}.")

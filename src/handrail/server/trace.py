@@ -4,7 +4,7 @@ A phase without a recorded time is left out. The rest of a turn is handrail's ow
 """
 
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Literal
 
 from handrail.protocol.events import (
@@ -12,6 +12,7 @@ from handrail.protocol.events import (
     BrokenEvent,
     End,
     Error,
+    PermissionEvent,
     ToolCallEnd,
     ToolCallError,
     ToolCallPermissionDenied,
@@ -25,7 +26,6 @@ from handrail.protocol.events import (
 from handrail.protocol.permissions import PermissionRequest
 from handrail.protocol.wire import to_dict
 from handrail.server.context import Request
-from handrail.server.options import ApiFailure
 from handrail.server.wire import Phase, Trace, Traces, TraceSpan
 from handrail.state import open_journal
 
@@ -35,12 +35,9 @@ _GOING_ON = (ToolCallPermissionGranted, ToolCallPermissionDenied, ToolCallEnd, U
 
 
 def get_trace(request: Request) -> Traces:
-    state, task = request.server.state, request.params["task"]
-    for workspace in request.server.workspaces:
-        if (folder := state.find_session(workspace, task)) is not None:
-            with open_journal(folder) as journal:
-                return Traces(traces=build_traces(journal.events()))
-    raise ApiFailure(404, "NOT_FOUND", "There is no such task. GET /api/tasks lists them.")
+    folder = request.server.runner.directory.find(request.params["task"])
+    with open_journal(folder.path) as journal:
+        return Traces(traces=build_traces(journal.events()))
 
 
 def build_traces(events: Iterable[AnyEvent | BrokenEvent]) -> tuple[Trace, ...]:
@@ -51,7 +48,7 @@ def build_traces(events: Iterable[AnyEvent | BrokenEvent]) -> tuple[Trace, ...]:
             continue
         if isinstance(event, User) and (not turns or turns[-1].state != "running"):
             turns.append(_Turn(event))
-        elif turns:
+        elif turns and turns[-1].state != "ended":
             turns[-1].add(event)
     return tuple(turn.build() for turn in turns)
 
@@ -71,27 +68,29 @@ class _Turn:
         self._spans: list[TraceSpan] = []
 
     def add(self, event: AnyEvent) -> None:
-        if self.state == "ended":
-            return
         if isinstance(event, _GOING_ON):
             self.state = "running"
         self._last = event.time
-        if isinstance(event, Usage):
-            self._add("model", event.model, self._free, event.time)
-            self._free = event.time
-        elif isinstance(event, ToolCallPermissionRequired):
-            self._asked[event.tool_call_id] = event.time
+        match event:
+            case Usage():
+                self._add("model", event.model, self._free, event.time)
+                self._free = event.time
+            case ToolCallPermissionRequired() | ToolCallQuestionRequired():
+                self._asked[event.tool_call_id] = event.time
+            case ToolCallPermissionGranted() | ToolCallPermissionDenied():
+                self._add_answer(event)
+            case ToolCallRunning(tool_call_id=call):
+                self._running[call] = event.time
+                if call in self._answered:
+                    self._add("queue", event.tool_call_name, self._answered[call], event.time, call)
+            case ToolCallEnd() | ToolCallError():
+                self._add_result(event)
+            case End() | Error():
+                self.state = "waiting" if isinstance(event, End) and event.reason in _WAITING else "ended"
+            case _:
+                pass
+        if isinstance(event, PermissionEvent):
             self._add_preview(event.permission_request)
-        elif isinstance(event, ToolCallQuestionRequired):
-            self._asked[event.tool_call_id] = event.time
-        elif isinstance(event, ToolCallPermissionGranted | ToolCallPermissionDenied):
-            self._add_answer(event)
-        elif isinstance(event, ToolCallRunning):
-            self._add_start(event)
-        elif isinstance(event, ToolCallEnd | ToolCallError):
-            self._add_result(event)
-        elif isinstance(event, End | Error):
-            self.state = "waiting" if isinstance(event, End) and event.reason in _WAITING else "ended"
 
     def build(self) -> Trace:
         spans = sorted(self._spans, key=lambda span: span.start_ms)
@@ -104,44 +103,33 @@ class _Turn:
         if preview is None or preview.tried is None or preview.time is None or preview.tried.sealed in self._previews:
             return
         self._previews.add(preview.tried.sealed)
-        self._add_before(preview.time, preview.tried.duration_ms, "sandbox", "preview", request.tool_call_id)
+        start = preview.time - timedelta(milliseconds=preview.tried.duration_ms)
+        self._add("sandbox", "preview", start, preview.time, request.tool_call_id)
 
     def _add_answer(self, event: ToolCallPermissionGranted | ToolCallPermissionDenied) -> None:
         call = event.tool_call_id
-        self._add_preview(event.permission_request)
         asked = self._asked.pop(call, None)
         if asked is not None and event.answer.by is None:
             self._add("person", event.answer.kind, asked, event.time, call)
         if isinstance(event, ToolCallPermissionGranted):
             self._answered[call] = event.time
 
-    def _add_start(self, event: ToolCallRunning) -> None:
-        call = event.tool_call_id
-        self._running[call] = event.time
-        if (answered := self._answered.get(call)) is not None:
-            self._add("queue", event.tool_call_name, answered, event.time, call)
-
     def _add_result(self, event: ToolCallEnd | ToolCallError) -> None:
         call, result = event.tool_call_id, event.result
         if (asked := self._asked.pop(call, None)) is not None:
             self._add("person", "reply", asked, event.time, call)
-        self._add_before(event.time, result.duration_ms, "tool", result.name, call)
-        ran = to_dict(result.data).get("durationMs")
-        started = self._running.get(call)
+        self._add("tool", result.name, event.time - timedelta(milliseconds=result.duration_ms), event.time, call)
+        ran, started = to_dict(result.data).get("durationMs"), self._running.get(call)
         if isinstance(ran, int | float) and started is not None and call not in self._answered:
             # An approved command ran in its preview, which has a span of its own.
-            start = _measure(self._prompt.time, started)
-            self._spans.append(
-                TraceSpan(phase="sandbox", name="command", start_ms=start, duration_ms=ran, tool_call_id=call)
-            )
+            self._add("sandbox", "command", started, started + timedelta(milliseconds=ran), call)
         self._free = event.time
 
     def _add(self, phase: Phase, name: str, start: datetime, end: datetime, call: str | None = None) -> None:
-        self._add_before(end, _measure(start, end), phase, name, call)
-
-    def _add_before(self, end: datetime, duration: float, phase: Phase, name: str, call: str | None) -> None:
-        start = round(max(0.0, _measure(self._prompt.time, end) - duration), 3)
-        self._spans.append(TraceSpan(phase=phase, name=name, start_ms=start, duration_ms=duration, tool_call_id=call))
+        start_ms, duration = _measure(self._prompt.time, start), _measure(start, end)
+        self._spans.append(
+            TraceSpan(phase=phase, name=name, start_ms=start_ms, duration_ms=duration, tool_call_id=call)
+        )
 
 
 def _measure(start: datetime, end: datetime) -> float:

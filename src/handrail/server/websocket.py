@@ -2,40 +2,28 @@
 
 import asyncio
 from contextlib import aclosing, suppress
+from functools import partial
 
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from handrail.protocol.errors import HandrailError, ToolError, list_frames
 from handrail.protocol.wire import UNREADABLE, decode_json, encode
+from handrail.server import wire
+from handrail.server.access import check_role
 from handrail.server.approvals import give_answer, give_reply
 from handrail.server.context import ServerContext
+from handrail.server.dispatch import explain_error, is_number
 from handrail.server.feed import FeedBatch, FeedEnd
 from handrail.server.options import ApiFailure
-from handrail.server.wire import (
-    ROLES,
-    AnswerFrame,
-    ApiCaller,
-    CancelFrame,
-    CaughtUpFrame,
-    ClientFrame,
-    Closing,
-    DoneFrame,
-    ErrorFrame,
-    NewAnswer,
-    NewReply,
-    PromptFrame,
-    ReplyFrame,
-)
 
 _WRITTEN_CHARS = 50_000
 """Frames are written together up to this length. A client has `slow_seconds` to read that."""
 
 
-async def serve_task(server: ServerContext, caller: ApiCaller, websocket: WebSocket) -> None:
+async def serve_task(server: ServerContext, caller: wire.ApiCaller, websocket: WebSocket) -> None:
     """Sends the events after `?after=`, then the new ones, until the client goes."""
     await websocket.accept()
     task_id, after = websocket.path_params["task"], websocket.query_params.get("after", "0")
-    if not (after.isascii() and after.isdigit() and len(after) <= 16):
+    if not is_number(after):
         await websocket.close(4400, "after is the number of an event")
         return
     client = _SocketClient(server, caller, websocket, task_id)
@@ -54,7 +42,7 @@ async def serve_task(server: ServerContext, caller: ApiCaller, websocket: WebSoc
 class _SocketClient:
     """One client that follows a task. Its coroutines return the code to close the connection with."""
 
-    def __init__(self, server: ServerContext, caller: ApiCaller, websocket: WebSocket, task_id: str) -> None:
+    def __init__(self, server: ServerContext, caller: wire.ApiCaller, websocket: WebSocket, task_id: str) -> None:
         self._server, self._caller, self._websocket, self._task_id = server, caller, websocket, task_id
 
     async def send_events(self, after: int) -> int:
@@ -65,7 +53,7 @@ class _SocketClient:
         except FeedEnd as end:
             return end.code
         except TimeoutError:
-            return Closing.SLOW
+            return wire.Closing.SLOW
         except ApiFailure as failure:
             return 4_000 + failure.status
         raise AssertionError("a feed ends with FeedEnd")
@@ -74,9 +62,9 @@ class _SocketClient:
         """TimeoutError if the client does not read."""
         frames = [record.frame for record in batch.records]
         if batch.caught_up is not None:
-            frames.append(encode(CaughtUpFrame(seq=batch.caught_up)).decode())
+            frames.append(encode(wire.CaughtUpFrame(seq=batch.caught_up)).decode())
         frames += [frame for _, frame in batch.frames]
-        loop, seconds, chars = self._server.loop, self._server.options.slow_seconds, 0
+        loop, seconds, chars = self._server.runner.loop, self._server.options.slow_seconds, 0
         async with asyncio.timeout(seconds) as limit:
             for number, frame in enumerate(frames, start=1):
                 chars += len(frame)
@@ -86,7 +74,7 @@ class _SocketClient:
                     limit.reschedule(loop.time() + seconds)
                     chars = 0
 
-    async def _send(self, frame: DoneFrame | ErrorFrame) -> None:
+    async def _send(self, frame: wire.DoneFrame | wire.ErrorFrame) -> None:
         await self._websocket.send({"type": "websocket.send", "text": encode(frame).decode()})
 
     async def obey_frames(self) -> int:
@@ -96,38 +84,30 @@ class _SocketClient:
             if message["type"] == "websocket.disconnect":
                 raise WebSocketDisconnect(message["code"])
             try:
-                frame = decode_json(message.get("text") or message.get("bytes") or "", ClientFrame)
+                frame = decode_json(message.get("text") or message.get("bytes") or "", wire.ClientFrame)
             except UNREADABLE as error:
-                await self._send(ErrorFrame(code="INVALID_ARGUMENT", message=f"The frame is not valid: {error}"))
+                await self._send(wire.ErrorFrame(code="INVALID_ARGUMENT", message=f"The frame is not valid: {error}"))
                 continue
-            await self._send(await self._server.loop.run_in_executor(self._server.pool, self._obey, frame))
+            await self._send(await self._server.in_thread(partial(self._obey, frame)))
 
-    def _obey(self, frame: ClientFrame) -> DoneFrame | ErrorFrame:
+    def _obey(self, frame: wire.ClientFrame) -> wire.DoneFrame | wire.ErrorFrame:
         try:
-            return DoneFrame(id=frame.id, left=self._do(frame))
-        except (ApiFailure, ToolError) as failure:
-            return ErrorFrame(code=failure.code, message=failure.message, id=frame.id)
-        except HandrailError as error:
-            return ErrorFrame(code="INVALID_ARGUMENT", message=str(error), id=frame.id)
+            return wire.DoneFrame(id=frame.id, left=self._do(frame))
         except Exception as error:
-            where = (list_frames(error) or ["an unknown place"])[-1]
-            self._server.options.note(f"handrail: internal error in a frame: {type(error).__name__} at {where}")
-            message = "An internal error stopped the request. The operator can see where."
-            return ErrorFrame(code="INTERNAL", message=message, id=frame.id)
+            failure = explain_error(error, self._server.options.note)
+            return wire.ErrorFrame(code=failure.code, message=failure.message, id=frame.id)
 
-    def _do(self, frame: ClientFrame) -> int:
+    def _do(self, frame: wire.ClientFrame) -> int:
         """Returns how many requests and questions still wait."""
-        if ROLES.index(self._caller.role) < ROLES.index("operator"):
-            raise ApiFailure(403, "FORBIDDEN", f"The role {self._caller.role} may only follow a task.")
+        check_role(self._caller, "operator")
         runner = self._server.runner
         match frame:
-            case AnswerFrame():
-                answer = NewAnswer(kind=frame.kind, revision=frame.revision, reason=frame.reason, grants=frame.grants)
-                return give_answer(self._server, frame.request, answer).left
-            case ReplyFrame():
-                return give_reply(self._server, frame.question, NewReply(chosen=frame.chosen, text=frame.text)).left
-            case PromptFrame():
+            case wire.AnswerFrame():
+                return give_answer(self._server, frame.request, frame).left
+            case wire.ReplyFrame():
+                return give_reply(self._server, frame.question, frame).left
+            case wire.PromptFrame():
                 runner.prompt(self._task_id, frame.text)
-            case CancelFrame():
+            case wire.CancelFrame():
                 runner.cancel(self._task_id)
         return 0

@@ -409,26 +409,19 @@ class ErrorFrame(Wire, frozen=True, tag_field="type", tag="error"):
 ServerFrame = EventFrame | OutputFrame | CaughtUpFrame | TaskFrame | DoneFrame | ErrorFrame
 
 
-class AnswerFrame(Wire, frozen=True, tag_field="type", tag="answer"):
+class AnswerFrame(NewAnswer, frozen=True, kw_only=True, tag_field="type", tag="answer"):
     id: Name
     """Of this frame. The server repeats it."""
     request: Name
-    kind: AnswerKind
-    revision: int | None = None
-    reason: Annotated[str, Meta(max_length=10_000)] | None = None
-    grants: tuple[Name, ...] = ()
 
 
-class ReplyFrame(Wire, frozen=True, tag_field="type", tag="reply"):
+class ReplyFrame(NewReply, frozen=True, kw_only=True, tag_field="type", tag="reply"):
     id: Name
     question: Name
-    chosen: tuple[str, ...] = ()
-    text: Annotated[str, Meta(max_length=100_000)] | None = None
 
 
-class PromptFrame(Wire, frozen=True, tag_field="type", tag="prompt"):
+class PromptFrame(NewPrompt, frozen=True, kw_only=True, tag_field="type", tag="prompt"):
     id: Name
-    text: Text
 
 
 class CancelFrame(Wire, frozen=True, tag_field="type", tag="cancel"):

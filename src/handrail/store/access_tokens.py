@@ -12,7 +12,7 @@ from handrail.protocol.errors import UsageError
 from handrail.protocol.text import render_value
 from handrail.store.grants import SmallFiles
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
 _OWN_NAME = "owner"
 """The caller with the token of the start."""
 _TICK_NS = 50_000_000
@@ -49,7 +49,7 @@ class AccessTokens:
     def add(self, name: str, role: Literal["viewer", "operator", "admin"], digest: str) -> None:
         """UsageError: the name is taken, or no name for a token."""
         if not _NAME.fullmatch(name) or name == _OWN_NAME:
-            rule = f"letters, digits, dot, dash and underscore, at most 64, and not {_OWN_NAME!r}"
+            rule = f"letters, digits, dot, dash and underscore, at most 40, and not {_OWN_NAME!r}"
             raise UsageError(f"the name of a token is made of {rule}: {render_value(name)}")
         if name in self._files.names():
             raise UsageError(f"there is a token named {name} already")

@@ -17,12 +17,12 @@ export interface Answer {
 
 export interface AnswerFrame {
   type: "answer";
-  id: string;
-  request: string;
   kind: "deny" | "edits" | "once" | "output" | "session" | "workspace";
   revision?: number | null;
   reason?: string | null;
   grants?: readonly string[];
+  id: string;
+  request: string;
 }
 
 /** The answer counts. If it was the last one of its batch, the calls run and the task continues. */
@@ -703,8 +703,8 @@ export interface ProcessRecord {
 
 export interface PromptFrame {
   type: "prompt";
-  id: string;
   text: string;
+  id: string;
 }
 
 /** A question of the model to the user. Its call has no result until the reply. */
@@ -729,10 +729,10 @@ export interface Reasoning {
 
 export interface ReplyFrame {
   type: "reply";
-  id: string;
-  question: string;
   chosen?: readonly string[];
   text?: string | null;
+  id: string;
+  question: string;
 }
 
 export interface RequestDetail {

@@ -18,6 +18,8 @@ export function Dialog({ title, children, onClose, shape = "centre" }: Props) {
     const element = dialog.current;
     const before = document.activeElement;
     element?.showModal();
+    // The browser would choose the button that closes it.
+    element?.querySelector<HTMLElement>(".dialog-body :is(input, textarea, select)")?.focus();
     return () => {
       element?.close();
       if (before instanceof HTMLElement) before.focus();

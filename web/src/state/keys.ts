@@ -5,6 +5,8 @@ import { useEffect, useRef } from "react";
 export type KeyTable = Readonly<Record<string, (event: KeyboardEvent) => void>>;
 
 const SEQUENCE_MS = 1200;
+/** The key before this one, if the two may be a sequence. */
+let before: string | null = null;
 let prefix: { key: string; until: number } | null = null;
 
 /** The name of a key: `j`, `ctrl+k`, `?`, `Escape`. */
@@ -29,7 +31,7 @@ export function useKeys(table: KeyTable, enabled = true): void {
       const name = nameKey(event);
       if (event.defaultPrevented || event.isComposing) return;
       if (isTyping(event.target) && !name.startsWith("ctrl+")) return;
-      const started = prefix !== null && prefix.until > event.timeStamp ? `${prefix.key} ${name}` : null;
+      const started = before === null ? null : `${before} ${name}`;
       const action = (started === null ? undefined : latest.current[started]) ?? (started === null ? latest.current[name] : undefined);
       if (action !== undefined) {
         event.preventDefault();
@@ -45,12 +47,12 @@ export function useKeys(table: KeyTable, enabled = true): void {
 export function useKeyPrefix(): void {
   useEffect(() => {
     const press = (event: KeyboardEvent) => {
-      if (isTyping(event.target)) return;
-      prefix = nameKey(event) === "g" && prefix === null ? { key: "g", until: event.timeStamp + SEQUENCE_MS } : null;
+      before = prefix !== null && prefix.until > event.timeStamp ? prefix.key : null;
+      const starts = nameKey(event) === "g" && before === null && !isTyping(event.target);
+      prefix = starts ? { key: "g", until: event.timeStamp + SEQUENCE_MS } : null;
     };
-    // After all others, so that they still see the prefix of before.
-    const late = (event: KeyboardEvent) => queueMicrotask(() => press(event));
-    window.addEventListener("keydown", late);
-    return () => window.removeEventListener("keydown", late);
+    // Before all others.
+    window.addEventListener("keydown", press, { capture: true });
+    return () => window.removeEventListener("keydown", press, { capture: true });
   }, []);
 }

@@ -4,33 +4,41 @@ The loop, tools, sandbox, undo and audit are real. At a terminal the person answ
 """
 
 import asyncio
+import json
 import os
 import shlex
 import shutil
 import sys
 import tempfile
+import threading
 import time
 from argparse import ArgumentParser
 from collections.abc import Generator, Mapping
-from contextlib import contextmanager, redirect_stderr
+from contextlib import ExitStack, contextmanager, redirect_stderr
 from functools import partial
+from http.client import HTTPConnection
 from types import SimpleNamespace
 from typing import Any
 
 from handrail.agent.loop import Agent, ask_in_turn
-from handrail.agent.turn import Turn
+from handrail.agent.turn import Turn, TurnLimits
 from handrail.api import Handrail
 from handrail.async_api import AsyncHandrail
+from handrail.cli.browser import open_browser
+from handrail.cli.commands.mcp import build_missing_error
 from handrail.cli.commands.run import RunApprover
-from handrail.cli.commands.run_setup import enable_companion_tools
+from handrail.cli.commands.run_setup import build_turn_limits, enable_companion_tools
 from handrail.cli.commands.run_view import RunView
-from handrail.cli.exits import FAILED, OK, CommandFailed
+from handrail.cli.commands.serve import build_limits
+from handrail.cli.context import open_state_folder
+from handrail.cli.exits import FAILED, INTERRUPTED, OK, CommandFailed
 from handrail.cli.main import run as run_command
-from handrail.cli.output import print_error, print_note, write_out
+from handrail.cli.output import print_error, print_note, print_out, warn, write_out
 from handrail.cli.parser import Command, add_plain_option
 from handrail.cli.usage import parse_nonempty_text
 from handrail.models.scripted import ScriptedModel, ScriptedReply
 from handrail.protocol.calls import Done, Parked
+from handrail.protocol.decisions import Mode
 from handrail.protocol.events import Event, ToolCallEnd, ToolCallError
 from handrail.protocol.permissions import Answer, ApproverReply, PermissionRequest, Question
 from handrail.protocol.results import OVERLAY_TIER, ToolResult
@@ -111,9 +119,11 @@ _SCRIPT = (
 )
 _CHANGES = 2
 """Change sets of the script, if all is kept."""
+_VARIABLES = ("HANDRAIL_STATE_DIR", "HANDRAIL_CONFIG", "HANDRAIL_MODE", "PATH")
 _SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"
 _INTRODUCTION = "handrail demo: only the model is scripted.\nThe demo needs no key and does not touch your files."
 _YOU_ANSWER = "You answer its requests: y approves, n rejects."
+_YOU_ANSWER_THERE = "Answer its requests in the browser. Ctrl+C ends the demo."
 _NEXT_COMMANDS = (
     "handrail demo --keep shop",
     'handrail run "fix the failing test" --model anthropic:NAME',
@@ -129,6 +139,8 @@ _NEXT_IN_SAMPLE = (
 def play(options: SimpleNamespace, flags: Mapping[str, object] | None = None) -> int:
     """Plays the demo with settings of its own, and with `flags`. Exit 1 if a check fails."""
     keep = os.path.abspath(options.keep) if options.keep else None
+    if options.web:
+        return _play_in_browser(keep)
     with redirect_stderr(sys.stdout), _open_sample_folder(keep):
         checks = DemoChecks(is_played=not is_person_present())
         print_note(_INTRODUCTION if checks.is_played else f"{_INTRODUCTION}\n{_YOU_ANSWER}")
@@ -143,10 +155,14 @@ def play(options: SimpleNamespace, flags: Mapping[str, object] | None = None) ->
         for what in checks.wrong:
             print_error(f"failed check: {what}", "handrail doctor")
         if not checks.wrong:
-            where = f"The project is in {keep}" if keep else "Its folder was removed"
-            commands = (f"cd {shlex.quote(keep)}", *_NEXT_IN_SAMPLE) if keep else _NEXT_COMMANDS
-            print_note("\n  ".join((f"\nThat was the demo. {where}. Try:", *commands)))
+            _print_end(keep)
     return FAILED if checks.wrong else OK
+
+
+def _print_end(keep: str | None) -> None:
+    where = f"The project is in {keep}" if keep else "Its folder was removed"
+    commands = (f"cd {shlex.quote(keep)}", *_NEXT_IN_SAMPLE) if keep else _NEXT_COMMANDS
+    print_note("\n  ".join((f"\nThat was the demo. {where}. Try:", *commands)))
 
 
 async def _play_turn(
@@ -262,6 +278,74 @@ class DemoChecks:
         self.expect(f"the price list is {'new' if fixed else 'as it was'}", lists == (not fixed, fixed))
 
 
+# In the browser
+
+
+def _play_in_browser(keep: str | None) -> int:
+    """Serves the console with the task of the demo until a signal."""
+    try:
+        from handrail.mcp.http.guard import Address  # noqa: PLC0415  an optional dependency
+        from handrail.server.access import ServerNames  # noqa: PLC0415  as above
+        from handrail.server.application import Entrance, serve  # noqa: PLC0415  as above
+        from handrail.server.options import ServerOptions  # noqa: PLC0415  as above
+        from handrail.server.tokens import make_token  # noqa: PLC0415  as above
+    except ImportError as error:
+        raise build_missing_error("the HTTP server", "server", error) from None
+    with _open_sample_folder(keep), ExitStack() as held:
+        variables, toolchains = _find_python()
+        os.environ["PATH"] = f"{variables['PATH']}:{os.environ.get('PATH', '')}"
+        host = DemoHost(toolchains)
+        listening, token = Address("127.0.0.1", 0).listen(), make_token()
+        address = Address(*listening.getsockname()[:2])
+        entrance = Entrance(listening, ServerNames.build(address), token, build_limits(host.load_settings(".")))
+        served = ServerOptions(
+            state=open_state_folder(),
+            workspaces=(os.path.realpath("."),),
+            host=host,
+            note=warn,
+            direct_calls=True,
+        )
+        print_note(f"{_INTRODUCTION}\n{_YOU_ANSWER_THERE}")
+        threading.Thread(target=_start_task, args=(address.name, token, held), daemon=True).start()
+        serve(entrance, served, INTERRUPTED)
+    _print_end(keep)
+    return OK
+
+
+def _start_task(host: str, token: str, held: ExitStack) -> None:
+    """Gives the server its task, then shows it."""
+    connection = HTTPConnection(host)
+    headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+    connection.request("POST", "/api/tasks", json.dumps({"prompt": _TASK}), headers)
+    task = json.load(connection.getresponse())["id"]
+    url = f"http://{host}/tasks/{task}#token={token}"
+    print_out(f"{url}\n")
+    held.enter_context(open_browser(url))
+
+
+class DemoHost:
+    """The script is the only model."""
+
+    def __init__(self, toolchains: tuple[str, ...]) -> None:
+        self._toolchains = toolchains
+
+    def load_settings(self, _workspace: str, mode: Mode | None = None, /) -> LoadedSettings:
+        flags = {"mode": mode or "ask", "sandbox.toolchains": self._toolchains or None}
+        return enable_companion_tools(load(os.environ, flags))
+
+    def get_limits(self, loaded: LoadedSettings, /) -> TurnLimits:
+        return build_turn_limits(loaded)
+
+    def list_models(self, _loaded: LoadedSettings, /) -> tuple[str, ...]:
+        return ("scripted:demo",)
+
+    def open_model(self, _loaded: LoadedSettings, _name: str | None = None, /) -> ScriptedModel:
+        return ScriptedModel(_SCRIPT, name="demo")
+
+    def open_sources(self, _loaded: LoadedSettings, _workspace: str, /) -> tuple[()]:
+        return ()
+
+
 def _has_overlay(results: list[ToolResult[Any]]) -> bool:
     tiers = [one.meta.sandbox.tier for one in results if one.name == "exec" and one.meta.sandbox is not None]
     return min(tiers, default=0) >= OVERLAY_TIER
@@ -276,7 +360,7 @@ def _open_sample_folder(keep: str | None) -> Generator[None]:
     """Makes the sample workspace the current folder, with a state folder of its own. Removes both at the end. With
     `keep` the workspace is that folder and stays, and so does its record in the person's own state folder."""
     before = os.getcwd()
-    variables = {name: os.environ.get(name) for name in ("HANDRAIL_STATE_DIR", "HANDRAIL_CONFIG", "HANDRAIL_MODE")}
+    variables = {name: os.environ.get(name) for name in _VARIABLES}
     with tempfile.TemporaryDirectory(prefix="handrail-demo-", ignore_cleanup_errors=True) as temporary:
         folder = os.path.realpath(temporary)
         workspace, config = keep or os.path.join(folder, "shop"), os.path.join(folder, "config.toml")
@@ -320,6 +404,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--keep", metavar="DIR", type=parse_nonempty_text, help="leave the sample project in this new folder"
     )
+    parser.add_argument("--web", action="store_true", help="open the demo in the web console")
     add_plain_option(parser)
 
 
@@ -327,7 +412,7 @@ COMMANDS = {
     "demo": Command(
         play,
         _add_arguments,
-        ("handrail demo", "handrail demo --keep shop"),
+        ("handrail demo --keep shop", "handrail demo --web"),
         {FAILED: "a check of the demo failed; its name is printed"},
     ),
 }

@@ -6,6 +6,7 @@ from contextlib import ExitStack
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+from handrail.cli.browser import open_browser
 from handrail.cli.commands.mcp import build_missing_error, build_session_pool, take_token
 from handrail.cli.commands.run_setup import build_turn_limits, enable_companion_tools, open_named_model
 from handrail.cli.context import (
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from handrail.mcp.http.application import McpEndpoint
     from handrail.mcp.http.guard import Address
     from handrail.models.base import Model
-    from handrail.server.application import ServerLimits
+    from handrail.server.limits import ServerLimits
 
 _LISTEN = "127.0.0.1:7420"
 _ROLES = ("viewer", "operator", "admin")
@@ -63,7 +64,7 @@ def run(options: SimpleNamespace) -> int:
             listening,
             ServerNames.build(address, options.name or (), has_tls=bool(options.tls_cert)),
             token,
-            _build_limits(loaded),
+            build_limits(loaded),
             (options.tls_cert, options.tls_key) if options.tls_cert else None,
         )
         served = ServerOptions(
@@ -75,7 +76,10 @@ def run(options: SimpleNamespace) -> int:
             dialect=loaded.settings.dialect,
             mode=options.mode,
         )
-        _print_address(options, address, token if is_printed else None, has_token=token is not None)
+        url = _build_url(options, address)
+        _print_address(options, url, token if is_printed else None, has_token=token is not None)
+        if options.open:
+            held.enter_context(open_browser(f"{url}/#token={token}" if token else url))
         serve(entrance, served, INTERRUPTED, mcp)
     return OK
 
@@ -108,8 +112,8 @@ def _build_flags(options: SimpleNamespace) -> dict[str, Any]:
     return {"dialect": options.dialect, "model": options.model[0] if options.model else None}
 
 
-def _build_limits(loaded: LoadedSettings) -> "ServerLimits":
-    from handrail.server.application import ServerLimits  # noqa: PLC0415  an optional dependency
+def build_limits(loaded: LoadedSettings) -> "ServerLimits":
+    from handrail.server.limits import ServerLimits  # noqa: PLC0415  an optional dependency
 
     settings = loaded.settings.server
     return ServerLimits(parse_size(settings.body), settings.requests, settings.websockets)
@@ -168,11 +172,15 @@ def _build_mcp(options: SimpleNamespace, workspace: str, held: ExitStack) -> "Mc
     return McpEndpoint(build_session_pool(client, held), warn)
 
 
-def _print_address(options: SimpleNamespace, address: "Address", token: str | None, *, has_token: bool) -> None:
-    """Prints a token only if it is random, and only here."""
+def _build_url(options: SimpleNamespace, address: "Address") -> str:
     scheme, name = ("https" if options.tls_cert else "http"), (options.name or [address.name])[0]
     host = name if ":" in name.rpartition("]")[2] else f"{name}:{address.port}"
-    print_out(f"{scheme}://{host}/{f'#token={token}' if token else ''}\n")
+    return f"{scheme}://{host}"
+
+
+def _print_address(options: SimpleNamespace, url: str, token: str | None, *, has_token: bool) -> None:
+    """Prints a token only if it is random, and only here."""
+    print_out(f"{url}/{f'#token={token}' if token else ''}\n")
     if token:
         warn("handrail: open this address in a browser. Programs send the header  Authorization: Bearer TOKEN")
         warn("handrail: each start makes a new token, unless HANDRAIL_TOKEN is set or handrail serve tokens has any")
@@ -180,7 +188,7 @@ def _print_address(options: SimpleNamespace, address: "Address", token: str | No
         which = "HANDRAIL_TOKEN, or a named token" if has_token else "a named token (handrail serve tokens)"
         warn(f"handrail: clients need {which}")
     if options.mcp:
-        warn(f"handrail: MCP over HTTP at {scheme}://{host}/mcp")
+        warn(f"handrail: MCP over HTTP at {url}/mcp")
 
 
 # Named tokens
@@ -236,6 +244,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--tls-cert", metavar="FILE", help="the certificate for HTTPS")
     parser.add_argument("--tls-key", metavar="FILE", help="the key of the certificate")
     parser.add_argument("--allow-plain-http", action="store_true", help="allow other machines without TLS")
+    parser.add_argument("--open", action="store_true", help="open the console in a browser")
     parser.add_argument("--mcp", action="store_true", help="serve MCP at /mcp too")
     parser.add_argument("--model", metavar="NAME", action="append", help="a model to choose; the first is the default")
     add_mode_option(parser)
@@ -251,7 +260,9 @@ def _add_token_arguments(parser: ArgumentParser) -> None:
 
 
 COMMANDS = {
-    "serve": Command(run, _add_arguments, ("handrail serve", "handrail serve --workspace shop --workspace site")),
+    "serve": Command(
+        run, _add_arguments, ("handrail serve --open", "handrail serve --workspace shop --workspace site")
+    ),
     "serve tokens": Command(
         run_tokens,
         _add_token_arguments,

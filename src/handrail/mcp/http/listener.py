@@ -11,6 +11,7 @@ import select
 import signal
 import socket
 import ssl
+import sys
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
 from typing import Any, cast
@@ -27,6 +28,8 @@ AUTHENTICATION_SECONDS = 10.0
 """The time to send the token."""
 CROWDED_SECONDS = 1.0
 """The time to send it while others wait."""
+UNREAD_SECONDS = 30
+"""How long a client may read nothing of what was sent to it."""
 GOODBYE_SECONDS = 2
 """How long requests may be answered when the server ends, and then how long connections may take to close."""
 _KEY = "handrail.connection"
@@ -188,6 +191,8 @@ class ConnectionAcceptor:
     async def _begin(self, one: HttpConnection, accepted: socket.socket) -> None:
         try:
             accepted.setblocking(False)
+            if sys.platform == "linux":  # asyncio would keep what it has to write for ever
+                accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, UNREAD_SECONDS * 1_000)
             seconds = AUTHENTICATION_SECONDS if self._tls else None
             await self._loop.connect_accepted_socket(
                 lambda: one, accepted, ssl=self._tls, ssl_handshake_timeout=seconds
