@@ -1,8 +1,6 @@
 """The files of the console, from a folder as a build makes it."""
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -45,10 +43,3 @@ def test_files_with_a_hash_in_their_name_are_kept(client: TestClient) -> None:
 def test_the_server_knows_the_pages_of_the_console() -> None:
     listed = re.findall(r'^  page\("(\w+)"', (_WEB / "src/pages/index.ts").read_text(encoding="utf-8"), re.M)
     assert set(listed) == PAGES
-
-
-def test_the_types_of_the_console_are_those_of_the_server() -> None:
-    checked = subprocess.run(
-        [sys.executable, _WEB / "scripts/types", "--check"], capture_output=True, text=True, check=False
-    )
-    assert checked.returncode == 0, checked.stderr
