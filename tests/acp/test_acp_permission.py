@@ -69,7 +69,7 @@ def test_a_command_is_shown_as_its_trial_went_and_a_no_drops_it(start, script, w
             if "once" in asked.names and asked.names["once"] == "Keep this result":  # the machine can try commands
                 assert (contents[1].path, contents[1].old_text) == (str(workspace / "new.txt"), None)
                 assert "said" in contents[2]
-                assert asked.names["output"] == "Drop changes, show model output"
+                assert asked.names["output"] == "Drop changes, show output to model"
                 assert [one.option_id for one in asked.options][-2:] == ["deny", "output"]
             card = editor.cards()["echo said; echo new > new.txt"]
             assert (card["status"], card["raw_output"]["code"]) == ("failed", "PERMISSION_DENIED")

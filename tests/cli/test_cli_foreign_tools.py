@@ -76,7 +76,7 @@ def test_a_person_reads_which_server_it_goes_to_and_that_undo_does_not_cover_it(
     lines = render_request(request, width=None)
     assert "> {" in lines
     assert '>   "title": "broken"' in lines
-    told = "Nothing has been sent. If you approve, github gets it; undo does not cover its effects."
+    told = "Nothing has been sent. If you approve, github gets this input; undo does not cover its effects."
     assert told in lines
 
 

@@ -253,6 +253,20 @@ def add_place_options(parser: "ArgumentParser") -> None:
     add_json_option(parser)
 
 
+def add_session_options(parser: "ArgumentParser", **checks: Any) -> None:
+    """The options of a session with a model. `checks`: of its id."""
+    parser.add_argument("--model", metavar="NAME", help="provider and model, such as anthropic:… or ollama:…")
+    add_mode_option(parser)
+    add_workspace_option(parser)
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument(
+        "-c", "--continue", dest="last", action="store_true", help="continue the workspace's last session"
+    )
+    which.add_argument("--resume", metavar="ID", help="continue this session (an id or its beginning)", **checks)
+    which.add_argument("--fork", metavar="ID", help="begin a new session that starts as a copy of this one", **checks)
+    which.add_argument("--session", metavar="ID", help="the session by this name, new or not (a new one)")
+
+
 def add_common_options(parser: "ArgumentParser") -> None:
     """Adds the options of every command."""
     parser.add_argument("-q", "--quiet", action="store_true", help="no notes on stderr, only warnings and errors")

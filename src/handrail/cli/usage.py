@@ -15,8 +15,6 @@ from handrail.cli.parser import (
     COMMANDS,
     Command,
     add_common_options,
-    add_mode_option,
-    add_workspace_option,
     find_near,
     list_groups,
     list_subcommands,
@@ -91,24 +89,6 @@ def parse_number(least: int, most: int | None = None) -> Callable[[str], int]:
         raise ArgumentTypeError(f"must be a whole number from {least} {to}, got {render_value(text)}")
 
     return parse
-
-
-def add_session_options(parser: ArgumentParser) -> None:
-    """The options of a session with a model."""
-    parser.add_argument("--model", metavar="NAME", help="provider and model, such as anthropic:… or ollama:…")
-    add_mode_option(parser)
-    add_workspace_option(parser)
-    which = parser.add_mutually_exclusive_group()
-    which.add_argument(
-        "-c", "--continue", dest="last", action="store_true", help="continue the workspace's last session"
-    )
-    which.add_argument(
-        "--resume", metavar="ID", type=parse_nonempty_text, help="continue this session (an id or its beginning)"
-    )
-    which.add_argument(
-        "--fork", metavar="ID", type=parse_nonempty_text, help="begin a new session that starts as a copy of this one"
-    )
-    which.add_argument("--session", metavar="ID", help="the session by this name, new or not (a new one)")
 
 
 def parse_nonempty_text(text: str) -> str:

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 from handrail.cli.exits import INFRASTRUCTURE, INTERRUPTED, OK, USAGE, CommandFailed
 from handrail.cli.parser import COMMANDS as ALL_COMMANDS
-from handrail.cli.parser import Command, add_plain_option
-from handrail.cli.usage import add_session_options
+from handrail.cli.parser import Command, add_plain_option, add_session_options
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser

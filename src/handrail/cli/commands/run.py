@@ -28,9 +28,10 @@ from handrail.cli.parser import (
     Command,
     add_json_option,
     add_plain_option,
+    add_session_options,
 )
 from handrail.cli.permission import LEFT_WAITING
-from handrail.cli.usage import add_session_options, parse_number
+from handrail.cli.usage import parse_nonempty_text, parse_number
 from handrail.models.base import Model
 from handrail.protocol.calls import Done, Parked
 from handrail.protocol.events import End, Error, Event, ToolCallStart
@@ -54,7 +55,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         nargs="?",
         help="the task; - reads it from stdin; other piped input is added to it",
     )
-    add_session_options(parser)
+    add_session_options(parser, type=parse_nonempty_text)
     whom = parser.add_mutually_exclusive_group()
     whom.add_argument("--unattended", action="store_true", help="deny requests for approval (as with CI set)")
     whom.add_argument("--park", action="store_true", help="leave requests waiting, and exit 3")
