@@ -111,6 +111,11 @@ def server() -> Server:
 def _template() -> str:
     url = server().make_database()
     migrate(url)
+    return read_name(url)
+
+
+def read_name(url: str) -> str:
+    """The name of a database of the server, which can be the template of another."""
     return url.partition("?")[0].rpartition("/")[2]
 
 

@@ -13,7 +13,9 @@ ON = Settings(tools=Tools(enable=("question",)))
 
 
 def find_model(name: str) -> ScriptedModel:
-    """`append:N` appends N lines by commands, `write:N` writes N files, `sleep:S` runs one command for so long."""
+    """`append:N` appends N lines by commands, `write:N` writes N files, `sleep:S` runs one command for so long.
+
+    The first command of `hold` takes longer than any test, the second is short."""
     kind, _, number = name.partition(":")
     if kind == "append":
         steps = [call("exec", command=f"echo line-{one} >> log.txt") for one in range(int(number))]
@@ -21,6 +23,10 @@ def find_model(name: str) -> ScriptedModel:
         steps = [call("write", path=f"{one}.txt", content=f"{one}\n") for one in range(int(number))]
     elif kind == "sleep":
         steps = [call("exec", command=f"sleep {number}; echo slept >> log.txt")]
+    elif kind == "hold":
+        steps = [
+            call("exec", command=f"echo line-{one} >> log.txt; {then}") for one, then in enumerate(("sleep 600", ":"))
+        ]
     elif kind == "ask":
         steps = [call("question", question="Which?", options=["a", "b"])]
     elif kind == "filter":

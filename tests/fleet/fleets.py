@@ -6,8 +6,9 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Self
 
@@ -29,23 +30,33 @@ from handrail.protocol.errors import StoreError, UsageError
 from handrail.protocol.events import AnyEvent, BrokenEvent
 from handrail.protocol.permissions import Answer
 from handrail.store.journal import SessionJournal
-from handrail.store.postgres import SessionScope
+from handrail.store.postgres import PostgresDatabase, SessionScope
 from handrail.store.postgres_schema import list_tables
 from handrail.store.shared_store import SharedStore
 
 WORKER = Path(__file__).with_name("fleet_worker.py")
-PATIENCE = 60
+PATIENCE = 120
 
 
 def run_git(*words: object, folder: Path) -> str:
     return subprocess.run(["git", *map(str, words)], cwd=folder, check=True, capture_output=True, text=True).stdout
 
 
+@cache
+def _template() -> str:
+    url = postgres.server().make_database()
+    prepare_database(url)
+    return postgres.read_name(url)
+
+
 class Fleet:
     def __init__(self, folder: Path, *, dead_seconds: float = 2.0, server: postgres.Server | None = None) -> None:
         self.folder = folder
-        self.url = (server or postgres.server()).make_database()
-        prepare_database(self.url)
+        if server is None:
+            self.url = postgres.server().make_database(_template())
+        else:
+            self.url = server.make_database()
+            prepare_database(self.url)
         self.sessions = FleetSessions(self.url)
         self.workers: list[subprocess.Popen[bytes]] = []
         self._dead_seconds = dead_seconds
@@ -65,6 +76,12 @@ class Fleet:
                 worker.kill()
             worker.wait()
         self.sessions.close()
+        if "_reader" in vars(self):
+            self._reader.close()
+
+    @cached_property
+    def _reader(self) -> PostgresDatabase:
+        return PostgresDatabase(SessionScope(url=self.url, session=""), "")
 
     def start_worker(self) -> subprocess.Popen[bytes]:
         command = [sys.executable, str(WORKER), self.url, str(self.folder / "workers"), str(self._dead_seconds)]
@@ -153,6 +170,10 @@ class Fleet:
         with closing(open_status_database(self.url)) as database:
             return len(read_status(database).workers)
 
+    def list_heartbeats(self) -> Sequence[object]:
+        with psycopg.connect(self.url) as connection:
+            return connection.execute("SELECT last_heartbeat FROM handrail_jobs.procrastinate_workers").fetchall()
+
     def sessions_ended(self, names: list[str]) -> set[str]:
         with suppress(StoreError):
             return {one.id for one in self.sessions.list_sessions("idle", "failed") if one.id in names}
@@ -175,12 +196,21 @@ class Fleet:
                 if (found := look()) is not None:
                     return found
             time.sleep(0.05)
+        raise AssertionError(f"it did not happen: {self._describe()}")
+
+    def _describe(self) -> str:
+        """What a failed test has to tell: the sessions, their jobs, the workers, the last events, and the log."""
+        with psycopg.connect(self.url) as connection:
+            jobs = connection.execute("SELECT * FROM handrail_jobs.procrastinate_jobs").fetchall()
+        sessions = self.sessions.list_sessions()
         log = self.folder / "workers.log"
-        raise AssertionError(f"it did not happen: {log.read_text()[-5000:] if log.exists() else ''}")
+        parts = [sessions, jobs, [worker.poll() for worker in self.workers]]
+        parts += [self.events(session.id)[-3:] for session in sessions[:3]]
+        return "\n".join([*map(str, parts), log.read_text()[-5000:] if log.exists() else ""])
 
     def events(self, name: str) -> list[AnyEvent | BrokenEvent]:
-        with closing(SharedStore(SessionScope(url=self.url, session=name)).open_journal("")) as database:
-            return list(SessionJournal(database, name, "").events())
+        self._reader.switch(name)
+        return list(SessionJournal(self._reader, name, "").events())
 
     def verify(self, name: str) -> tuple[str, ...]:
         with closing(SharedStore(SessionScope(url=self.url, session=name))) as store:

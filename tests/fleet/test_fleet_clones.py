@@ -33,7 +33,9 @@ def test_the_result_is_one_commit_on_a_branch_of_the_session(fleet: Fleet) -> No
     assert run_git("rev-list", "--count", "handrail/one", folder=repository) == "2\n"
 
 
-def test_another_worker_repeats_the_changes_in_its_own_clone(fleet: Fleet) -> None:
+def test_another_worker_repeats_the_changes_in_its_own_clone(fleet: Fleet, deep: bool) -> None:
+    if not deep:
+        pytest.skip("in a deep run")
     repository = fleet.submit_with_repository("append:12", "one")
     first = fleet.start_worker()
     fleet.wait(lambda: "begun" if count_results(fleet, "one") > 3 else None)

@@ -1,4 +1,4 @@
-"""`handrail worker` and `handrail fleet`, as processes."""
+"""`handrail worker` and `handrail fleet`."""
 
 import json
 import subprocess
@@ -10,10 +10,12 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from fleets import Fleet
+from fleets import PATIENCE, Fleet
 
 import postgres
+from handrail.cli.main import run as run_words
 from handrail.fleet.metrics import Metrics
+from handrail.fleet.sessions import FleetSessions
 from handrail.fleet.status import open_status_database, read_status
 from handrail.protocol.permissions import Answer
 
@@ -30,13 +32,24 @@ def url() -> str:
 
 
 @pytest.fixture
-def run(environment: dict[str, str], url: str, tmp_path: Path) -> Run:
+def run(
+    environment: dict[str, str],
+    url: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> Run:
+    """Runs a command in this process, which is much quicker."""
+
     def run(*words: str, database: str | None = url) -> subprocess.CompletedProcess[str]:
         named = {} if database is None else {"HANDRAIL_DATABASE": database}
-        command = [sys.executable, "-m", "handrail", *words]
-        return subprocess.run(
-            command, env=environment | named, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
-        )
+        with monkeypatch.context() as patch:
+            patch.chdir(tmp_path)
+            for name, value in (environment | named).items():
+                patch.setenv(name, value)
+            capfd.readouterr()
+            code = run_words(list(words))
+            return subprocess.CompletedProcess(words, code, *capfd.readouterr())
 
     return run
 
@@ -52,22 +65,19 @@ def worker(environment: dict[str, str], url: str, tmp_path: Path) -> Iterator[Ca
     yield start
     for process in processes:
         process.terminate()
-        assert process.wait(60) == 0
+        assert process.wait(PATIENCE) == 0
 
 
-def read_state(run: Run) -> str:
-    [session] = json.loads(run("fleet", "status", "--json").stdout)["sessions"]
-    return session["state"]
-
-
-def wait_until(look: Callable[[], object]) -> None:
-    until = time.monotonic() + 60
-    while not look():
-        assert time.monotonic() < until
+def wait_for(url: str, state: str) -> None:
+    with closing(FleetSessions(url)) as sessions:
+        until = time.monotonic() + PATIENCE
+        while not sessions.list_sessions(state):  # type: ignore[arg-type]
+            assert time.monotonic() < until, sessions.list_sessions()
+            time.sleep(0.05)
 
 
 def test_a_session_is_started_approved_and_verified_from_the_shell(
-    run: Run, worker: Callable[[], object], tmp_path: Path
+    run: Run, worker: Callable[[], object], url: str, tmp_path: Path
 ) -> None:
     assert run("fleet", "migrate").returncode == 0
     assert run("fleet", "migrate").stderr == "the database has all tables\n"
@@ -80,14 +90,14 @@ def test_a_session_is_started_approved_and_verified_from_the_shell(
     assert refused.returncode == 2
     assert "session one has an open turn" in refused.stderr
     worker()
-    wait_until(lambda: json.loads(run("fleet", "approvals", "--json").stdout)["waiting"])
+    wait_for(url, "waiting")
     assert "1 waiting" in run("fleet", "status").stdout
     [line] = [line for line in run("fleet", "approvals").stdout.splitlines() if "Write a.txt" in line]
     allowed = run("fleet", "allow", line.split()[0])
     assert (allowed.returncode, allowed.stderr) == (0, "answered; a worker continues session one\n")
     again = run("fleet", "allow", line.split()[0])
     assert (again.returncode, "no request" in again.stderr) == (1, True)
-    wait_until(lambda: read_state(run) == "idle")
+    wait_for(url, "idle")
     [session] = json.loads(run("fleet", "status", "--json").stdout)["sessions"]
     assert (shared / "a.txt").read_text() == "hello\n"
     assert session["outcome"]["text"] == "Done."

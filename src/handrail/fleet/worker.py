@@ -33,10 +33,10 @@ LOST = 75
 _HEARTBEAT = 1 / 3
 """The time between two heartbeats, and the time to stop in, as parts of that."""
 _DRAIN = 8 / 15
-"""Procrastinate sends no heartbeats while it stops, so both together are less than 1."""
 _SWEEP_SECONDS = 2.0
 _POLL_SECONDS = 1.0
 _CHECK = "SELECT status::text AS status, worker_id, attempts FROM procrastinate_jobs WHERE id = %(job)s"
+_BEAT = "UPDATE procrastinate_workers SET last_heartbeat = now() WHERE id = %(worker)s"
 _SWEEP = """
     WITH dead AS (
         SELECT id FROM procrastinate_workers WHERE last_heartbeat < now() - make_interval(secs => %(seconds)s)
@@ -79,12 +79,14 @@ class Worker:
         self._on_end, self._traces = on_end, traces
         self._runs: dict[str, Run] = {}
         """The running sessions, by id."""
+        self._worker: int | None = None
+        """Our number at procrastinate, with the first job."""
         self._folder = ""
         self._sessions = FleetSessions(url)
 
     def run(self) -> int:
-        """Returns the exit code when all runs have ended or were handed back. Then the process has to end: threads of
-        runs that were handed back may still be there."""
+        """Returns the exit code when all runs have ended. If some were handed back, their threads still work, so the
+        process ends at once. Another worker removes their folder."""
         make_private(self._base)
         with make_temporary_folder("handrail-worker-", self._base) as self._folder, closing(self._sessions):
             return asyncio.run(self._serve())
@@ -116,6 +118,10 @@ class Worker:
                 for chore in chores:
                     chore.cancel()
                 pool.shutdown(wait=False, cancel_futures=True)
+        if self._runs:
+            if self._traces is not None:
+                self._traces.close()
+            os._exit(0)
         return 0
 
     def _perform(self, session: str) -> None:
@@ -136,6 +142,9 @@ class Worker:
         except StaleWorkerError:
             _log.error("another worker has taken over session %s; this worker ends", session)
             end_at_once()
+        except Exception as error:
+            _log.warning("session %s will be tried again after an error: %s", session, error)
+            raise
         finally:
             if self._runs.get(session) is run:
                 del self._runs[session]
@@ -143,6 +152,7 @@ class Worker:
     async def _guard(self, call_next: Callable[[], Awaitable[Any]], context: JobContext, worker: JobWorker) -> Any:
         """Ends this process if its job belongs to another worker now: procrastinate would close the job of that one.
         Heartbeats are per process, so all other jobs are lost too."""
+        self._worker = worker.worker_id
         try:
             return await call_next()
         finally:
@@ -153,9 +163,11 @@ class Worker:
                 end_at_once()
 
     async def _sweep(self, app: App) -> None:
+        """Sends a heartbeat too, as procrastinate sends none while it stops, and hands back the jobs of the dead."""
         while True:
             await asyncio.sleep(min(_SWEEP_SECONDS, self._dead_seconds / 6))
             with suppress(Exception):  # a database that restarts: the next time
+                await app.connector.execute_query_async(_BEAT, worker=self._worker)
                 found = await app.connector.execute_query_all_async(_SWEEP, seconds=self._dead_seconds, queue=QUEUE)
                 for row in found:
                     _log.warning("job %s was handed back: its worker is dead", row["id"])

@@ -30,8 +30,7 @@ _VARIABLE, _TRACES = "HANDRAIL_DATABASE", "OTEL_EXPORTER_OTLP_ENDPOINT"
 
 
 def run_worker(options: SimpleNamespace) -> int:
-    """Runs sessions until SIGTERM or Ctrl-C. Threads of runs that were handed back may be left, so the process ends at
-    once."""
+    """Runs sessions until SIGTERM or Ctrl-C."""
     url = _find_url(options)
     with _needs_extra():
         from handrail.fleet.worker import Worker  # noqa: PLC0415  optional dependency
@@ -56,7 +55,7 @@ def run_worker(options: SimpleNamespace) -> int:
     code = worker.run()
     if traces is not None:
         traces.close()
-    os._exit(code)
+    return code
 
 
 def _find_model(name: str) -> "Model":
