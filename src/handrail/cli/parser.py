@@ -287,17 +287,17 @@ def _suggest_command(word: str) -> str:
     if word in _TOOLS:
         return f" {word} is a tool: handrail call {word} '{{…}}' (handrail tools --json has its arguments)."
     seconds = {name.partition(" ")[2]: name for name in reversed(COMMANDS) if " " in name}
-    near = seconds.get(word) or find_near(word.lower(), " ".join(_GROUPS.values()).split())
-    near = near or seconds.get(find_near(word.lower(), [*seconds]) or "")
+    near = seconds.get(word) or _find_near(word.lower(), " ".join(_GROUPS.values()).split())
+    near = near or seconds.get(_find_near(word.lower(), [*seconds]) or "")
     return f" Did you mean {near}?" if near else ""
 
 
 def _suggest_subcommand(group: str, word: str) -> str:
-    near = find_near(word.lower(), [name.removeprefix(f"{group} ") for name in list_subcommands(group)])
+    near = _find_near(word.lower(), [name.removeprefix(f"{group} ") for name in list_subcommands(group)])
     return f" Did you mean {group} {near}?" if near else ""
 
 
-def find_near(word: str, names: list[str]) -> str | None:
+def _find_near(word: str, names: list[str]) -> str | None:
     """The name that was probably meant."""
     from difflib import get_close_matches  # noqa: PLC0415  only for a mistake
 

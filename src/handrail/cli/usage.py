@@ -15,7 +15,6 @@ from handrail.cli.parser import (
     COMMANDS,
     Command,
     add_common_options,
-    find_near,
     list_groups,
     list_subcommands,
     load_command,
@@ -117,7 +116,9 @@ class _Parser(ArgumentParser):
         """Suggests the nearest option, or the quotes that a prompt lacks."""
         if unknown[0].startswith("--"):
             options = [option[2:] for option in self._option_string_actions if option.startswith("--")]
-            near = find_near(unknown[0][2:].split(" ")[0], options)
+            from difflib import get_close_matches  # noqa: PLC0415  only for a mistake
+
+            near = next(iter(get_close_matches(unknown[0][2:].split(" ")[0][:80], options, n=1)), None)
             return f" Did you mean --{near}?" if near else ""
         takes_prompt = any(action.metavar == "PROMPT" for action in self._actions)
         unquoted = takes_prompt and not unknown[0].startswith("-")
