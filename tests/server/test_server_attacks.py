@@ -37,8 +37,10 @@ def at_once(number: int, act: Callable[[int], _Result]) -> list[_Result]:
 
 
 def test_prompts_that_come_at_once_are_all_given_to_the_model(api: Api) -> None:
-    task = create(api, *["Done."] * 6, prompt=None)
+    gate = Gate()
+    task = create(api, ScriptedReply(text="Done.", waits=gate), *["Done."] * 5, prompt=None)
     accepted = at_once(6, lambda number: api.post(f"/api/tasks/{task}/prompt", {"text": f"Prompt {number}."}))
+    gate.open()
     assert [one.status for one in accepted] == [202] * 6
     assert [one.body["queued"] for one in accepted].count(False) == 1
     finish(api, task)
