@@ -19,6 +19,8 @@ class Window:
         self.connection = connection
         self.events: list[dict[str, Any]] = []
         self._sent = 0
+        self._task: dict[str, Any] | None = None
+        """The last one that came on the way. It may come before or after the event that changed it."""
 
     @property
     def seqs(self) -> list[int]:
@@ -30,6 +32,8 @@ class Window:
             frame: dict[str, Any] = json.loads(self.connection.recv(PATIENCE))
             if frame["type"] == "event":
                 self.events.append(frame["event"])
+            if frame["type"] == "task":
+                self._task = frame["task"]
             if wanted(frame):
                 return frame
 
@@ -38,7 +42,11 @@ class Window:
 
     def take_state(self, state: str) -> dict[str, Any]:
         """The task, once it has a state."""
-        return self.take(lambda frame: frame["type"] == "task" and frame["task"]["state"] == state)["task"]
+        if self._task is None or self._task["state"] != state:
+            self.take(lambda frame: frame["type"] == "task" and frame["task"]["state"] == state)
+        task, self._task = self._task, None
+        assert task is not None
+        return task
 
     def catch_up(self) -> int:
         return self.take(lambda frame: frame["type"] == "caught_up")["seq"]
