@@ -77,7 +77,7 @@ class EventFeed:
     def _run(self) -> None:
         while not self._ended.is_set():
             try:
-                self._deliver(self._list_sessions())  # what came while nobody listened
+                self._deliver(self._list_sessions())  # what came before the connection listened
                 for notification in self._listening.notifies(timeout=_LOOK_SECONDS):
                     self._deliver({notification.payload})
                     if self._ended.is_set():

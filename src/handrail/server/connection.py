@@ -23,7 +23,7 @@ class SocketConnection(WebSocketsSansIOProtocol):
     def handle_ping(self) -> None:
         """Overrides uvicorn, which would keep the pongs of a client that sends pings and reads nothing."""
         if self.close_sent:
-            self.conn.data_to_send()  # the pong, which nobody needs
+            self.conn.data_to_send()  # drops the pong
             return
         super().handle_ping()
         if self.transport.get_write_buffer_size() > _MAX_UNREAD_BYTES:

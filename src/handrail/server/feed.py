@@ -287,7 +287,7 @@ def _find_adapter(dialect: str | None, workspace: str) -> "Callable[[], EventAda
 
 
 class TaskFeeds:
-    """The feeds of the tasks that somebody follows."""
+    """The feeds of the tasks that have followers."""
 
     def __init__(
         self,

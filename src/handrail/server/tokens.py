@@ -16,7 +16,7 @@ def make_token() -> str:
 
 
 def digest_token(token: str) -> str:
-    """The digest of a random token. It needs no salt, as nobody can try all tokens."""
+    """The digest of a random token. It needs no salt: a token is too long to be guessed."""
     return hashlib.sha256(token.encode()).hexdigest()
 
 
