@@ -32,7 +32,7 @@ _VARIABLE, _TRACES = "HANDRAIL_DATABASE", "OTEL_EXPORTER_OTLP_ENDPOINT"
 def run_worker(options: SimpleNamespace) -> int:
     """Runs sessions until SIGTERM or Ctrl-C."""
     url = _find_url(options)
-    with _needs_extra():
+    with needs_extra():
         from handrail.fleet.worker import Worker  # noqa: PLC0415  optional dependency
     on_end = None
     if options.metrics is not None:
@@ -47,7 +47,7 @@ def run_worker(options: SimpleNamespace) -> int:
     folder = options.folder or os.path.join(open_state_folder().path, "workers")
     traces = None
     if os.environ.get(_TRACES):
-        with _needs_extra("otel"):
+        with needs_extra("otel"):
             from handrail.fleet.traces import RunTraces  # noqa: PLC0415  optional dependency
         traces = RunTraces()
     worker = Worker(url, folder, concurrency=options.concurrency, find_model=_find_model, on_end=on_end, traces=traces)
@@ -67,7 +67,7 @@ def _find_model(name: str) -> "Model":
 
 def run_migrate(options: SimpleNamespace) -> int:
     url = _find_url(options)
-    with _needs_extra():
+    with needs_extra():
         from handrail.fleet.sessions import prepare_database  # noqa: PLC0415  optional dependency
     prepare_database(url)
     print_note("the database has all tables")
@@ -243,7 +243,7 @@ def _describe_outcome(outcome: object) -> str:
 @contextmanager
 def _open_sessions(options: SimpleNamespace) -> Generator["FleetSessions"]:
     url = _find_url(options)
-    with _needs_extra():
+    with needs_extra():
         from handrail.fleet.sessions import FleetSessions  # noqa: PLC0415  optional dependency
     with closing(FleetSessions(url)) as sessions:
         yield sessions
@@ -257,7 +257,7 @@ def _find_url(options: SimpleNamespace) -> str:
 
 
 @contextmanager
-def _needs_extra(extra: str = "fleet") -> Generator[None]:
+def needs_extra(extra: str = "fleet") -> Generator[None]:
     try:
         yield
     except ModuleNotFoundError as error:
