@@ -14,6 +14,9 @@ from tests.server.sockets import open_window, wait_until
 
 from handrail.fleet.sessions import TenantLimits
 
+MANY = "[server]\nwebsockets = 1000\nrequests = 1000\n"
+
+
 @pytest.fixture
 def fleet(tmp_path: Path) -> Iterator[Fleet]:
     with Fleet(tmp_path) as fleet:
@@ -30,7 +33,8 @@ def start(fleet: Fleet, tmp_path: Path) -> Iterator[Callable[..., ServeProcess]]
             folder.mkdir()
             served = ("--workspace", str(tmp_path / "shared"), "--model", "append:2", "--model", "ask")
             (tmp_path / "shared").mkdir(exist_ok=True)
-            return stack.enter_context(ServeProcess(folder, "--database", fleet.url, *served, *options))
+            words = ("--database", fleet.url, *served, *options)
+            return stack.enter_context(ServeProcess(folder, *words, settings=MANY))
 
         yield start
 
@@ -41,8 +45,8 @@ def post(client: httpx2.Client, path: str, **body: Any) -> Any:
     return answer.json()
 
 
-def get(client: httpx2.Client, path: str) -> Any:
-    answer = client.get(path)
+def get(client: httpx2.Client, path: str, **query: Any) -> Any:
+    answer = client.get(path, params=query) if query else client.get(path)
     assert answer.status_code == 200, answer.text
     return answer.json()
 
@@ -132,12 +136,12 @@ def test_a_clone_is_named_by_its_repository(
         task = post(client, "/api/tasks", prompt="Go on.", workspace=f"{url}#HEAD~0", mode="auto")
         assert task["workspace"] == f"{url}#HEAD~0"
         wait_for_state(client, task["id"], "done")
-        assert len(get(client, f"/api/tasks?workspace={url}")["tasks"]) == 2
-        [last, _] = get(client, f"/api/changes?workspace={url}&task={task['id']}")["changes"]
-        assert read_codes(client.get(f"/api/changes/{last['number']}?workspace={url}")) == (400, "INVALID_ARGUMENT")
-        named = get(client, f"/api/changes/{last['number']}?workspace={url}&task={task['id']}")
-        assert "+line-1" in named["diff"]
-        undo = client.post(f"/api/changes/{last['number']}/undo?workspace={url}", json={})
+        assert len(get(client, "/api/tasks", workspace=url)["tasks"]) == 2
+        [last, _] = get(client, "/api/changes", workspace=url, task=task["id"])["changes"]
+        path = f"/api/changes/{last['number']}"
+        assert read_codes(client.get(path, params={"workspace": url})) == (400, "INVALID_ARGUMENT")
+        assert "+line-1" in get(client, path, workspace=url, task=task["id"])["diff"]
+        undo = client.post(f"{path}/undo", params={"workspace": url}, json={})
         assert read_codes(undo) == (422, "UNAVAILABLE")
         other = client.post("/api/tasks", json={"prompt": "x", "workspace": "git+https://elsewhere.example/x.git"})
         assert read_codes(other) == (404, "NOT_FOUND")
@@ -168,7 +172,10 @@ def test_a_node_shows_only_what_it_serves_and_counts_a_task_for_its_token(
         assert read_codes(refused) == (429, "TOO_MANY")
         [question] = get(team, "/api/inbox")["questions"]
         call = question["question"]["toolCallId"]
-        assert read_codes(team.post(f"/api/questions/{call}/reply", json={"chosen": ["c"]})) == (400, "INVALID_ARGUMENT")
+        assert read_codes(team.post(f"/api/questions/{call}/reply", json={"chosen": ["c"]})) == (
+            400,
+            "INVALID_ARGUMENT",
+        )
         assert read_codes(admin.delete(f"/api/tasks/{task['id']}")) == (409, "CONFLICT")
         post(team, f"/api/tasks/{task['id']}/cancel")
         assert wait_for_state(team, task["id"], "cancelled")["waiting"] == 0

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from handrail.cli.browser import open_browser
-from handrail.cli.commands.fleet import needs_extra
+from handrail.cli.commands.fleet_database import find_database, needs_extra
 from handrail.cli.commands.mcp import build_missing_error, build_session_pool, take_token
 from handrail.cli.commands.run_setup import build_turn_limits, enable_companion_tools, open_named_model
 from handrail.cli.context import (
@@ -54,6 +54,7 @@ def run(options: SimpleNamespace) -> int:
         raise build_missing_error("the HTTP server", "server", error) from None
     from handrail.mcp.http.guard import Address, parse_address  # noqa: PLC0415  few serve HTTP
 
+    options.database = find_database(options)
     address = parse_address(options.listen, "--listen", loopback=False)
     _check_exposure(options, address)
     workspaces = _resolve_workspaces(options)
