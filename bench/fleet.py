@@ -37,7 +37,6 @@ def rows() -> Iterator[Row]:
     sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
     postgres: Any = import_module("postgres")  # of the tests
     from handrail.fleet.sessions import FleetSessions, prepare_database  # noqa: PLC0415  optional dependency
-    from handrail.store.postgres import ConnectionPool  # noqa: PLC0415  as above
 
     with tempfile.TemporaryDirectory(prefix="handrail-bench-") as folder:
         server = postgres.Server(**_SERVER)
@@ -46,7 +45,7 @@ def rows() -> Iterator[Row]:
         command = [sys.executable, "-m", "bench.fleet", url, folder]
         workers = [subprocess.Popen(command, stderr=subprocess.DEVNULL) for _ in range(WORKERS)]
         try:
-            with closing(FleetSessions(url, ConnectionPool())) as sessions:
+            with closing(FleetSessions(url, pooled=True)) as sessions:
                 run_fleet(sessions, Path(folder), "warm", THREADS)
                 for size in SIZES:
                     own = measure_own_time()
@@ -98,7 +97,7 @@ def _read_process(pid: int) -> tuple[int, float]:
 
 def run_fleet(sessions: "FleetSessions", folder: Path, name: str, size: int) -> float:
     """The time until all sessions have ended."""
-    from handrail.fleet.sessions import RunOptions, SharedFolder  # noqa: PLC0415  optional dependency
+    from handrail.fleet.options import RunOptions, SharedFolder  # noqa: PLC0415  optional dependency
 
     names = [f"{name}-{number}" for number in range(size)]
     for one in names:

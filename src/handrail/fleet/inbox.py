@@ -4,13 +4,14 @@ from datetime import datetime
 
 import msgspec
 
-from handrail.fleet.sessions import FleetSessions, RunOptions, name_workspace
+from handrail.fleet.options import RunOptions, name_workspace
+from handrail.fleet.sessions import FleetSessions
 from handrail.protocol.events import KIND_NAMES, ToolCallQuestionRequired
 from handrail.protocol.permissions import Answer, InboxQuestion, InboxRequest, PermissionRequest
 from handrail.protocol.records import StoredGrant
 from handrail.protocol.wire import decode_json
 from handrail.store.database import Row
-from handrail.store.inbox import build_question
+from handrail.store.inbox import find_pending_question
 
 _REQUESTS = """
     SELECT s.id, s.options, r.data, e.data FROM handrail.request AS r JOIN handrail.session AS s ON s.id = r.scope
@@ -19,7 +20,7 @@ _REQUESTS = """
     WHERE r.answer IS NULL AND coalesce(?, r.id) = r.id ORDER BY r.id
 """
 _QUESTIONS = """
-    SELECT s.id, s.options, c.start_seq + 1 FROM handrail.session AS s JOIN handrail.call AS c ON c.scope = s.id
+    SELECT s.id, s.options, c.id, e.data FROM handrail.session AS s JOIN handrail.call AS c ON c.scope = s.id
     JOIN handrail.event AS e ON e.scope = s.id AND e.seq = c.start_seq + 1 AND e.kind = ?
     WHERE s.state = 'waiting' AND c.state = 'parked'
         AND NOT EXISTS (SELECT 1 FROM handrail.reply AS r WHERE r.session = s.id AND r.call_id = c.id)
@@ -28,7 +29,7 @@ _ANSWERS = "SELECT id, answer FROM handrail.request WHERE answer IS NOT NULL"
 
 
 class _Start(msgspec.Struct):
-    """The event that starts a call."""
+    """An event of a call."""
 
     time: datetime
 
@@ -47,12 +48,11 @@ class FleetInbox:
 
     def list_questions(self) -> list[InboxQuestion]:
         found: list[InboxQuestion] = []
-        for session, options, seq in self._sessions.rows(_QUESTIONS, (KIND_NAMES[ToolCallQuestionRequired],)):
-            event = self._sessions.open_view(session).event(seq)
-            if isinstance(event, ToolCallQuestionRequired):
-                workspace = name_workspace(decode_json(options, RunOptions))
-                asked = build_question(event)
-                found.append(InboxQuestion(question=asked, folder=session, workspace=workspace, time=event.time))
+        for session, data, call_id, start in self._sessions.rows(_QUESTIONS, (KIND_NAMES[ToolCallQuestionRequired],)):
+            question = find_pending_question(self._sessions.open_view(session), call_id)
+            if question is not None:
+                workspace, time = name_workspace(decode_json(data, RunOptions)), decode_json(start, _Start).time
+                found.append(InboxQuestion(question=question, folder=session, workspace=workspace, time=time))
         return sorted(found, key=lambda one: one.time)
 
     def list_answers(self) -> dict[str, Answer]:

@@ -11,6 +11,7 @@ import msgspec
 import psycopg
 
 from handrail.agent.turn import Turn
+from handrail.fleet.options import RunOptions
 from handrail.protocol.decisions import Mode
 from handrail.protocol.errors import UsageError
 from handrail.protocol.events import AnyEvent, BrokenEvent, User
@@ -27,7 +28,7 @@ from handrail.store.audit import Verification, decode_record
 from handrail.store.database import Row
 from handrail.store.inbox import find_stored_request
 from handrail.store.journal import PendingEvent, SessionJournal
-from handrail.store.postgres import ConnectionPool, PostgresDatabase, SessionScope, SessionView, StaleWorkerError
+from handrail.store.postgres import ConnectionPool, PostgresDatabase, SessionReader, SessionScope, StaleWorkerError
 from handrail.store.postgres_schema import FLEET, JOBS, build_open_error, list_tables, migrate
 from handrail.store.shared_store import SharedStore
 from handrail.store.state_dir import check_session_id, make_id
@@ -96,29 +97,6 @@ class TenantLimitError(UsageError):
     """The tenant has reached a limit. Nothing was started."""
 
 
-class GitWorkspace(msgspec.Struct, frozen=True, tag="git"):
-    """A repository that each worker clones. The result is a branch that the worker pushes there."""
-
-    url: str
-    revision: str = "HEAD"
-    branch: str | None = None
-    """None: `handrail/SESSION`."""
-
-
-class SharedFolder(msgspec.Struct, frozen=True, tag="folder"):
-    """A folder that all workers see under one path. Its sessions run one after the other."""
-
-    path: str
-
-
-class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """How a session runs, on any worker."""
-
-    model: str
-    workspace: GitWorkspace | SharedFolder
-    mode: Mode = "ask"
-
-
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """How the last turn of a session ended."""
 
@@ -176,15 +154,19 @@ class FleetRequest(msgspec.Struct, frozen=True):
 class FleetSessions:
     """The sessions in one database. It can be used from any thread of any machine."""
 
-    def __init__(self, url: str, pool: ConnectionPool | None = None) -> None:
-        """StoreError if the database cannot be used. `pool`: for processes that open many sessions."""
-        self.url, self._pool = url, pool
+    def __init__(self, url: str, *, pooled: bool = False) -> None:
+        """StoreError if the database cannot be used. `pooled`: keeps connections for the next sessions."""
+        self.url, self._pool = url, ConnectionPool() if pooled else None
         self._database = PostgresDatabase(SessionScope(url=url, session=""), "", FLEET)
 
     def close(self) -> None:
         self._database.close()
+        self.close_unused(0.0)
+
+    def close_unused(self, seconds: float) -> None:
+        """Closes the kept connections that no session used for so long."""
         if self._pool is not None:
-            self._pool.close_unused()
+            self._pool.close_unused(seconds)
 
     def build_scope(self, session: str, epoch: int | None = None) -> SessionScope:
         return SessionScope(url=self.url, session=session, epoch=epoch, pool=self._pool)
@@ -204,7 +186,7 @@ class FleetSessions:
             raise UsageError(f"session {session} was removed, and its audit is kept; choose another id")
         self._check_limits(tenant, session)
         message = UserMessage(message_id=make_id("m"), text=escape_surrogates(prompt))
-        lock = build_lock(session, options)
+        lock = options.build_lock(session)
         event = (User, {"message_id": message.message_id, "text": message.text})
 
         with closing(self._open_journal(session)) as database:
@@ -228,7 +210,7 @@ class FleetSessions:
     def create(self, options: RunOptions, tenant: str = "") -> str:
         """Makes a session that waits for its first prompt. Returns its id."""
         session = make_id("s")
-        row = (session, tenant, "idle", build_lock(session, options), encode(options))
+        row = (session, tenant, "idle", options.build_lock(session), encode(options))
         self._write(session, (ModeEvent, {"mode": options.mode}), (_CREATE, row))
         return session
 
@@ -241,7 +223,7 @@ class FleetSessions:
         """Removes a session, but not its audit. BusySessionError if its turn is open."""
         with self._database.lock, self._database.transaction:
             if self._database.execute(_DELETE, (session,)).rowcount != 1:
-                raise BusySessionError(f"session {session} is at work or waiting")
+                raise BusySessionError(f"session {session} has an open turn")
             for statement in _DELETE_ROWS:
                 self._database.execute(statement, (session,))
 
@@ -316,7 +298,7 @@ class FleetSessions:
 
     def open_view(self, session: str) -> SessionJournal:
         """The journal for reading. It holds no connection."""
-        return SessionJournal(SessionView(self.build_scope(session)), session, "")
+        return SessionJournal(SessionReader(self.build_scope(session)), session, "")
 
     def list_audit(self, session: str, limit: int) -> list[ChainedRecord]:
         """The last audit records of a session that were not changed, the last first."""
@@ -415,7 +397,7 @@ class FleetSessions:
 
             def execute(_first: int) -> None:
                 if database.execute(*statement).rowcount != 1:
-                    raise BusySessionError(f"session {session} is at work, or others changed it")
+                    raise BusySessionError(f"session {session} has a running turn")
 
             SessionJournal(database, session, f"set-{os.urandom(6).hex()}").write((event,), execute)
 
@@ -427,20 +409,6 @@ class FleetSessions:
         if row is None:
             raise UsageError(f"there is no session {render_value(session[:80])}")
         return row[0]
-
-
-def build_lock(session: str, options: RunOptions) -> str:
-    """The name of the lock under which the jobs of a session run one after the other."""
-    workspace = options.workspace
-    return session if isinstance(workspace, GitWorkspace) else f"folder:{workspace.path}"
-
-
-def name_workspace(options: RunOptions) -> str:
-    """The path of a shared folder, or `git+URL` with the revision after a `#`, unless that is HEAD."""
-    workspace = options.workspace
-    if isinstance(workspace, SharedFolder):
-        return workspace.path
-    return f"git+{workspace.url}" + (f"#{workspace.revision}" if workspace.revision != "HEAD" else "")
 
 
 def build_job(session: str, lock: str) -> tuple[str, Row]:

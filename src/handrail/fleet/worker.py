@@ -21,7 +21,7 @@ from handrail.fleet.sessions import DEAD_SECONDS, QUEUE, TASK, FleetSessions
 from handrail.models.registry import find_model
 from handrail.protocol.errors import StoreError
 from handrail.settings import Settings
-from handrail.store.postgres import ConnectionPool, StaleWorkerError
+from handrail.store.postgres import StaleWorkerError
 from handrail.store.postgres_schema import JOBS
 from handrail.store.state_dir import make_private, make_temporary_folder
 
@@ -84,8 +84,7 @@ class Worker:
         self._worker: int | None = None
         """Our number at procrastinate, with the first job."""
         self._folder = ""
-        self._pool = ConnectionPool()
-        self._sessions = FleetSessions(url, self._pool)
+        self._sessions = FleetSessions(url, pooled=True)
 
     def run(self) -> int:
         """Returns the exit code when all runs have ended. If some were handed back, their threads still work, so the
@@ -178,7 +177,7 @@ class Worker:
     async def _watch_cancelled(self) -> None:
         while True:
             await asyncio.sleep(_POLL_SECONDS)
-            self._pool.close_unused(_UNUSED_SECONDS)
+            self._sessions.close_unused(_UNUSED_SECONDS)
             if self._runs:
                 with suppress(StoreError):
                     for session in await asyncio.to_thread(self._sessions.list_cancelled, self.name):

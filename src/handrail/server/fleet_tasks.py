@@ -15,19 +15,16 @@ from starlette.requests import Request as HttpRequest
 from starlette.responses import Response
 
 from handrail.api import Handrail, Parameters, Returned
-from handrail.fleet.changes import list_changes, open_folder, read_change, read_output
+from handrail.fleet.changes import find_folder, list_changes, open_folder, read_change, read_output
 from handrail.fleet.feed import EventNotices
 from handrail.fleet.inbox import FleetInbox
 from handrail.fleet.metrics import Metrics
+from handrail.fleet.options import RunOptions, SharedFolder, is_repository, name_workspace, parse_workspace
 from handrail.fleet.sessions import (
     BusySessionError,
     FleetSession,
     FleetSessions,
-    GitWorkspace,
-    RunOptions,
-    SharedFolder,
     TenantLimitError,
-    name_workspace,
 )
 from handrail.protocol.changes import ChangeRecord
 from handrail.protocol.decisions import Mode
@@ -52,10 +49,7 @@ from handrail.server.tasks import check_mode, check_new_task
 from handrail.server.tokens import OWNER
 from handrail.settings import LoadedSettings
 from handrail.state import SessionJournal, SessionSummary, update_summary
-from handrail.store.postgres import ConnectionPool
-from handrail.store.state_dir import make_private
 
-_GIT = "git+"
 _MAX_TASKS = 100_000
 _MAX_SUMMARIES = 2_000
 
@@ -64,17 +58,12 @@ class NodeOptions(ServerOptions):
     """The options of a node. A workspace is a shared folder, or `git+URL` with any `#REVISION`."""
 
     def resolve_workspace(self, named: str | None = None) -> str:
-        if named is not None and named.startswith(_GIT) and named.partition("#")[0] in self.workspaces:
+        if named is not None and is_repository(named) and named.partition("#")[0] in self.workspaces:
             return named
         return super().resolve_workspace(named)
 
     def find_folder(self, workspace: str) -> str:
-        """The folder itself. For others an empty one: this machine does not have their files."""
-        if os.path.isdir(workspace):
-            return workspace
-        empty = os.path.join(self.state.path, "empty")
-        make_private(empty)
-        return empty
+        return find_folder(workspace, self.state.path)
 
     def load_settings(self, workspace: str, mode: Mode | None = None) -> LoadedSettings:
         return super().load_settings(self.find_folder(workspace), mode)
@@ -89,7 +78,7 @@ class FleetTasks:
     def __init__(self, options: ServerOptions, loop: asyncio.AbstractEventLoop, url: str) -> None:
         """StoreError if the database cannot be used."""
         self._options, self.loop = options, loop
-        self._sessions = FleetSessions(url, ConnectionPool())
+        self._sessions = FleetSessions(url, pooled=True)
         self._inbox = FleetInbox(self._sessions)
         self._metrics = Metrics(url)
         self._summaries: dict[str, SessionSummary] = {}
@@ -173,7 +162,7 @@ class FleetTasks:
         model = body.model or next(iter(models), None)
         if model is None:
             raise ApiFailure(400, "INVALID_ARGUMENT", "The node has no model. Start it with --model NAME.")
-        options = RunOptions(model=model, workspace=_parse_workspace(workspace), mode=loaded.settings.mode)
+        options = RunOptions(model=model, workspace=parse_workspace(workspace), mode=loaded.settings.mode)
         tenant = "" if request.caller.name == OWNER else request.caller.name
         if body.prompt is None:
             return self.describe(self._sessions.create(options, tenant))
@@ -260,16 +249,14 @@ class FleetTasks:
     # Changes, processes
 
     def list_changes(self, request: Request) -> wire.ChangeList:
-        query = request.query
-        logs = {_name_log(one) for one in self._list_served(query["workspace"]) if query["task"] in {None, one.id}}
-        records = chain.from_iterable(list_changes(self._sessions, log) for log in sorted(logs))
-        wanted = (
-            one
-            for one in records
-            if query["task"] in {None, one.session_id} and (query["path"] is None or is_about(one, query["path"]))
-        )
-        listed = sorted(wanted, key=lambda one: one.time, reverse=True)
-        return wire.ChangeList(changes=tuple(islice(listed, query["limit"])))
+        """Of many clones, only those that changed last are read."""
+        workspace, task, path, limit = (request.query[name] for name in ("workspace", "task", "path", "limit"))
+        sessions = [one for one in self._list_served(workspace) if task in {None, one.id}]
+        logs = sorted({_name_log(one) for one in sessions[:limit]})
+        records = chain.from_iterable(islice(list_changes(self._sessions, log), limit) for log in logs)
+        found = [one for one in records if task in {None, one.session_id} and (path is None or is_about(one, path))]
+        found.sort(key=lambda one: one.time, reverse=True)
+        return wire.ChangeList(changes=tuple(found[:limit]))
 
     def get_change(self, request: Request) -> wire.ChangeDetail:
         change, diff = self._find_change(request)
@@ -340,11 +327,13 @@ class FleetTasks:
         return waiting
 
     def _find_change(self, request: Request) -> tuple[ChangeRecord, str]:
-        workspace = self._options.resolve_workspace(request.query["workspace"])
-        task = request.query["task"]
-        if workspace.startswith(_GIT) and task is None:
+        workspace, task = self._options.resolve_workspace(request.query["workspace"]), request.query["task"]
+        if not is_repository(workspace):
+            log = f"folder:{os.path.realpath(workspace)}"
+        elif task is not None:
+            log = self._find(task).id
+        else:
             raise ApiFailure(400, "INVALID_ARGUMENT", "Each clone counts its own changes: name the task.")
-        log = _name_log(self._find(task)) if task is not None else f"folder:{os.path.realpath(workspace)}"
         found = read_change(self._sessions, log, int(request.params["number"]))
         if found is None:
             raise ApiFailure(404, "NOT_FOUND", f"There is no change {request.params['number']}.")
@@ -403,13 +392,6 @@ def _find_state(found: FleetSession) -> wire.TaskState:
             if found.outcome is None:
                 return "idle"
             return "cancelled" if found.outcome.reason == "cancelled" else "done"
-
-
-def _parse_workspace(name: str) -> GitWorkspace | SharedFolder:
-    if not name.startswith(_GIT):
-        return SharedFolder(name)
-    url, _, revision = name.removeprefix(_GIT).partition("#")
-    return GitWorkspace(url, revision or "HEAD")
 
 
 def _name_log(found: FleetSession) -> str:

@@ -113,7 +113,7 @@ def check_requests(database: Database) -> None:
 def list_pending_questions(journal: SessionJournal, batch_id: str | None = None) -> tuple[Question, ...]:
     """The questions without a reply, of one batch or of the session."""
     events = _list_question_events(journal, batch_id)
-    return tuple(build_question(event) for event in events if not isinstance(event, BrokenEvent))
+    return tuple(_build_question(event) for event in events if not isinstance(event, BrokenEvent))
 
 
 def find_pending_question(journal: SessionJournal, call_id: str) -> Question | None:
@@ -134,7 +134,7 @@ def _list_question_events(
     ]
 
 
-def build_question(event: ToolCallQuestionRequired) -> Question:
+def _build_question(event: ToolCallQuestionRequired) -> Question:
     return Question(
         tool_call_id=event.tool_call_id,
         question=event.question,
@@ -234,7 +234,7 @@ class Inbox:
             if isinstance(event, BrokenEvent):
                 self.unreadable[folder] = f"a question in {folder} cannot be read: {event.problem}"
             else:
-                question, time = build_question(event), event.time
+                question, time = _build_question(event), event.time
                 questions.append(InboxQuestion(question=question, folder=folder, workspace=workspace, time=time))
         # The death of a runner returns an answered request to the list, and the stamp stays.
         is_complete = not is_fresh(stamp) and not list_calls(journal.database, "ready", "claimed")

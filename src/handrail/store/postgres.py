@@ -59,7 +59,7 @@ class ConnectionPool:
         else:
             connection.close()
 
-    def close_unused(self, seconds: float = 0.0) -> None:
+    def close_unused(self, seconds: float) -> None:
         """Closes the connections that were not used for so long."""
         before = time.monotonic() - seconds
         with self._lock:
@@ -207,7 +207,7 @@ class PostgresDatabase(Database):
         return self._postgres.execute(translate(statement), values)  # pyright: ignore[reportArgumentType]
 
 
-class SessionView(Database):
+class SessionReader(Database):
     """Reads a session over a new connection for each query, or one of the pool. So it holds none between them."""
 
     error: ClassVar[type[Exception]] = psycopg.Error

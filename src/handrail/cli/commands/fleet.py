@@ -83,7 +83,7 @@ def run_migrate(options: SimpleNamespace) -> int:
 def run_prompt(options: SimpleNamespace) -> int:
     """Gives a session a prompt. A worker runs it."""
     with open_sessions(options) as sessions:
-        from handrail.fleet.sessions import GitWorkspace, RunOptions, SharedFolder  # noqa: PLC0415  as above
+        from handrail.fleet.options import GitWorkspace, RunOptions, SharedFolder  # noqa: PLC0415  as above
 
         if (options.git is None) == (options.shared is None):
             raise CommandFailed("name the workspace: --git URL, or --shared DIR. Nothing was started.")

@@ -1,4 +1,4 @@
-"""The database of a fleet, as commands name it, and what waits for people there."""
+"""The database of a fleet that a command names, with its inbox."""
 
 import atexit
 import os
