@@ -36,13 +36,9 @@ class LspRange(Struct, frozen=True, order=True):
     end: LspPosition
 
 
-class LspLocation(Struct, frozen=True, rename="camel"):
-    """A Location or a LocationLink."""
-
-    uri: str = ""
+class LspLocation(Struct, frozen=True):
+    uri: str
     range: LspRange | None = None
-    target_uri: str = ""
-    target_selection_range: LspRange | None = None
 
 
 class LspDiagnostic(Struct, frozen=True):
@@ -67,15 +63,11 @@ class PublishedDiagnostics(Struct, frozen=True):
     version: int | None = None
 
 
-class ProgressValue(Struct, frozen=True):
-    kind: str = ""
-
-
 class WorkProgress(Struct, frozen=True):
     """A notification about long work. Tokens are numbers or texts."""
 
-    token: Any = None
-    value: ProgressValue = ProgressValue()
+    token: int | str
+    value: dict[str, Any]
 
 
 class LspSymbol(Struct, frozen=True, rename="camel"):

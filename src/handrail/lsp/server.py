@@ -60,7 +60,7 @@ _CAPABILITIES: dict[str, Any] = {
     },
     "textDocument": {
         "synchronization": {"didSave": True},
-        "definition": {"linkSupport": True},
+        "definition": {},
         "references": {},
         "hover": {"contentFormat": ["plaintext", "markdown"]},
         "documentSymbol": {"hierarchicalDocumentSymbolSupport": True},
@@ -172,7 +172,7 @@ class _RunningServer:
                     document.published = published.diagnostics[:_MAX_DIAGNOSTICS]
             elif method == "$/progress":
                 progress = decode_json(params, WorkProgress)
-                token, kind = str(progress.token)[:200], progress.value.kind
+                token, kind = str(progress.token)[:200], progress.value.get("kind")
                 self.progress_steps += kind in {"begin", "end"}
                 if kind == "begin" and len(self._progress) < _MAX_TOKENS:
                     self._indexing_since = self._indexing_since if self._progress else time.monotonic()
