@@ -3,7 +3,6 @@
 import asyncio
 import itertools
 import os
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Protocol
@@ -19,10 +18,10 @@ MAX_HEADER_BYTES = 64 << 10
 _MAX_MESSAGE_BYTES = 32 << 20
 _MAX_UNREAD_BYTES = 64 << 20
 """A server that leaves more unread is ended."""
-_RATE = 16 << 20
-"""Bytes a second that are read from a server, in bursts. Each message counts as some bytes more."""
-_BURST_BYTES = 1 << 20
+_BURST_BYTES, _BURST_PAUSE_SECONDS = 1 << 20, 1 / 16
+"""The pause after so many bytes, so that a server that floods slows down only itself."""
 _MESSAGE_COST = 1024
+"""Bytes that each message counts as besides its own."""
 NOT_DECODED = (msgspec.MsgspecError, RecursionError, UnicodeDecodeError)
 """What `decode_json` raises."""
 _ACCEPTED = frozenset({"client/registerCapability", "client/unregisterCapability", "window/workDoneProgress/create"})
@@ -132,7 +131,7 @@ class LspConnection:
             self.end("its connection failed")
 
     async def _read_messages(self, reader: asyncio.StreamReader) -> None:
-        began, taken = time.monotonic(), 0
+        taken = 0
         while (body := await read_frame(reader)) is not None:
             try:
                 self._handle(decode_json(body, LspMessage))
@@ -140,8 +139,8 @@ class LspConnection:
                 raise NonsenseError("it sent a message that is not JSON-RPC") from None
             taken += len(body) + _MESSAGE_COST
             if taken > _BURST_BYTES:
-                await asyncio.sleep(max(0.0, began + taken / _RATE - time.monotonic()))
-                began, taken = time.monotonic(), 0
+                await asyncio.sleep(_BURST_PAUSE_SECONDS * (taken // _BURST_BYTES))
+                taken = 0
 
     def _handle(self, message: LspMessage) -> None:
         if message.method is not None and message.id is None:
