@@ -84,7 +84,7 @@ class _SessionTool:
                 return None
             return context.get_rejection_message(name, key) or ""
 
-        await self.calls.in_pool(lambda: self.calls.deny_rejected(find_reason))
+        await self.calls.run_in_pool(self.calls.deny_rejected, find_reason)
         return True
 
 
