@@ -3,6 +3,7 @@
 import asyncio
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from contextvars import ContextVar, copy_context
 from hashlib import sha256
 from itertools import count
@@ -63,7 +64,8 @@ class SessionWorker:
         except asyncio.CancelledError:
             while not task.done():  # a call that was about to begin misses the first look
                 for call_id in tuple(call_ids):
-                    self.rail.cancel_call(call_id)
+                    with suppress(UsageError):  # the session closes
+                        self.rail.cancel_call(call_id)
                 await asyncio.wait([task], timeout=_POLL_SECONDS)
             if not task.cancelled():
                 task.exception()  # otherwise asyncio warns that the exception was never retrieved
