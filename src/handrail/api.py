@@ -45,7 +45,7 @@ from handrail.store.conversation_state import read_last_todo
 from handrail.store.runner import list_dead_runners
 from handrail.store.state_dir import StateFolder, make_id
 from handrail.tools.tool import Tool
-from handrail.tools.typed_tools import TypedTools, refer_types
+from handrail.tools.typed_tools import LATE_TYPES, TypedTools
 
 if TYPE_CHECKING:
     from handrail.dialects.dialect import Dialect
@@ -63,20 +63,7 @@ if TYPE_CHECKING:
     from handrail.tools.undo import UndoData
 
 if not TYPE_CHECKING:
-    globals().update(
-        refer_types(
-            protocol__changes="ChangeRecord LineOrigin StoredDiff",
-            protocol__permissions="Question Reply",
-            protocol__records="Memory ProcessRecord SkillEntry TodoItem",
-            runtime__approvals="Approver OnPermission SettledReply",
-            runtime__conversation="Conversation",
-            runtime__foreign__source="ToolSource",
-            runtime__undo="Resolve",
-            store__approvals="DeferredCalls",
-            store__shared_store="SharedStore",
-            tools__undo="UndoData",
-        )
-    )
+    globals().update(LATE_TYPES)
 
 CLOSED = "this Handrail is closed"
 Parameters = ParamSpec("Parameters")
