@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handrail.edit.lines import apply_replacements
-from handrail.lsp.connection import MAX_HEADER_BYTES, NonsenseError, encode_frame, read_frame
+from handrail.lsp.connection import MAX_HEADER_BYTES, ConnectionEndedError, encode_frame, read_frame
 from handrail.lsp.messages import LspPosition, LspRange, LspTextEdit
 from handrail.lsp.source_text import SourceText, decode_source, parse_uri, to_uri
 from handrail.tools.text_edit import decode_text_file
@@ -90,5 +90,5 @@ def test_frames_arrive_whole_however_they_are_cut(messages: list[dict[str, int]]
 def test_any_bytes_are_frames_or_nonsense(data: bytes) -> None:
     try:
         read_frames(data)
-    except NonsenseError:
+    except ConnectionEndedError:
         return

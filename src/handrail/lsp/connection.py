@@ -50,10 +50,6 @@ class ConnectionEndedError(Exception):
     """The connection is over. The text says why."""
 
 
-class NonsenseError(Exception):
-    """The server does not follow the protocol. The text says how."""
-
-
 class LspRequestError(Exception):
     """The server refused a request."""
 
@@ -123,7 +119,7 @@ class LspConnection:
         try:
             await self._read_messages(reader)
             self.end("it closed its output")
-        except NonsenseError as error:
+        except ConnectionEndedError as error:
             self.end(str(error))
         except OSError as error:
             self.end(f"its pipe is broken ({error.strerror})")
@@ -136,7 +132,7 @@ class LspConnection:
             try:
                 self._handle(decode_json(body, LspMessage))
             except NOT_DECODED:
-                raise NonsenseError("it sent a message that is not JSON-RPC") from None
+                raise ConnectionEndedError("it sent a message that is not JSON-RPC") from None
             taken += len(body) + _MESSAGE_COST
             if taken > _BURST_BYTES:
                 await asyncio.sleep(_BURST_PAUSE_SECONDS * (taken // _BURST_BYTES))
@@ -162,7 +158,7 @@ def encode_frame(message: dict[str, Any]) -> bytes:
 
 
 async def read_frame(reader: asyncio.StreamReader) -> bytes | None:
-    """The body of the next message. None at the end. NonsenseError if it is too long, or not the protocol.
+    """The body of the next message. None at the end. ConnectionEndedError if it is too long, or not the protocol.
 
     The limit of the reader is the limit of a header.
     """
@@ -172,7 +168,7 @@ async def read_frame(reader: asyncio.StreamReader) -> bytes | None:
     except asyncio.IncompleteReadError:
         return None
     except asyncio.LimitOverrunError:
-        raise NonsenseError("its output does not follow the protocol") from None
+        raise ConnectionEndedError("its output does not follow the protocol") from None
 
 
 def _parse_length(header: bytes) -> int:
@@ -181,6 +177,6 @@ def _parse_length(header: bytes) -> int:
         if name.strip().lower() == b"content-length" and value.strip().isdigit() and len(value) < 20:
             length = int(value)
             if length > _MAX_MESSAGE_BYTES:
-                raise NonsenseError(f"it sent a message of more than {_MAX_MESSAGE_BYTES:,} bytes")
+                raise ConnectionEndedError(f"it sent a message of more than {_MAX_MESSAGE_BYTES:,} bytes")
             return length
-    raise NonsenseError("its output does not follow the protocol")
+    raise ConnectionEndedError("its output does not follow the protocol")
