@@ -124,13 +124,11 @@ def _find_renames(servers: LanguageServers, arguments: LspRenameArguments) -> tu
     edit = file.ask("textDocument/rename", LspWorkspaceEdit, params, whole=True) or LspWorkspaceEdit()
     if file.server.is_indexing:
         raise ToolError("UNAVAILABLE", f"{file.server.name} still reads the project. Nothing was changed. Try again.")
-    if edit.has_file_operations:
-        raise ToolError("UNAVAILABLE", "The rename would also move or delete files. Nothing was changed.")
     edits: dict[str, tuple[LspTextEdit, ...]] = {}
     for uri, some in edit.list_edits():
         path = parse_uri(uri)
         if path is None:
-            raise ToolError("UNAVAILABLE", "The rename would change what is not a file. Nothing was changed.")
+            raise ToolError("UNAVAILABLE", "The rename would do more than edit files. Nothing was changed.")
         shown = servers.show(path)
         # Some servers repeat an edit, one for each project that has the file.
         edits[shown] = tuple(dict.fromkeys((*edits.get(shown, ()), *some)))
