@@ -42,17 +42,18 @@ def get_request(request: Request) -> wire.RequestDetail:
 
 
 def answer_request(request: Request) -> wire.AnswerOutcome:
-    return give_answer(request.server, request.params["request"], request.body)
+    return give_answer(request.server, request.caller, request.params["request"], request.body)
 
 
 def reply_to_question(request: Request) -> wire.AnswerOutcome:
-    return give_reply(request.server, request.params["question"], request.body)
+    return give_reply(request.server, request.caller, request.params["question"], request.body)
 
 
 def retry_request(request: Request) -> wire.RequestDetail:
     """Previews the command again, or another command. The request then has a new revision."""
     wanted: wire.NewCommand = request.body
     waiting = _find_request(request.server, request.params["request"])
+    request.server.check_work(request.caller, waiting.request.session_id)
     if waiting.request.command is None:
         raise _refuse("Only a command can be previewed again. Nothing was run.")
     with request.server.runner.rail(waiting.request.session_id) as rail:
@@ -75,13 +76,16 @@ def revoke_grant(request: Request) -> None:
 # Answers, also for the frames of a WebSocket
 
 
-def give_answer(server: ServerContext, request_id: str, wanted: wire.NewAnswer) -> wire.AnswerOutcome:
+def give_answer(
+    server: ServerContext, caller: wire.ApiCaller, request_id: str, wanted: wire.NewAnswer
+) -> wire.AnswerOutcome:
     """Gives an answer. Returns once it is stored. After the last answer of a batch, its calls run and the task goes on.
 
     ApiFailure if it is for another revision, was given before, or would be lost.
     """
     waiting = _find_request(server, request_id)
     asked, task = waiting.request, waiting.request.session_id
+    server.check_work(caller, task)
     answer = Answer(kind=wanted.kind, reason=wanted.reason or None, revision=wanted.revision, grants=wanted.grants)
     if waiting.answer is not None and waiting.answer.kind != answer.kind:
         raise _build_late_refusal(waiting.answer)
@@ -112,10 +116,13 @@ def _is_answer(event: Event, waiting: InboxRequest, answer: Answer) -> bool:
     return is_answer and event.permission_request.id == waiting.request.id and event.answer.kind == answer.kind
 
 
-def give_reply(server: ServerContext, question_id: str, wanted: wire.NewReply) -> wire.AnswerOutcome:
+def give_reply(
+    server: ServerContext, caller: wire.ApiCaller, question_id: str, wanted: wire.NewReply
+) -> wire.AnswerOutcome:
     """Gives a question its reply. Without options and words, the question is put aside."""
     asked = _find_question(server, question_id)
     question, task = asked.question, asked.session_id
+    server.check_work(caller, task)
     reply = Reply(chosen=wanted.chosen, text=wanted.text) if wanted.chosen or wanted.text else None
     if reply is not None:
         question.normalize_reply(reply)  # UsageError says which replies are possible

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from handrail.api import Returned
 from handrail.protocol.decisions import MODES, Mode
-from handrail.server.options import ServerOptions
+from handrail.server.options import ApiFailure, ServerOptions
 from handrail.server.wire import ApiCaller
 from handrail.settings import LoadedSettings
 from handrail.settings.load import find_managed_mode
@@ -25,6 +25,13 @@ class ServerContext(NamedTuple):
 
     async def in_thread(self, work: Callable[[], Returned]) -> Returned:
         return await self.runner.loop.run_in_executor(self.pool, work)
+
+    def check_work(self, caller: ApiCaller, task_id: str) -> None:
+        """ApiFailure if the caller may not choose the mode of a task, so may not give the model work there either."""
+        task = self.runner.describe(task_id)
+        if task.mode == "full" and "full" not in list_modes(caller, self.options.load_settings(task.workspace)):
+            text = "The task works in the mode full. Only an admin may work in it. Choose another mode for it first."
+            raise ApiFailure(403, "FORBIDDEN", text)
 
 
 class Request(NamedTuple):

@@ -41,11 +41,13 @@ def delete_task(request: Request) -> None:
 
 def prompt_task(request: Request) -> Accepted:
     body: NewPrompt = request.body
+    request.server.check_work(request.caller, request.params["task"])
     queued = request.server.runner.prompt(request.params["task"], body.text)
     return Accepted(task=get_task(request), queued=queued)
 
 
 def resume_task(request: Request) -> Accepted:
+    request.server.check_work(request.caller, request.params["task"])
     request.server.runner.resume(request.params["task"])
     return Accepted(task=get_task(request))
 
@@ -57,10 +59,8 @@ def cancel_task(request: Request) -> Accepted:
 
 def fork_task(request: Request) -> Task:
     body: NewFork = request.body
-    runner, task_id = request.server.runner, request.params["task"]
-    if (task := runner.describe(task_id)).mode == "full":  # the fork has the mode of the task
-        _check_mode(request, task.workspace, task.mode)
-    return runner.fork(task_id, body.before)
+    request.server.check_work(request.caller, request.params["task"])  # the fork has the mode of the task
+    return request.server.runner.fork(request.params["task"], body.before)
 
 
 def set_mode(request: Request) -> Task:

@@ -103,10 +103,11 @@ class _SocketClient:
         runner = self._server.runner
         match frame:
             case wire.AnswerFrame():
-                return give_answer(self._server, frame.request, frame).left
+                return give_answer(self._server, self._caller, frame.request, frame).left
             case wire.ReplyFrame():
-                return give_reply(self._server, frame.question, frame).left
+                return give_reply(self._server, self._caller, frame.question, frame).left
             case wire.PromptFrame():
+                self._server.check_work(self._caller, self._task_id)
                 runner.prompt(self._task_id, frame.text)
             case wire.CancelFrame():
                 runner.cancel(self._task_id)
