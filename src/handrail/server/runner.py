@@ -1,8 +1,8 @@
 """The runner of tasks: their open sessions, their turns, their removal."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Mapping
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, suppress
 from functools import partial, wraps
 from typing import Any, Concatenate
 
@@ -18,7 +18,7 @@ from handrail.server.open_task import OpenTask
 from handrail.server.options import ApiFailure, ServerOptions, TaskFolder
 from handrail.server.wire import Task
 from handrail.settings import LoadedSettings
-from handrail.state import has_lease, make_session_id
+from handrail.state import SessionJournal, has_lease, make_session_id, open_journal
 
 _MAX_OPEN = 64
 _IDLE_SECONDS = 300.0
@@ -41,10 +41,14 @@ def _for_threads(
 class TaskRunner:
     """The open sessions of a server. Each runs one turn at a time. Its methods are for the threads of handlers."""
 
+    poll_seconds = 0.4
+    """Other processes may write to the journals, and announce nothing."""
+
     def __init__(self, options: ServerOptions, loop: asyncio.AbstractEventLoop) -> None:
         self._options, self.loop = options, loop
         self.directory = TaskDirectory(options)
-        self.feeds = TaskFeeds(loop, self.directory.find, self.describe, options.dialect)
+        self.handlers: Mapping[str, Callable[..., Any]] = {}
+        self.feeds = TaskFeeds(loop, self, options.dialect)
         self._open: dict[str, OpenTask] = {}
         self._opening = asyncio.Lock()
         self._closes: set[asyncio.Task[None]] = set()
@@ -75,6 +79,12 @@ class TaskRunner:
 
     def describe(self, task_id: str) -> Task:
         return self.directory.describe(self.directory.find(task_id), self.find_live(task_id))
+
+    def find_workspace(self, task_id: str) -> str:
+        return self.directory.find(task_id).workspace
+
+    def open_journal(self, task_id: str) -> AbstractContextManager[SessionJournal]:
+        return open_journal(self.directory.find(task_id).path)
 
     def find_live(self, task_id: str) -> OpenTask | None:
         """The task, if it is open here. From any thread."""
