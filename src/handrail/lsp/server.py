@@ -107,6 +107,7 @@ class _RunningServer:
         return time.monotonic() - self.ready < _YOUNG_SECONDS
 
     async def initialize(self) -> None:
+        await self.connection.open(self.program)
         folder = {"uri": to_uri(self._root), "name": self._root.rpartition("/")[2]}
         params = {
             "processId": None,  # the program is in a process namespace of its own
@@ -300,19 +301,13 @@ class LanguageServer:
 
     async def _launch(self) -> _RunningServer:
         program = await asyncio.to_thread(self._start, self.spec.words)
-        running = _RunningServer(program, self.spec, self.root)
-        try:
-            await running.connection.open(program)
-        except OSError as error:  # this process has too many open files
-            await asyncio.to_thread(program.end)
-            raise ToolError("UNAVAILABLE", f"{self.name} cannot be connected ({error.strerror}).") from None
-        self._running = running
+        self._running = running = _RunningServer(program, self.spec, self.root)
         try:
             if self._is_closed:
                 raise ConnectionEndedError("it was stopped")
             async with asyncio.timeout(_START_SECONDS):
                 await running.initialize()
-        except (ConnectionEndedError, LspRequestError, TimeoutError, ToolError) as error:
+        except (ConnectionEndedError, LspRequestError, ToolError, OSError) as error:
             running.connection.end(str(error) or f"it did not answer within {_START_SECONDS:.0f} seconds")
             await self._bury()
             code = "TIMEOUT" if isinstance(error, TimeoutError) else "UNAVAILABLE"
