@@ -44,7 +44,6 @@ _WAIT_SECONDS = 0.02
 _MAX_OPEN = 100
 """Documents that are open at the server. The one that was used least recently is closed."""
 _MAX_DIAGNOSTICS = 1_000
-_MAX_TOKENS = 1_000
 _LAST_STDERR_CHARS = 300
 _CONTENT_MODIFIED, _SERVER_CANCELLED = -32801, -32802
 """Error codes of a request that can be repeated."""
@@ -93,14 +92,15 @@ class _RunningServer:
         self.timeouts = 0
         self.progress_steps = 0
         """How often work of the server began or ended."""
-        self._progress: set[str] = set()
+        self._works = 0
+        """How many long works of the server have begun and not ended."""
         self._indexing_since = 0.0
         self._last_published = 0.0
         self.connection = LspConnection(self._note)
 
     @property
     def is_indexing(self) -> bool:
-        return bool(self._progress)
+        return self._works > 0
 
     @property
     def is_young(self) -> bool:
@@ -172,14 +172,12 @@ class _RunningServer:
                 if document is not None and (published.version or document.version) >= document.version:
                     document.published = published.diagnostics[:_MAX_DIAGNOSTICS]
             elif method == "$/progress":
-                progress = decode_json(params, WorkProgress)
-                token, kind = str(progress.token)[:200], progress.value.get("kind")
-                self.progress_steps += kind in {"begin", "end"}
-                if kind == "begin" and len(self._progress) < _MAX_TOKENS:
-                    self._indexing_since = self._indexing_since if self._progress else time.monotonic()
-                    self._progress.add(token)
-                elif kind == "end":
-                    self._progress.discard(token)
+                kind = decode_json(params, WorkProgress).value.get("kind")
+                if kind == "begin" and not self._works:
+                    self._indexing_since = time.monotonic()
+                if kind in {"begin", "end"}:
+                    self.progress_steps += 1
+                    self._works = max(0, self._works + (1 if kind == "begin" else -1))
 
 
 class LanguageServer:
