@@ -151,9 +151,8 @@ def _show_listing(one: Answered) -> Shown:
 
 
 def _show_command(one: Answered) -> Shown:
-    pids = {process.id: process.pid for process in one.surface.list_processes()}
     found = one.data.session_id
-    return Shown({} if found is None else {"session_id": found, "pid": pids.get(found)})
+    return Shown({} if found is None else {"session_id": found, "pid": one.surface.find_pid(found)})
 
 
 def _describe_details(one: Answered) -> dict[str, Any]:

@@ -70,9 +70,9 @@ def _number(process_id: str) -> int:
 
 
 def _find_process(number: float, surface: Surface) -> str:
-    for process in surface.list_processes():
-        if _number(process.id) == int(number):
-            return process.id
+    for process_id in surface.list_process_ids():
+        if _number(process_id) == int(number):
+            return process_id
     raise ToolError("PROCESS_NOT_FOUND", f"Unknown process id {int(number)}")
 
 

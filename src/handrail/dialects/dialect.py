@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
+from handrail.dialects.limit import cut_text
 from handrail.dialects.session_view import Surface
 from handrail.protocol.errors import UsageError
 from handrail.protocol.results import ToolResult
@@ -120,6 +121,8 @@ class Answered(Struct, frozen=True, gc=False):
     data: Any
     content: str
     surface: Surface
+    sent: Any = None
+    """The arguments of the canonical call."""
 
     @property
     def message(self) -> str:
@@ -152,16 +155,19 @@ class Answered(Struct, frozen=True, gc=False):
     @property
     def written(self) -> str:
         """The new content of a file."""
-        return getattr(self.args, "content", "") or getattr(self.args, "new_string", "")
+        return self.sent["content"]
 
     @property
     def before(self) -> str | None:
         """The text of a file before the change. None if there was none, or it may not be read."""
-        return self.surface.read_version(self.data.path, self.data.before)
+        digest = self.data.before
+        if digest is None or digest == self.data.hash:
+            return None if digest is None else self.after
+        return self.surface.read_before(self.result, self.data.path, digest)
 
     @property
-    def after(self) -> str | None:
-        return self.surface.read_version(self.data.path, self.data.hash)
+    def after(self) -> str:
+        return cut_text(self.written, self.surface.session.characters)
 
     @property
     def returned(self) -> int:

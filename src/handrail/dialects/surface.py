@@ -385,8 +385,8 @@ class SessionSurface(Surface):
         return encoded.decode() if text is None else text, shape, len(encoded)
 
     def _build_answered(self, prepared: _Prepared, result: ToolResult[Any]) -> Answered:
-        given, args, tool = prepared.given, prepared.args, prepared.tool
-        return Answered(tool, args, given.args, given.tool_call_id, result, result.data, result.content, self)
+        given, args, tool, sent = prepared.given, prepared.args, prepared.tool, prepared.call.args
+        return Answered(tool, args, given.args, given.tool_call_id, result, result.data, result.content, self, sent)
 
     def _run_following(self, prepared: _Prepared, following: Canonical, first: ToolResult[Any]) -> ToolResult[Any]:
         call = replace(self.build_call(*following), trace_id=prepared.call.trace_id)
