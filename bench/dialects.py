@@ -9,6 +9,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from copy import deepcopy
 from importlib import import_module
 from pathlib import Path
@@ -28,9 +29,9 @@ def rows() -> Iterator[Row]:
     sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "dialects"))
     spoken: Any = import_module("spoken")  # of the tests
     for dialect, calls in import_module("calls").CALLS.items():
-        with tempfile.TemporaryDirectory(prefix="handrail-bench-") as folder:
-            with spoken.open_rail(Path(folder), dialect, mode="full") as rail:
-                taken = measure_calls(rail, spoken, calls)
+        folder = tempfile.TemporaryDirectory(prefix="handrail-bench-")
+        with folder, spoken.open_rail(Path(folder.name), dialect, mode="full") as rail:
+            taken = measure_calls(rail, spoken, calls)
         yield Row(f"{dialect}, median of its tools", statistics.median(taken.values()), "µs")
         slowest = max(taken.keys() - OWN_WORK, key=lambda name: taken[name])
         yield Row(f"{dialect}, slowest tool ({slowest})", taken[slowest], "µs", LIMIT_MICROSECONDS)
@@ -40,8 +41,8 @@ def rows() -> Iterator[Row]:
 
 def measure_calls(rail: Any, spoken: Any, calls: tuple[tuple[str, Any], ...]) -> dict[str, float]:
     """The microseconds of each tool. Of several calls of one tool the slowest counts."""
-    surface, recorded = rail._surface, list[Done | Parked]()
-    run, names, taken = surface._run, dict[str, str](), dict[str, float]()
+    surface, recorded = rail._surface, list[Done | Parked]()  # noqa: SLF001
+    run, names, taken = surface.run_canonical, dict[str, str](), dict[str, float]()
 
     def record(canonical: Any, fresh: bool) -> Done | Parked:
         recorded.append(run(canonical, fresh))
@@ -50,7 +51,7 @@ def measure_calls(rail: Any, spoken: Any, calls: tuple[tuple[str, Any], ...]) ->
     for name, given in calls:
         args = spoken.fill_in(given, rail.workspace, names)
         recorded.clear()
-        surface._run = record
+        surface.run_canonical = record
         result = spoken.finish_call(rail, rail.call(name, args))
         spoken.note_names(result, names)
         row = "background commands" if "is_background" in given else name
@@ -71,13 +72,11 @@ def measure_call(surface: Any, called: Any, recorded: tuple[Done | Parked, ...])
             raise UsageError("another call")
         return outcome
 
-    surface._run = give
-    for _ in range(ROUNDS):
-        surface.memory, outcomes = deepcopy(memory), iter(recorded)
-        start = time.thread_time_ns()
-        try:
+    surface.run_canonical = give
+    with suppress(UsageError):
+        for _ in range(ROUNDS):
+            surface.memory, outcomes = deepcopy(memory), iter(recorded)
+            start = time.thread_time_ns()
             surface.run((called,), True)
-        except UsageError:
-            return 0.0
-        times.append(time.thread_time_ns() - start)
-    return statistics.median(times) / 1_000
+            times.append(time.thread_time_ns() - start)
+    return statistics.median(times) / 1_000 if times else 0.0
