@@ -22,6 +22,7 @@ _ADVICE = {
     "Without background and yieldMs": _LOST,
     "without background and yieldMs": _LOST,
     ": list them": "",
+    "; list has the ids": "",
 }
 """Advice of canonical messages that names no tool, and what stands for it."""
 _CLAUSE = re.compile(rf",? or [^,;.\n]*{_LOST}[^,;.\n]*|;[^;.\n]*{_LOST}[^;.\n]*")
