@@ -16,7 +16,7 @@ from handrail.protocol.tool_spec import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
 from handrail.tools.tool import Context, Output, Tool, Touches
 
-Entry = TypeVar("Entry")
+_Entry = TypeVar("_Entry")
 _Locations = LspLocation | tuple[LspLocation, ...]
 _LOCATIONS: Any = _Locations
 _MAX_LISTED = 500
@@ -149,9 +149,9 @@ def _find_locations(
 
 def build_list_output(
     summary: str,
-    found: Sequence[Entry],
-    render: Callable[[Entry], str],
-    build_data: Callable[[tuple[Entry, ...]], Any],
+    found: Sequence[_Entry],
+    render: Callable[[_Entry], str],
+    build_data: Callable[[tuple[_Entry, ...]], Any],
     end: str = ".",
 ) -> Output:
     """The output of a tool that lists what it found, as far as a result takes it."""
