@@ -52,6 +52,7 @@ def retry_request(request: Request) -> wire.RequestDetail:
     """Previews the command again, or another command. The request then has a new revision."""
     wanted: wire.NewCommand = request.body
     waiting = _find_request(request.server, request.params["request"])
+    request.check_work(waiting.request.session_id)
     if waiting.request.command is None:
         raise _refuse("Only a command can be previewed again. Nothing was run.")
     with request.server.runner.rail(waiting.request.session_id) as rail:
@@ -83,6 +84,7 @@ def answer_request(request: Request) -> wire.AnswerOutcome:
     wanted: wire.NewAnswer = request.body
     waiting = _find_request(server, request_id)
     asked, task = waiting.request, waiting.request.session_id
+    request.check_work(task)
     if waiting.answer is not None and waiting.answer.kind != wanted.kind:
         raise build_late_refusal(waiting.answer)
     answer = build_answer(asked, wanted)
@@ -124,6 +126,7 @@ def reply_to_question(request: Request) -> wire.AnswerOutcome:
     wanted: wire.NewReply = request.body
     asked = _find_question(server, question_id)
     question, task = asked.question, asked.session_id
+    request.check_work(task)
     reply = Reply(chosen=wanted.chosen, text=wanted.text) if wanted.chosen or wanted.text else None
     if reply is not None:
         question.normalize_reply(reply)  # UsageError says which replies are possible

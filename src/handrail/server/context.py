@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 from handrail.api import Returned
 from handrail.protocol.decisions import MODES, Mode
 from handrail.server.feed import TaskFeeds, TaskSource
-from handrail.server.options import ServerOptions
+from handrail.server.options import ApiFailure, ServerOptions
 from handrail.server.wire import ApiCaller
 from handrail.settings import LoadedSettings
 from handrail.settings.load import find_managed_mode
@@ -63,6 +63,13 @@ class Request(NamedTuple):
     """The parameters that the route declares. An absent one has its default."""
     body: Any = None
     """The struct of the route."""
+
+    def check_work(self, task_id: str) -> None:
+        """ApiFailure if the caller may not choose the mode of a task, so may not give the model work there either."""
+        options, task = self.server.options, self.server.tasks.describe(task_id)
+        if task.mode == "full" and "full" not in list_modes(self.caller, options.load_settings(task.workspace)):
+            text = "The task works in the mode full. Only an admin may work in it. Choose another mode for it first."
+            raise ApiFailure(403, "FORBIDDEN", text)
 
 
 def list_modes(caller: ApiCaller, loaded: LoadedSettings) -> tuple[Mode, ...]:

@@ -169,12 +169,14 @@ class FleetTasks:
         return self.describe(_submit(self._sessions.submit, body.prompt, options, tenant=tenant))
 
     def prompt_task(self, request: Request) -> wire.Accepted:
+        request.check_work(request.params["task"])
         found = self._find(request.params["task"])
         prompt = request.body.text
         _submit(self._sessions.submit, prompt, found.options, session=found.id, tenant=found.tenant)
         return wire.Accepted(task=self.describe(found.id))
 
     def resume_task(self, request: Request) -> wire.Accepted:
+        request.check_work(request.params["task"])
         task = self.describe(request.params["task"])
         if task.state not in {"failed", "limit"}:
             raise ApiFailure(409, "CONFLICT", f"The task is {task.state}: no turn was interrupted.")
@@ -221,6 +223,7 @@ class FleetTasks:
         """Gives an answer. It is stored together with the job for a worker."""
         waiting = self._find_request(request)
         request_id = waiting.request.id
+        request.check_work(waiting.folder)
         answer = build_answer(waiting.request, request.body)
         try:
             session = self._sessions.answer(request_id, answer)
@@ -236,6 +239,7 @@ class FleetTasks:
         asked = next((one for one in self._inbox.list_questions() if one.question.tool_call_id == call), None)
         if asked is None or not self._is_served(asked):
             raise ApiFailure(404, "NOT_FOUND", "There is no such question. GET /api/inbox lists the questions.")
+        request.check_work(asked.session_id)
         reply = Reply(chosen=wanted.chosen, text=wanted.text) if wanted.chosen or wanted.text else None
         if reply is not None:
             asked.question.normalize_reply(reply)  # UsageError says which replies are possible

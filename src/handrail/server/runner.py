@@ -181,13 +181,13 @@ class TaskRunner:
         self.feeds.wake(opened.folder.id)
 
     async def close(self) -> None:
-        """Cancels all turns and closes all sessions. Pending requests stay pending."""
+        """Stops all turns, so that they can be resumed, and closes all sessions. Pending requests stay pending."""
         async with self._opening:
             self._closed = True
         if self._idle_check is not None:
             self._idle_check.cancel()
         live = list(self._open.values())
-        turns = [one.turn for one in live if one.cancel() and one.turn is not None]
+        turns = [one.turn for one in live if one.cancel(leave_open=True) and one.turn is not None]
         for rail in (*self._others, *(one.rail for one in live if one.is_busy and not one.is_running)):
             rail.cancel()  # direct calls
         if turns:
@@ -207,19 +207,16 @@ class TaskRunner:
                 await opened.open_agent()  # without a model there is no task
             await opened.rail.set_mode(opened.rail.mode)  # so that a restart finds the mode
             if prompt is not None:
-                await opened.start(prompt)
+                await opened.prompt(prompt)
             return await self._describe(opened)
 
     @_for_threads
     async def prompt(self, task_id: str, text: str) -> bool:
-        """Starts a turn. Returns whether one runs already, so that the model gets the text with its next results."""
+        """Stores a prompt. Returns whether a turn runs, so that the model gets the text with its next results."""
         async with self._use(task_id) as opened:
             if not opened.is_running:
                 _check_lease(opened.folder)
-                if await opened.start(text):
-                    return False
-            opened.queue(text)
-            return True
+            return await opened.prompt(text)
 
     @_for_threads
     async def resume(self, task_id: str) -> None:
@@ -228,7 +225,7 @@ class TaskRunner:
             task = await self._describe(opened)
             if task.state not in {"interrupted", "failed"}:
                 raise ApiFailure(409, "CONFLICT", f"The task is {task.state}: no turn was interrupted.")
-            if not await opened.start(None):
+            if not await opened.go_on():
                 raise ApiFailure(409, "CONFLICT", "The task is running: another client continued it.")
 
     @_for_threads
@@ -239,9 +236,10 @@ class TaskRunner:
                 return
             _check_lease(opened.folder)
             task = await self._describe(opened)
-            if task.state not in {"waiting", "interrupted"} or not await opened.has_transcript():
+            has_turn = await opened.has_transcript() or opened.has_prompts()
+            if task.state not in {"waiting", "interrupted"} or not has_turn:
                 raise ApiFailure(409, "CONFLICT", f"The task is {task.state}: there is no turn to cancel.")
-            if not await opened.start(None, cancel=True):
+            if not await opened.go_on(cancel=True):
                 opened.cancel()
 
     @_for_threads

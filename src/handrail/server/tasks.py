@@ -47,11 +47,13 @@ def delete_task(request: Request) -> None:
 
 def prompt_task(request: Request) -> Accepted:
     body: NewPrompt = request.body
+    request.check_work(request.params["task"])
     queued = request.server.runner.prompt(request.params["task"], body.text)
     return Accepted(task=get_task(request), queued=queued)
 
 
 def resume_task(request: Request) -> Accepted:
+    request.check_work(request.params["task"])
     request.server.runner.resume(request.params["task"])
     return Accepted(task=get_task(request))
 
@@ -63,10 +65,8 @@ def cancel_task(request: Request) -> Accepted:
 
 def fork_task(request: Request) -> Task:
     body: NewFork = request.body
-    runner, task_id = request.server.runner, request.params["task"]
-    if (task := runner.describe(task_id)).mode == "full":  # the fork has the mode of the task
-        check_mode(request, task.workspace, task.mode)
-    return runner.fork(task_id, body.before)
+    request.check_work(request.params["task"])  # the fork has the mode of the task
+    return request.server.runner.fork(request.params["task"], body.before)
 
 
 def set_mode(request: Request) -> Task:
