@@ -11,7 +11,6 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcon
 
 from handrail.chat.slash_commands import COMMANDS, HELP, describe_unknown, is_command_like, run_command
 from handrail.chat.work import ChatHost, Entry, SessionWork
-from handrail.protocol.errors import HandrailError, ToolError
 from handrail.terminal.diff_view import ViewerPage
 from handrail.terminal.glyphs import Glyphs
 from handrail.terminal.keyboard import KeyTiming, raise_on_signal
@@ -135,12 +134,9 @@ class PlainChat(SessionWork):
             if entry.text.startswith("/") and name in COMMANDS:
                 await run_command(self, entry.text)
             elif is_command_like(entry.text):
-                self.fail(describe_unknown(entry.text))
+                self.fail(*describe_unknown(entry.text))
             else:
                 await self.run_entry(entry)
-        except (HandrailError, ToolError) as error:
-            self.fail(str(error))
         except Exception as error:
-            if not self.host.is_refusal(error):
+            if not self.report(error):
                 raise
-            self.fail(str(error))

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 from handrail.protocol.decisions import MODES
-from handrail.protocol.errors import UsageError
+from handrail.protocol.errors import HandrailError, ToolError, UsageError
 from handrail.protocol.text import to_one_line, truncate
 
 if TYPE_CHECKING:
@@ -60,7 +60,10 @@ _MAX_WORDS = 20
 async def run_command(chat: "SessionWork", text: str) -> None:
     """Runs a slash command."""
     name, _, argument = text[1:].partition(" ")
-    await _HANDLERS[name](chat, argument.strip())
+    try:
+        await _HANDLERS[name](chat, argument.strip())
+    except (HandrailError, ToolError) as error:
+        chat.report(error, "/log changes" if name in {"diff", "undo"} else "/help")
 
 
 def is_command_like(text: str) -> bool:
@@ -69,11 +72,11 @@ def is_command_like(text: str) -> bool:
     return text.startswith("/") and word.isascii() and word.isalpha() and (not more or bool(_find_near(word)))
 
 
-def describe_unknown(text: str) -> str:
-    """What a misspelt command was probably meant to be."""
+def describe_unknown(text: str) -> tuple[str, str]:
+    """The error about a misspelt command, and the command that was probably meant."""
     word = text[1:].partition(" ")[0]
-    near = "".join(f" Did you mean /{name}?" for name in _find_near(word))
-    return f"There is no command /{word[:40]}.{near} /help lists them."
+    near = next(iter(_find_near(word)), "help")
+    return f"There is no command /{word[:40]}. Nothing was done.", f"/{near}"
 
 
 def _find_near(word: str) -> list[str]:
@@ -162,9 +165,10 @@ async def _policy(chat: "SessionWork", argument: str) -> None:
 async def _mode(chat: "SessionWork", argument: str) -> None:
     session = _require(chat)
     if argument == "full" and session.mode != "full":
-        raise UsageError("Full mode needs the flag --mode full or the user file. The mode was not changed.")
+        problem = "full mode needs the flag --mode full or the user file. The mode was not changed."
+        raise UsageError(problem, then="handrail chat -c --mode full")
     if argument and argument not in MODES:
-        raise UsageError(f"There is no mode {argument[:40]}. Use plan, ask or auto.")
+        raise UsageError(f"there is no mode {argument[:40]}. The mode was not changed.", then="/mode ask")
     if argument:
         await session.rail.set_mode(argument)
     chat.say(f"mode {session.mode}")
@@ -251,14 +255,14 @@ _HANDLERS: dict[str, Callable[["SessionWork", str], Awaitable[Any]]] = {
 
 def _require(chat: "SessionWork") -> "ChatSession":
     if chat.session is None:
-        raise UsageError("The session is still being opened. Try again in a moment.")
+        raise UsageError("the session is still being opened. Nothing was done.", then="try again in a moment")
     return chat.session
 
 
 def _require_idle(chat: "SessionWork") -> "ChatSession":
     """The session, if no turn runs that the command would interfere with."""
     if chat.is_working:
-        raise UsageError("The model is working. Stop it first: esc.")
+        raise UsageError("the model is working. Nothing was done.", then="esc, which stops the model")
     return _require(chat)
 
 
@@ -274,5 +278,5 @@ def _split(argument: str, actions: set[str], most: int = _MAX_WORDS) -> list[str
     """The words of an argument, the first of which is an action."""
     words = argument.split(maxsplit=most - 1)
     if words and words[0] not in actions:
-        raise UsageError(f"{words[0][:40]!r} is unknown here. Use {', '.join(sorted(actions))}.")
+        raise UsageError(f"{words[0][:40]!r} is none of {', '.join(sorted(actions))}. Nothing was done.")
     return words

@@ -2,9 +2,10 @@
 
 import shlex
 
+from handrail.cli.exits import FAILED, INFRASTRUCTURE, USAGE, CommandFailed
 from handrail.cli.output import print_error
 from handrail.cli.parser import COMMANDS
-from handrail.protocol.errors import ErrorInfo, ToolError
+from handrail.protocol.errors import ErrorInfo, HandrailError, StoreError, ToolError
 from handrail.protocol.text import to_one_line
 from handrail.protocol.wire import encode, to_dict
 from handrail.terminal.call_lines import describe_to_person
@@ -79,6 +80,19 @@ def print_tool_error(
         command = f"handrail help {tool}"
     shown = command.format_map(values | {"path": shlex.quote(path)})
     print_error(f"{text.format_map(values)} {advice}".rstrip() + f" ({error.code})", shown)
+
+
+def describe_error(error: CommandFailed | HandrailError | ToolError) -> tuple[str, str, int]:
+    """The text, the next step if it is known, and the exit code of an error outside of a call."""
+    match error:
+        case CommandFailed():
+            return str(error), error.then, error.code
+        case StoreError():
+            return *error.describe(), INFRASTRUCTURE
+        case ToolError():
+            return describe_to_person(error), "", FAILED
+        case _:
+            return str(error), error.then, USAGE
 
 
 def print_dialect_error(error: ErrorInfo, dialect: str, *, advice: str = "") -> None:

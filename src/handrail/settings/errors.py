@@ -27,8 +27,7 @@ class SettingsError(HandrailError):
 
     def __init__(self, headline: str, problems: Sequence[str], advice: str, then: str = "handrail config") -> None:
         self.problems = tuple(problems)
-        self.then = then
-        super().__init__("\n".join((f"{headline}:", *(f"  {problem}" for problem in self.problems), advice)))
+        super().__init__("\n".join((f"{headline}:", *(f"  {problem}" for problem in self.problems), advice)), then=then)
 
 
 def find_invalid_values(values: Mapping[str, object]) -> dict[str, object]:

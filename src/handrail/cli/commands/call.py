@@ -94,11 +94,11 @@ def run_command(options: SimpleNamespace, build_arguments: Callable[[], Any]) ->
     """Calls exec. Returns the exit code of the command, or NOT_RUN."""
     try:
         return run_tool(options, "exec", build_arguments(), exit_code=True)
-    except StoreError as error:
-        text, command = error.describe()
-        raise CommandFailed(text, NOT_RUN, then=command) from None
     except (CommandFailed, HandrailError) as error:
-        raise CommandFailed(str(error), NOT_RUN, then=getattr(error, "then", "")) from None
+        from handrail.cli.errors import describe_error  # noqa: PLC0415  most calls succeed
+
+        text, then, _ = describe_error(error)
+        raise CommandFailed(text, NOT_RUN, then=then) from None
 
 
 def run_tool(

@@ -12,6 +12,7 @@ from handrail.cli.output import print_error, print_note, warn
 from handrail.cli.permission import describe_answer_commands, render_request_text
 from handrail.protocol.records import ProcessRecord
 from handrail.protocol.text import to_one_line
+from handrail.terminal.error_text import describe_turn_failure
 from handrail.terminal.glyphs import Glyphs
 from handrail.terminal.turn_summary import Tally, render_ending
 
@@ -23,7 +24,6 @@ _ERRORS = {
     "LIMIT_EXCEEDED": LIMIT,
     "CANCELLED": INTERRUPTED,
 }
-_KEPT = "The session is kept."
 
 
 class RunOutcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,13 +46,13 @@ def print_ending(outcome: RunOutcome, config: RunConfig, options: SimpleNamespac
     here = f" --workspace {shlex.quote(options.workspace)}" if options.workspace else ""
     again = f"handrail run -c{here}{_render_model_option(config, options, turn)}"
     if turn.reason == "error":
-        print_error(to_one_line(f"{_end_sentence(turn.message or turn.code or 'it failed')} {_KEPT}"), again)
+        print_error(describe_turn_failure(turn.message or turn.code or "it failed"), again)
     if turn.reason != "error" or outcome.tally.calls:
         for line in render_ending(turn.reason, outcome.tally, outcome.seconds, outcome.processes, glyphs, here=here):
             print_note(line)
     if turn.reason in {"cancelled", "limit"}:
-        why = to_one_line(turn.message) if turn.message else "interrupted."
-        print_error(f"{why} {_KEPT}", f"{again}{'' if turn.requests or turn.questions else ' PROMPT'}")
+        then = f"{again}{'' if turn.requests or turn.questions else ' PROMPT'}"
+        print_error(describe_turn_failure(turn.message or "interrupted"), then)
     elif turn.reason in {"parked", "question"}:
         _print_waiting(turn, f"handrail run --resume {config.session}{here}")
     elif options.out is not None and turn.reason != "done":
@@ -80,9 +80,3 @@ def _render_model_option(config: RunConfig, options: SimpleNamespace, turn: Turn
     if not options.model or find_last_model(config.session, config.workspace) == config.model.name:
         return ""
     return f" --model {shlex.quote(options.model)}"
-
-
-def _end_sentence(text: str) -> str:
-    """The text with a full stop, so that something can follow."""
-    line = to_one_line(text)
-    return line if line.endswith((".", "!", "?", "…")) else f"{line}."
