@@ -228,7 +228,10 @@ def test_slash_commands_answer(chat: Chat) -> None:
         ("/udno", "error: there is no command /udno. Nothing was done.\nnext: /undo\n"),
         ("/udno 1", "next: /undo\n"),
         ("/xyz", "error: there is no command /xyz. Nothing was done.\nnext: /help\n"),
-        ("/mode full", "error: full mode needs the flag --mode full or the user file. The mode was not changed.\nnext: "),
+        (
+            "/mode full",
+            "error: full mode needs the flag --mode full or the user file. The mode was not changed.\nnext: ",
+        ),
         ("/mode fast", "error: there is no mode fast. The mode was not changed.\nnext: /mode ask\n"),
         ("/mode plan", "mode plan"),
         ("!touch x", "error: exec touch x is denied by rule fs.write: "),

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from handrail.protocol.decisions import MODES
 from handrail.protocol.errors import HandrailError, ToolError, UsageError
-from handrail.protocol.text import to_one_line, truncate
+from handrail.protocol.text import find_similar, to_one_line, truncate
 
 if TYPE_CHECKING:
     from handrail.chat.session import ChatSession
@@ -69,20 +69,15 @@ async def run_command(chat: "SessionWork", text: str) -> None:
 def is_command_like(text: str) -> bool:
     """Whether a text can only be a misspelt command: one word behind a slash, or one that is like a command."""
     word, _, more = text[1:].partition(" ")
-    return text.startswith("/") and word.isascii() and word.isalpha() and (not more or bool(_find_near(word)))
+    return (
+        text.startswith("/") and word.isascii() and word.isalpha() and (not more or bool(find_similar(word, COMMANDS)))
+    )
 
 
 def describe_unknown(text: str) -> tuple[str, str]:
     """The error about a misspelt command, and the command that was probably meant."""
     word = text[1:].partition(" ")[0]
-    near = next(iter(_find_near(word)), "help")
-    return f"There is no command /{word[:40]}. Nothing was done.", f"/{near}"
-
-
-def _find_near(word: str) -> list[str]:
-    from difflib import get_close_matches  # noqa: PLC0415  few commands are misspelt
-
-    return get_close_matches(word, COMMANDS, n=1)
+    return f"There is no command /{word[:40]}. Nothing was done.", f"/{find_similar(word, COMMANDS) or 'help'}"
 
 
 async def show_transcript(chat: "SessionWork") -> None:

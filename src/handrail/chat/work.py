@@ -1,7 +1,6 @@
 """The work of a session: its turns, the person's own commands, the questions to the person."""
 
 import asyncio
-import os
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Sequence
@@ -17,7 +16,7 @@ from handrail.terminal.error_text import describe_turn_failure, render_error
 from handrail.terminal.glyphs import Glyphs, SpoofGuard
 from handrail.terminal.keyboard import KeyTiming
 from handrail.terminal.markdown import MarkdownStream
-from handrail.terminal.screen import format_seconds
+from handrail.terminal.screen import format_folder, format_seconds
 from handrail.terminal.style import paint_nothing, wrap_painted
 
 if TYPE_CHECKING:
@@ -329,12 +328,9 @@ class SessionWork(ABC):
 
     def _render_header(self, setup: "SessionSetup", tier: int) -> list[str]:
         """The facts of the session, in as many rows as they take."""
-        home = os.path.expanduser("~")
-        folder = os.path.abspath(setup.workspace)
-        shown = f"~{folder.removeprefix(home)}" if home != "/" and folder.startswith(f"{home}/") else folder
         mode = self.session.mode if self.session is not None else setup.loaded.settings.mode
         sandbox = _describe_sandbox(tier, setup.loaded.settings)
-        rows = [to_one_line(shown)]
+        rows = [format_folder(setup.workspace)]
         for fact in (mode, to_one_line(setup.model.name), sandbox, f"session {setup.session[:_SESSION_CHARS]}"):
             longer = f"{rows[-1]}{self.glyphs.between}{fact}"
             rows[-1:] = [longer] if measure_width(longer) <= self.width else [rows[-1], f"  {fact}"]

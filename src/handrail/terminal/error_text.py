@@ -68,7 +68,7 @@ def describe_turn_failure(message: str) -> str:
 def describe_tool_error(
     error: ErrorInfo | ToolError, tool: str, arguments: object = None, *, advice: str = "", mode: str | None = None
 ) -> tuple[str, str]:
-    """Why a call failed, and the next command. `advice`: what would let it run. `mode`: the one that the person named."""
+    """Why a call failed, and the next command. `advice`: what would let it run. `mode`: the one of --mode."""
     args, details = to_dict(arguments), to_dict(error.details)
     text, command = _TEXTS[error.code]
     if details.get("answer") == "deny":

@@ -20,7 +20,7 @@ from handrail.cli.parser import (
 )
 from handrail.cli.stdin import read_json_argument
 from handrail.protocol.decisions import Mode
-from handrail.protocol.errors import ErrorInfo, HandrailError, StoreError
+from handrail.protocol.errors import ErrorInfo, HandrailError
 from handrail.protocol.events import Display, Event, format_display
 from handrail.protocol.permissions import Question
 from handrail.protocol.results import ToolResult

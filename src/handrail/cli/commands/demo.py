@@ -21,7 +21,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from handrail.agent.loop import Agent, ask_in_turn
-from handrail.agent.turn import Turn, TurnLimits
+from handrail.agent.turn import TurnLimits
 from handrail.api import Handrail
 from handrail.async_api import AsyncHandrail
 from handrail.cli.browser import open_browser
@@ -31,9 +31,9 @@ from handrail.cli.commands.run_setup import build_turn_limits, enable_companion_
 from handrail.cli.commands.run_view import RunView
 from handrail.cli.commands.serve import build_limits
 from handrail.cli.context import open_state_folder
-from handrail.cli.exits import FAILED, INTERRUPTED, OK, CommandFailed
+from handrail.cli.exits import INTERRUPTED, OK, CommandFailed
 from handrail.cli.main import run as run_command
-from handrail.cli.output import print_error, print_note, print_out, warn, write_out
+from handrail.cli.output import print_note, print_out, warn, write_out
 from handrail.cli.parser import Command, add_plain_option
 from handrail.cli.usage import parse_nonempty_text
 from handrail.models.scripted import ScriptedModel, ScriptedReply
@@ -137,26 +137,22 @@ _NEXT_IN_SAMPLE = (
 
 
 def play(options: SimpleNamespace, flags: Mapping[str, object] | None = None) -> int:
-    """Plays the demo with settings of its own, and with `flags`. Exit 1 if a check fails."""
+    """Plays the demo with settings of its own, and with `flags`."""
     keep = os.path.abspath(options.keep) if options.keep else None
     if options.web:
         return _play_in_browser(keep)
     with redirect_stderr(sys.stdout), _open_sample_folder(keep):
-        checks = DemoChecks(is_played=not is_person_present())
-        print_note(_INTRODUCTION if checks.is_played else f"{_INTRODUCTION}\n{_YOU_ANSWER}")
+        print_note(f"{_INTRODUCTION}\n{_YOU_ANSWER}" if is_person_present() else _INTRODUCTION)
         print_note(f'\n$ handrail run "{_TASK}"')
         variables, toolchains = _find_python()
         loaded = enable_companion_tools(load(os.environ, {"sandbox.toolchains": toolchains or None, **(flags or {})}))
-        results = asyncio.run(_play_turn(options, loaded, variables, checks))
+        results = asyncio.run(_play_turn(options, loaded, variables))
         undoable = [one.meta.undo for one in results if one.meta.undo is not None]
         if len(undoable) < _CHANGES:
             print_note("The model is scripted, so your answers do not change its words.")
-        _show_record(loaded, variables, checks, undoable)
-        for what in checks.wrong:
-            print_error(f"failed check: {what}", "handrail doctor")
-        if not checks.wrong:
-            _print_end(keep)
-    return FAILED if checks.wrong else OK
+        _show_record(loaded, variables, undoable)
+        _print_end(keep)
+    return OK
 
 
 def _print_end(keep: str | None) -> None:
@@ -166,7 +162,7 @@ def _print_end(keep: str | None) -> None:
 
 
 async def _play_turn(
-    options: SimpleNamespace, loaded: LoadedSettings, variables: dict[str, str], checks: "DemoChecks"
+    options: SimpleNamespace, loaded: LoadedSettings, variables: dict[str, str]
 ) -> list[ToolResult[Any]]:
     """Runs the scripted model. Returns the results of its calls."""
     glyphs, model = build_glyphs(options), ScriptedModel(_SCRIPT, name="demo")
@@ -178,14 +174,13 @@ async def _play_turn(
 
     async with AsyncHandrail(".", session="demo", mode="ask", settings=loaded, variables=variables) as rail:
         view, tally = RunView(options, glyphs, model.name), Tally()
-        played, asking = AutoApprover(view, plain=options.plain), RunApprover(rail, view, plain=options.plain)
-        approver = played if checks.is_played else asking
+        present = is_person_present()
+        approver = RunApprover(rail, view, plain=options.plain) if present else AutoApprover(view, plain=options.plain)
         for listener in (tally.add, keep_result, view.show):
             rail.subscribe(listener)
         begun = time.monotonic()
         turn = await Agent(rail, model, person=partial(ask_in_turn, rail, approver=approver)).run(_TASK)
         view.end()
-        checks.check_turn(turn, results, played.seen)
         for line in render_ending(turn.reason, tally, time.monotonic() - begun, (), glyphs, here=""):
             print_note(line)
     if not _has_overlay(results):
@@ -193,33 +188,29 @@ async def _play_turn(
     return results
 
 
-def _show_record(loaded: LoadedSettings, variables: dict[str, str], checks: "DemoChecks", undoable: list[int]) -> None:
+def _show_record(loaded: LoadedSettings, variables: dict[str, str], undoable: list[int]) -> None:
     """Runs the commands that a person types after a turn. `undoable` are the numbers of its change sets."""
     if not undoable:
         print_note("\nYou kept no change, so there is nothing to undo.\nhandrail logged every call. You would type:")
-        _type_command(checks, "log")
-        _type_command(checks, "audit", "verify")
+        _type_command("log")
+        _type_command("audit", "verify")
         return
     print_note("\nhandrail logged every call and can undo every change.\nYou would type:")
-    _type_command(checks, "log", "--changes")
-    _type_command(checks, "diff", str(undoable[0]))
-    _type_command(checks, "undo", "--turn")
-    open_session = partial(Handrail, ".", session="cli", mode="ask", settings=loaded, variables=variables)
-    with open_session(on_permission=lambda _: "once") as rail:
-        checks.check_files(rail, fixed=False)
-        code = _get_exit_code(rail.exec(_RUN_TESTS))
-        checks.expect("the tests fail again after undo", code == 1)
+    _type_command("log", "--changes")
+    _type_command("diff", str(undoable[0]))
+    _type_command("undo", "--turn")
+    with Handrail(
+        ".", session="cli", mode="ask", settings=loaded, variables=variables, on_permission=lambda _: "once"
+    ) as rail:
+        code = getattr(rail.exec(_RUN_TESTS).data, "exit_code", None)
         print_note(f"The files have their old content; the tests fail again (exit {code}).")
-    _type_command(checks, "redo")
-    with open_session() as rail:
-        checks.check_files(rail, fixed=True)
-    _type_command(checks, "audit", "verify")
+    _type_command("redo")
+    _type_command("audit", "verify")
 
 
-def _type_command(checks: "DemoChecks", *words: str) -> None:
-    command = " ".join(("handrail", *words))
-    write_out(f"\n$ {command}\n")
-    checks.expect(f"{command} works", run_command([*words, "-q"]) == OK)
+def _type_command(*words: str) -> None:
+    write_out(f"\n$ {' '.join(('handrail', *words))}\n")
+    run_command([*words, "-q"])
 
 
 class AutoApprover:
@@ -227,13 +218,11 @@ class AutoApprover:
 
     def __init__(self, view: RunView, *, plain: bool) -> None:
         self._view, self._plain = view, plain
-        self.seen = 0
 
     async def ask(self, subject: PermissionRequest | Question, _number: int, _total: int) -> ApproverReply:
         if isinstance(subject, Question):
             return ApproverReply(subject)
         self._view.end()
-        self.seen += 1
         screen = Screen(sys.stderr, os.environ, plain=self._plain)
         lines = render_request(subject, width=screen.width, plain=screen.plain, paint=screen.paint)
         keys = render_choices(subject, width=screen.width, plain=screen.plain, possible=PromptState(retry=True))
@@ -243,39 +232,6 @@ class AutoApprover:
 
     def report(self, _reply: ApproverReply, _outcome: Done | Parked | None) -> None:
         """The view shows the result."""
-
-
-class DemoChecks:
-    """The checks of the demo that failed."""
-
-    def __init__(self, *, is_played: bool) -> None:
-        """`is_played`: the script answers. A person may answer anything, so then nothing is checked."""
-        self.is_played = is_played
-        self.wrong: list[str] = []
-
-    def expect(self, what: str, holds: bool) -> None:
-        if self.is_played and not holds:
-            self.wrong.append(what)
-
-    def check_turn(self, turn: Turn, results: list[ToolResult[Any]], requests: int) -> None:
-        codes = [_get_exit_code(one) for one in results if one.name == "exec"]
-        denied = [one.error.code for one in results if one.name == "read" and one.error is not None]
-        undoable = any(one.meta.undo is not None for one in results if one.name == "edit")
-        self.expect("the turn is done", turn.reason == "done")
-        self.expect("the tests failed before, and passed after", codes == [1, 0])
-        self.expect("the credentials were not read", denied == ["POLICY_DENIED"])
-        unasked = [one.name for one in results if one.meta.answered_by == "preview"]
-        self.expect("three calls needed approval", requests + len(unasked) == 3)
-        self.expect("the tests needed no approval", unasked == ["exec"] * _has_overlay(results))
-        self.expect("the changes can be undone", undoable)
-
-    def check_files(self, rail: Handrail, *, fixed: bool) -> None:
-        content = rail.read("cart.py").content
-        here, gone = (_FIXED, _BROKEN) if fixed else (_BROKEN, _FIXED)
-        right = here.strip() in content and gone.strip() not in content
-        self.expect(f"cart.py is {'mended' if fixed else 'as it was'}", right)
-        lists = (rail.read("prices.old").ok, rail.read("prices.txt").ok)
-        self.expect(f"the price list is {'new' if fixed else 'as it was'}", lists == (not fixed, fixed))
 
 
 # In the browser
@@ -351,10 +307,6 @@ def _has_overlay(results: list[ToolResult[Any]]) -> bool:
     return min(tiers, default=0) >= OVERLAY_TIER
 
 
-def _get_exit_code(result: ToolResult[Any]) -> int | None:
-    return getattr(result.data, "exit_code", None)
-
-
 @contextmanager
 def _open_sample_folder(keep: str | None) -> Generator[None]:
     """Makes the sample workspace the current folder, with a state folder of its own. Removes both at the end. With
@@ -413,6 +365,5 @@ COMMANDS = {
         play,
         _add_arguments,
         ("handrail demo --keep shop", "handrail demo --web"),
-        {FAILED: "a check of the demo failed; its name is printed"},
     ),
 }
