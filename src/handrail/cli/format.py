@@ -1,10 +1,10 @@
 """Texts for people that several commands share: events, times, sizes, gaps of undo, refusals."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from types import SimpleNamespace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from handrail.cli.exits import FAILED
 from handrail.cli.output import print_error, print_json
@@ -53,6 +53,16 @@ def describe_event(event: Event) -> str:
         return f"{event.process} {event.state}{f' ({end})' if end else ''}: {event.command}"
     texts = (getattr(event, name, None) for name in ("text", "content", "message", "mode", "reason", "state", "model"))
     return str(next(filter(None, texts), ""))
+
+
+def choose_event_renderer(dialect: str | None, workspace: str) -> Callable[[Event], Iterable[Any]]:
+    """Renders an event as itself, or as the messages of a dialect that has events of its own."""
+    if dialect is not None:
+        from handrail.dialects.adapters import ADAPTERS  # noqa: PLC0415  few speak a dialect
+
+        if dialect in ADAPTERS:
+            return ADAPTERS[dialect](os.path.realpath(workspace)).render
+    return lambda event: (event,)
 
 
 def _describe_call_event(event: ToolEvent) -> str:

@@ -83,7 +83,7 @@ def _read_call(options: SimpleNamespace) -> dict[str, Any]:
     unwrap = load_dialect(options.dialect).unwrap if options.dialect else None
     given: Any = read_json_argument(options.tool, "") if unwrap is not None and options.tool[:1] in {"{", "-"} else None
     if unwrap is None or not isinstance(given, dict):
-        raise CommandFailed("JSON is missing: the arguments of the tool. Nothing was run.", then="handrail help call")
+        raise CommandFailed("the JSON with the tool's arguments is missing. Nothing was run.")
     call: dict[str, Any] = {"args": {}, **unwrap(cast("dict[str, Any]", given))}
     if not isinstance(call.get("name"), str):
         raise CommandFailed(f"the call names no tool of {options.dialect}. Nothing was run.")

@@ -18,18 +18,16 @@ from contextlib import ExitStack, contextmanager, redirect_stderr
 from functools import partial
 from http.client import HTTPConnection
 from types import SimpleNamespace
-from typing import Any
 
 from handrail.agent.loop import Agent, ask_in_turn
-from handrail.agent.turn import TurnLimits
 from handrail.api import Handrail
 from handrail.async_api import AsyncHandrail
 from handrail.cli.browser import open_browser
 from handrail.cli.commands.mcp import build_missing_error
 from handrail.cli.commands.run import RunApprover
-from handrail.cli.commands.run_setup import build_turn_limits, enable_companion_tools
+from handrail.cli.commands.run_setup import enable_companion_tools
 from handrail.cli.commands.run_view import RunView
-from handrail.cli.commands.serve import build_limits
+from handrail.cli.commands.serve import CommandServerHost, build_limits
 from handrail.cli.context import open_state_folder
 from handrail.cli.exits import INTERRUPTED, OK, CommandFailed
 from handrail.cli.main import run as run_command
@@ -39,9 +37,8 @@ from handrail.cli.usage import parse_nonempty_text
 from handrail.models.scripted import ScriptedModel, ScriptedReply
 from handrail.protocol.calls import Done, Parked
 from handrail.protocol.decisions import Mode
-from handrail.protocol.events import Event, ToolCallEnd, ToolCallError
 from handrail.protocol.permissions import Answer, ApproverReply, PermissionRequest, Question
-from handrail.protocol.results import OVERLAY_TIER, ToolResult
+from handrail.protocol.results import OVERLAY_TIER
 from handrail.settings import LoadedSettings, load
 from handrail.terminal.glyphs import build_glyphs
 from handrail.terminal.permission_prompt import is_person_present
@@ -146,8 +143,7 @@ def play(options: SimpleNamespace, flags: Mapping[str, object] | None = None) ->
         print_note(f'\n$ handrail run "{_TASK}"')
         variables, toolchains = _find_python()
         loaded = enable_companion_tools(load(os.environ, {"sandbox.toolchains": toolchains or None, **(flags or {})}))
-        results = asyncio.run(_play_turn(options, loaded, variables))
-        undoable = [one.meta.undo for one in results if one.meta.undo is not None]
+        undoable = asyncio.run(_play_turn(options, loaded, variables))
         if len(undoable) < _CHANGES:
             print_note("The model is scripted, so your answers do not change its words.")
         _show_record(loaded, variables, undoable)
@@ -161,31 +157,23 @@ def _print_end(keep: str | None) -> None:
     print_note("\n  ".join((f"\nThat was the demo. {where}. Try:", *commands)))
 
 
-async def _play_turn(
-    options: SimpleNamespace, loaded: LoadedSettings, variables: dict[str, str]
-) -> list[ToolResult[Any]]:
-    """Runs the scripted model. Returns the results of its calls."""
+async def _play_turn(options: SimpleNamespace, loaded: LoadedSettings, variables: dict[str, str]) -> list[int]:
+    """Runs the scripted model. Returns the numbers of its change sets."""
     glyphs, model = build_glyphs(options), ScriptedModel(_SCRIPT, name="demo")
-    results: list[ToolResult[Any]] = []
-
-    def keep_result(event: Event) -> None:
-        if isinstance(event, ToolCallEnd | ToolCallError):
-            results.append(event.result)
-
     async with AsyncHandrail(".", session="demo", mode="ask", settings=loaded, variables=variables) as rail:
         view, tally = RunView(options, glyphs, model.name), Tally()
         present = is_person_present()
         approver = RunApprover(rail, view, plain=options.plain) if present else AutoApprover(view, plain=options.plain)
-        for listener in (tally.add, keep_result, view.show):
+        for listener in (tally.add, view.show):
             rail.subscribe(listener)
         begun = time.monotonic()
         turn = await Agent(rail, model, person=partial(ask_in_turn, rail, approver=approver)).run(_TASK)
         view.end()
         for line in render_ending(turn.reason, tally, time.monotonic() - begun, (), glyphs, here=""):
             print_note(line)
-    if not _has_overlay(results):
-        print_note("Commands have no overlay on this machine, so there were no previews: handrail doctor.")
-    return results
+        if rail.sandbox_tier < OVERLAY_TIER:
+            print_note("Commands have no overlay on this machine, so there were no previews: handrail doctor.")
+    return tally.numbers
 
 
 def _show_record(loaded: LoadedSettings, variables: dict[str, str], undoable: list[int]) -> None:
@@ -279,32 +267,19 @@ def _start_task(host: str, token: str, held: ExitStack) -> None:
     held.enter_context(open_browser(url))
 
 
-class DemoHost:
+class DemoHost(CommandServerHost):
     """The script is the only model."""
 
     def __init__(self, toolchains: tuple[str, ...]) -> None:
+        super().__init__(SimpleNamespace(model=["scripted:demo"], dialect=None, quiet=True))
         self._toolchains = toolchains
 
-    def load_settings(self, _workspace: str, mode: Mode | None = None, /) -> LoadedSettings:
+    def load_settings(self, workspace: str, mode: Mode | None = None) -> LoadedSettings:  # noqa: ARG002
         flags = {"mode": mode or "ask", "sandbox.toolchains": self._toolchains or None}
         return enable_companion_tools(load(os.environ, flags))
 
-    def get_limits(self, loaded: LoadedSettings, /) -> TurnLimits:
-        return build_turn_limits(loaded)
-
-    def list_models(self, _loaded: LoadedSettings, /) -> tuple[str, ...]:
-        return ("scripted:demo",)
-
-    def open_model(self, _loaded: LoadedSettings, _name: str | None = None, /) -> ScriptedModel:
+    def open_model(self, loaded: LoadedSettings, name: str | None = None) -> ScriptedModel:  # noqa: ARG002
         return ScriptedModel(_SCRIPT, name="demo")
-
-    def open_sources(self, _loaded: LoadedSettings, _workspace: str, /) -> tuple[()]:
-        return ()
-
-
-def _has_overlay(results: list[ToolResult[Any]]) -> bool:
-    tiers = [one.meta.sandbox.tier for one in results if one.name == "exec" and one.meta.sandbox is not None]
-    return min(tiers, default=0) >= OVERLAY_TIER
 
 
 @contextmanager

@@ -7,7 +7,7 @@ import signal
 import sys
 import time
 from argparse import ArgumentParser
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
 from threading import Lock
@@ -25,6 +25,7 @@ from handrail.cli.commands.run_view import RunView
 from handrail.cli.context import add_dialect_option, find_server_sources, resolve_workspace
 from handrail.cli.exits import FAILED, INFRASTRUCTURE, INTERRUPTED, LIMIT, OK, WAITING, CommandFailed
 from handrail.cli.files import OutFile
+from handrail.cli.format import choose_event_renderer
 from handrail.cli.output import print_error, print_json, print_note, warn
 from handrail.cli.parser import (
     Command,
@@ -213,7 +214,7 @@ class _EventPrinter:
 
     def __init__(self, config: RunConfig) -> None:
         """The dialect may have its own form of events."""
-        self._render = _find_event_renderer(config.loaded.settings.dialect, config.workspace)
+        self._render = choose_event_renderer(config.loaded.settings.dialect, config.workspace)
         self._over = False
         self.failure: CommandFailed | None = None
         """Why it cannot print any more."""
@@ -227,15 +228,6 @@ class _EventPrinter:
                 print_json(encode(message))
         except CommandFailed as failure:  # a listener must not raise, and the turn can go on
             self.failure = failure
-
-
-def _find_event_renderer(dialect: str | None, workspace: str) -> Callable[[Event], Iterable[Any]]:
-    if dialect is None:
-        return lambda event: (event,)
-    from handrail.dialects.adapters import ADAPTERS  # noqa: PLC0415  few runs speak a dialect
-
-    adapter = ADAPTERS[dialect](os.path.realpath(workspace)) if dialect in ADAPTERS else None
-    return adapter.render if adapter is not None else lambda event: (event,)
 
 
 # The turn
