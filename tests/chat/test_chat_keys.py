@@ -246,7 +246,7 @@ def test_slash_commands_answer(chat: Chat) -> None:
         ("/undo 99", "error: there is no change 99. Nothing was changed. (NOT_FOUND)\nnext: /log changes\n"),
         ("/diff 99", "error: there is no change 99.\nnext: /log changes\n"),
         ("/undo x", "error: a change has a number, not 'x'. Nothing was done.\nnext: /log changes\n"),
-        ("/ps kill 1", "error: 'kill' is none of log, remove, stop. Nothing was done.\nnext: /help\n"),
+        ("/ps kill 1", "error: 'kill' is unknown here. Use log, remove, stop.\nnext: /help\n"),
         ("/model nobody:x", "error: "),
         ("/log changes", "change"),
         ("/skills", "skill"),

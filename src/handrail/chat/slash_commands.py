@@ -273,5 +273,5 @@ def _split(argument: str, actions: set[str], most: int = _MAX_WORDS) -> list[str
     """The words of an argument, the first of which is an action."""
     words = argument.split(maxsplit=most - 1)
     if words and words[0] not in actions:
-        raise UsageError(f"{words[0][:40]!r} is none of {', '.join(sorted(actions))}. Nothing was done.")
+        raise UsageError(f"{words[0][:40]!r} is unknown here. Use {', '.join(sorted(actions))}.")
     return words

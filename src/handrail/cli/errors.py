@@ -1,4 +1,4 @@
-"""Errors of tools and commands for a person: the failure, then one command."""
+"""Errors of commands for a person: the failure, then one command."""
 
 from handrail.cli.exits import FAILED, INFRASTRUCTURE, USAGE, CommandFailed
 from handrail.cli.output import print_error

@@ -1,13 +1,14 @@
 """Texts for people that several commands share: events, times, sizes, gaps of undo, refusals."""
 
 import os
+import sys
 from collections.abc import Callable, Iterable
 from datetime import datetime
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from handrail.cli.exits import FAILED
-from handrail.cli.output import print_error, print_json
+from handrail.cli.output import print_error, print_json, print_painted
 from handrail.protocol.errors import ToolError
 from handrail.protocol.events import (
     BrokenEvent,
@@ -25,9 +26,10 @@ from handrail.protocol.events import (
     format_display,
     get_event_kind,
 )
-from handrail.protocol.text import to_one_line, truncate
+from handrail.protocol.text import escape_control, to_one_line, truncate
 from handrail.protocol.wire import encode
 from handrail.terminal.call_lines import describe_to_person, describe_unasked
+from handrail.terminal.style import measure_columns, wrap_line
 
 if TYPE_CHECKING:
     from handrail.api import Handrail
@@ -127,6 +129,13 @@ def replace_home(text: str) -> str:
             text = text.replace(value, f"${name}")
     home = os.path.expanduser("~")
     return text.replace(home, "~") if home not in {"/", "~", ""} else text
+
+
+def print_wrapped(text: str, indent: int = 0) -> None:
+    """Writes lines to stdout, which break between words on a terminal."""
+    if (columns := measure_columns(sys.stdout)) is not None:
+        text = "".join(wrap_line(line, columns, indent) for line in escape_control(text).removesuffix("\n").split("\n"))
+    print_painted(text)
 
 
 def print_refusal(options: SimpleNamespace, command: str, error: ToolError, then: str) -> int:

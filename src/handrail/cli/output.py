@@ -15,11 +15,11 @@ from handrail.terminal.style import (
     Paint,
     can_encode,
     choose_paint,
-    layout_table,
     measure_columns,
     paint_nothing,
     wrap_line,
 )
+from handrail.terminal.tables import layout_table
 
 _PATIENCE_SECONDS = 1.0
 _COMMAND = re.compile(r"(?:^\s*(?:\$ )?|: |`)handrail [a-z]")
@@ -35,13 +35,6 @@ def print_out(text: str) -> None:
     if _is_terminal(sys.stdout) and text and not text.endswith("\n"):
         text += "\n"
     _write(sys.stdout, text)
-
-
-def print_wrapped(text: str, indent: int = 0) -> None:
-    """Writes lines to stdout, which break between words on a terminal."""
-    if (columns := measure_columns(sys.stdout)) is not None:
-        text = "".join(wrap_line(line, columns, indent) for line in escape_control(text).removesuffix("\n").split("\n"))
-    print_painted(text)
 
 
 def write_out(text: str) -> None:

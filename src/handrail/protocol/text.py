@@ -123,11 +123,6 @@ def truncate_to_width(text: str, width: int) -> str:
     return text if measure_width(text) <= width else f"{text[: _count_fitting(text, max(1, width - 1))]}…"
 
 
-def pad(text: str, width: int) -> str:
-    """The text with spaces up to a width in columns."""
-    return text + " " * max(0, width - measure_width(text))
-
-
 def _escape_piece(text: str) -> str:
     shown = text.translate(_ESCAPES)
     return shown if shown.isascii() or not any(map(_is_mark, set(shown))) else "".join(_escape_surplus_marks(shown))

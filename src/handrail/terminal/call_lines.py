@@ -17,9 +17,10 @@ from handrail.protocol.events import (
 )
 from handrail.protocol.permissions import Answer, PermissionRequest
 from handrail.protocol.results import ToolResult
-from handrail.protocol.text import escape_exact_line, pad, to_one_line, truncate
+from handrail.protocol.text import escape_exact_line, to_one_line, truncate
 from handrail.terminal.glyphs import Glyphs
 from handrail.terminal.screen import format_seconds
+from handrail.terminal.style import pad_painted
 
 _REFUSED = frozenset({"POLICY_DENIED", "PERMISSION_DENIED", "OUTSIDE_WORKSPACE", "CANCELLED"})
 _MAX_DISPLAY_LINES = 8
@@ -67,7 +68,7 @@ def render_call_lines(
     sign = glyphs.sign("failed" if has_failed(result) else "ok")
     if has_two_rows:
         return [f"{sign} {subject}", f"    {painted}"]
-    return [f"{sign} {pad(subject, min(_COLUMN, room) - indent)}  {painted}"]
+    return [f"{sign} {pad_painted(subject, min(_COLUMN, room) - indent)}  {painted}"]
 
 
 def has_failed(result: ToolResult[Any]) -> bool:

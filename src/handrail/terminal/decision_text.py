@@ -6,7 +6,8 @@ import msgspec
 
 from handrail.protocol.decisions import Decision
 from handrail.protocol.text import escape_control, escape_exact_line, truncate
-from handrail.terminal.style import layout_table, wrap_line
+from handrail.terminal.style import wrap_line
+from handrail.terminal.tables import layout_table
 
 _MAX_SUBJECT_CHARS = 60
 _MAX_CALL_CHARS = 2_000

@@ -1,4 +1,4 @@
-"""The form of errors for people: what failed and what was not done, then one next step."""
+"""The form of errors for people: the failure, then one next step."""
 
 import re
 import shlex

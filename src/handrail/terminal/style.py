@@ -2,10 +2,10 @@
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import Literal, TextIO
 
-from handrail.protocol.text import measure_width, to_one_line, truncate_to_width, wrap
+from handrail.protocol.text import measure_width, truncate_to_width, wrap
 
 Style = Literal["ok", "refused", "failed", "added", "removed", "running", "hunk", "heading", "dim"]
 Paint = Callable[[str, Style], str]
@@ -106,16 +106,6 @@ def wrap_line(line: str, columns: int | None, indent: int) -> str:
     indent = indent if columns and indent <= columns // 3 else min(indent, 6)
     rows = wrap_painted(line, columns, " " * indent)
     return "".join(_TRAILING.sub(lambda found: found[0].replace(" ", ""), row) + "\n" for row in rows) or "\n"
-
-
-def layout_table(
-    rows: Iterable[Sequence[str]], columns: int | None, paint_cell: Callable[[int, str], str] = lambda _, cell: cell
-) -> str:
-    """Renders rows in columns without borders. `paint_cell` gets the number of the column, from 0."""
-    lines = [[paint_cell(column, to_one_line(cell)) for column, cell in enumerate(row)] for row in rows]
-    widths = [max(map(measure_painted, column)) for column in zip(*lines, strict=True)]
-    indent = sum(width + 2 for width in widths[:-1])
-    return "".join(wrap_line("  ".join(map(pad_painted, row, widths)).rstrip(), columns, indent) for row in lines)
 
 
 def measure_columns(stream: TextIO | None) -> int | None:

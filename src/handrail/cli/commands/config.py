@@ -10,7 +10,8 @@ import msgspec
 
 from handrail.cli.context import add_unknown_tool_notes, has_servers, resolve_project_folder
 from handrail.cli.exits import OK, CommandFailed
-from handrail.cli.output import print_json, print_note, print_out, print_wrapped, render_table
+from handrail.cli.format import print_wrapped
+from handrail.cli.output import print_json, print_note, print_out, render_table
 from handrail.cli.parser import Command, add_workspace_option
 from handrail.protocol.schema import DIALECT, build_flat_schema
 from handrail.protocol.wire import encode

@@ -8,8 +8,8 @@ from types import SimpleNamespace
 
 from handrail.cli.context import open_state_folder, resolve_workspace
 from handrail.cli.exits import FAILED, OK, CommandFailed
-from handrail.cli.format import format_time
-from handrail.cli.output import print_json, print_note, print_out, print_wrapped, render_table, warn
+from handrail.cli.format import format_time, print_wrapped
+from handrail.cli.output import print_json, print_note, print_out, render_table, warn
 from handrail.cli.parser import Command, add_place_options
 from handrail.protocol.text import format_count, to_one_line
 from handrail.protocol.wire import encode
