@@ -3,8 +3,8 @@
 import asyncio
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
 from typing import Any, TypeVar
 
 from msgspec import Raw
@@ -60,7 +60,7 @@ _CAPABILITIES: dict[str, Any] = {
     },
     "textDocument": {
         "synchronization": {"didSave": True},
-        "definition": {"linkSupport": True},
+        "definition": {},
         "references": {},
         "hover": {"contentFormat": ["plaintext", "markdown"]},
         "documentSymbol": {"hierarchicalDocumentSymbolSupport": True},
@@ -172,7 +172,7 @@ class _RunningServer:
                     document.published = published.diagnostics[:_MAX_DIAGNOSTICS]
             elif method == "$/progress":
                 progress = decode_json(params, WorkProgress)
-                token, kind = str(progress.token)[:200], progress.value.kind
+                token, kind = str(progress.token)[:200], progress.value.get("kind")
                 self.progress_steps += kind in {"begin", "end"}
                 if kind == "begin" and len(self._progress) < _MAX_TOKENS:
                     self._indexing_since = self._indexing_since if self._progress else time.monotonic()
@@ -244,14 +244,12 @@ class LanguageServer:
 
     async def diagnose(self, texts: Mapping[str, str], seconds: float) -> dict[str, tuple[LspDiagnostic, ...]]:
         """The diagnostics of each document with this text. TIMEOUT if they do not come in time."""
-        running = await self._obtain()
-        with self._watch(running):
-            async with asyncio.timeout(seconds):
-                running.synchronize(texts)
-                await running.await_index()
-                if not running.capabilities.get("diagnosticProvider"):
-                    return await running.await_published(texts)
-                return {path: await self._pull(running, path) for path in texts}
+        async with self._use() as running, asyncio.timeout(seconds):
+            running.synchronize(texts)
+            await running.await_index()
+            if not running.capabilities.get("diagnosticProvider"):
+                return await running.await_published(texts)
+            return {path: await self._pull(running, path) for path in texts}
 
     async def close(self) -> None:
         self._is_closed = True  # ends a start
@@ -264,15 +262,31 @@ class LanguageServer:
 
     # Start and end
 
-    async def _obtain(self) -> _RunningServer:
-        """The running server. It is started if necessary, which a cancelled call does not interrupt."""
+    @asynccontextmanager
+    async def _use(self) -> AsyncGenerator[_RunningServer]:
+        """The running server. It is started if necessary, which a cancelled call does not interrupt.
+
+        Turns the end of the server into a ToolError, and ends a server that answers no more.
+        """
         starting = asyncio.create_task(self._start_once())
         starting.add_done_callback(lambda task: task.cancelled() or task.exception())
-        return await asyncio.shield(starting)
+        running = await asyncio.shield(starting)
+        try:
+            yield running
+            running.timeouts = self._failures = 0
+        except ConnectionEndedError as error:
+            raise ToolError("UNAVAILABLE", f"{self.name} ended during the call: {error}. Try again.") from None
+        except LspRequestError as error:
+            raise ToolError("UNAVAILABLE", f"{self.name} refused: {clip_text(to_one_line(str(error)), 300)}") from None
+        except TimeoutError:
+            running.timeouts += 1
+            if running.timeouts >= _MAX_TIMEOUTS:
+                running.connection.end("it does not answer")
+            raise ToolError("TIMEOUT", f"{self.name} did not answer in time.") from None
 
     async def _start_once(self) -> _RunningServer:
         async with self._changing:
-            if self._running is not None and self._running.connection.ended is None:
+            if self._running is not None and self.is_running:
                 return self._running
             await self._bury()
             if self._is_closed:
@@ -318,22 +332,6 @@ class LanguageServer:
         self._failures = len(_PAUSES) + 1 if program.never_ran else self._failures + 1
         self._not_before = time.monotonic() + _PAUSES[min(self._failures, len(_PAUSES)) - 1]
 
-    @contextmanager
-    def _watch(self, running: _RunningServer) -> Generator[None]:
-        """Turns the end of the server into a ToolError, and ends a server that answers no more."""
-        try:
-            yield
-            running.timeouts = self._failures = 0
-        except ConnectionEndedError as error:
-            raise ToolError("UNAVAILABLE", f"{self.name} ended during the call: {error}. Try again.") from None
-        except LspRequestError as error:
-            raise ToolError("UNAVAILABLE", f"{self.name} refused: {clip_text(to_one_line(str(error)), 300)}") from None
-        except TimeoutError:
-            running.timeouts += 1
-            if running.timeouts >= _MAX_TIMEOUTS:
-                running.connection.end("it does not answer")
-            raise ToolError("TIMEOUT", f"{self.name} did not answer in time.") from None
-
     # Requests
 
     async def _request(self, method: str, params: Mapping[str, Any], texts: Mapping[str, str], whole: bool) -> Raw:
@@ -342,8 +340,7 @@ class LanguageServer:
         The server may still read the project, so it is asked again when it has read some. Not every server says that it
         reads. So a server that has just started has to repeat its answer about the whole project.
         """
-        running = await self._obtain()
-        with self._watch(running):
+        async with self._use() as running:
             running.synchronize(texts)
             before = b""
             while True:

@@ -23,7 +23,7 @@ from handrail.server.access import CALLER, LOGIN, LOGOUT, MCP, Access, ServerNam
 from handrail.server.connection import SocketConnection
 from handrail.server.console_files import ConsoleFiles
 from handrail.server.context import ServerContext
-from handrail.server.dispatch import Dispatcher, find_handler
+from handrail.server.dispatch import Dispatcher
 from handrail.server.limits import ServerLimits
 from handrail.server.login import CookieLogin
 from handrail.server.options import ApiFailure, ServerOptions
@@ -112,7 +112,7 @@ def build_app(context: ServerContext, login: CookieLogin, max_body_bytes: int, m
         by_path[route.path][route.method] = route
 
     async def serve_task(websocket: WebSocket) -> None:
-        await find_handler(SOCKET_HANDLER)(context, websocket.scope[CALLER], websocket)
+        await context.find_handler(SOCKET_HANDLER)(context, websocket.scope[CALLER], websocket)
 
     routes: list[BaseRoute] = [
         HttpRoute(LOGIN, login.log_in, methods=["POST"]),

@@ -2,9 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
-from functools import cache
 from http import HTTPStatus
-from importlib import import_module
 from inspect import iscoroutinefunction
 from types import MappingProxyType
 from typing import Any
@@ -68,7 +66,7 @@ class Dispatcher:
             body=_decode_route_body(http, await read_body(http, self._max_body_bytes), route),
         )
         try:
-            handler = await self._run(lambda: find_handler(route.handler))
+            handler = await self._run(lambda: self._context.find_handler(route.handler))
             if iscoroutinefunction(handler):
                 return await handler(request, http)
             content: bytes = await self._run(lambda: encode(handler(request)))
@@ -106,13 +104,6 @@ def explain_error(error: Exception, note: Callable[[str], None]) -> ApiFailure:
     where = (list_frames(error) or ["an unknown place"])[-1]
     note(f"handrail: internal error in a request: {type(error).__name__} at {where}")
     return ApiFailure(500, "INTERNAL", "An internal error stopped the request. The operator can see where.")
-
-
-@cache
-def find_handler(spelled: str) -> Callable[..., Any]:
-    """The handler of a route. Its module is imported now."""
-    module, _, name = spelled.partition(".")
-    return getattr(import_module(f"handrail.server.{module}"), name)
 
 
 async def read_body(http: HttpRequest, most: int, seconds: float = _BODY_SECONDS) -> bytes:

@@ -9,8 +9,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from handrail.protocol.wire import UNREADABLE, decode_json, encode
 from handrail.server import wire
 from handrail.server.access import check_role
-from handrail.server.approvals import give_answer, give_reply
-from handrail.server.context import ServerContext
+from handrail.server.context import Request, ServerContext
 from handrail.server.dispatch import explain_error, is_number
 from handrail.server.feed import FeedBatch, FeedEnd
 from handrail.server.options import ApiFailure
@@ -47,7 +46,7 @@ class _SocketClient:
 
     async def send_events(self, after: int) -> int:
         try:
-            async with aclosing(self._server.runner.feeds.follow(self._task_id, after)) as batches:
+            async with aclosing(self._server.tasks.feeds.follow(self._task_id, after)) as batches:
                 async for batch in batches:
                     await self._send_batch(batch)
         except FeedEnd as end:
@@ -64,7 +63,7 @@ class _SocketClient:
         if batch.caught_up is not None:
             frames.append(encode(wire.CaughtUpFrame(seq=batch.caught_up)).decode())
         frames += [frame for _, frame in batch.frames]
-        loop, seconds, chars = self._server.runner.loop, self._server.options.slow_seconds, 0
+        loop, seconds, chars = self._server.tasks.loop, self._server.options.slow_seconds, 0
         async with asyncio.timeout(seconds) as limit:
             for number, frame in enumerate(frames, start=1):
                 chars += len(frame)
@@ -98,16 +97,17 @@ class _SocketClient:
             return wire.ErrorFrame(code=failure.code, message=failure.message, id=frame.id)
 
     def _do(self, frame: wire.ClientFrame) -> int:
-        """Returns how many requests and questions still wait."""
+        """Does what the route for a frame does. Returns how many requests and questions still wait."""
         check_role(self._caller, "operator")
-        runner = self._server.runner
         match frame:
             case wire.AnswerFrame():
-                return give_answer(self._server, frame.request, frame).left
+                handler, params = "approvals.answer_request", {"request": frame.request}
             case wire.ReplyFrame():
-                return give_reply(self._server, frame.question, frame).left
+                handler, params = "approvals.reply_to_question", {"question": frame.question}
             case wire.PromptFrame():
-                runner.prompt(self._task_id, frame.text)
+                handler, params = "tasks.prompt_task", {"task": self._task_id}
             case wire.CancelFrame():
-                runner.cancel(self._task_id)
-        return 0
+                handler, params = "tasks.cancel_task", {"task": self._task_id}
+        request = Request(self._server, self._caller, params, {}, frame)
+        outcome: wire.AnswerOutcome | wire.Accepted = self._server.find_handler(handler)(request)
+        return outcome.left if isinstance(outcome, wire.AnswerOutcome) else 0

@@ -97,7 +97,7 @@ def add_new_problems(tool: FileTool, check: ChangeCheck, recorder: Recorder) -> 
 
 
 def _read_texts(workspace: Workspace, recorder: Recorder, change: Change) -> ChangedText | None:
-    """None if the bytes before the change were not stored, or if either is not text."""
+    """None if the bytes before the change were not stored. What is not text counts as no file."""
     old = recorder.content(change.before) if change.before is not None else None
     try:
         new = workspace.read_small_file(change.path, MAX_FILE_BYTES) if change.after is not None else None
@@ -106,7 +106,5 @@ def _read_texts(workspace: Workspace, recorder: Recorder, change: Change) -> Cha
     if change.before is not None and old is None:
         return None
     before, after = (None if data is None else decode_source(data) for data in (old, new))
-    if (before is None) != (old is None) or (after is None) != (new is None):
-        return None
     path = os.path.join(workspace.main.path, change.path)
     return ChangedText(path, before and before.text, after and after.text)

@@ -5,7 +5,7 @@ from functools import partial
 from typing import Annotated, Any
 
 from msgspec import Meta
-from msgspec.structs import astuple, replace
+from msgspec.structs import replace
 
 from handrail.lsp.messages import LspLocation, LspSymbol
 from handrail.lsp.servers import LanguageServers, ServedFile, SourceLocation
@@ -71,7 +71,7 @@ class LspSymbolsArguments(Arguments, frozen=True):
             raise ValueError("give path or query")
 
 
-class CodeSymbol(Wire, frozen=True, omit_defaults=False):
+class CodeSymbol(SourceLocation, frozen=True, omit_defaults=False):
     """A class, a function, a variable."""
 
     name: str
@@ -79,11 +79,6 @@ class CodeSymbol(Wire, frozen=True, omit_defaults=False):
     """As the protocol calls it: class, method, function, variable, …"""
     container: str
     """The name of what it is part of. Empty if it is part of nothing else."""
-    file: str
-    line: int
-    """From 0."""
-    character: int
-    """From 0, in characters."""
 
 
 class LspSymbolsData(Wire, frozen=True, omit_defaults=False):
@@ -142,7 +137,7 @@ def _find_locations(
     lines = servers.locate((answer,) if isinstance(answer, LspLocation) else answer or (), file)
     found = sorted(lines) if is_whole else list(lines)
     shown = found[:_MAX_LOCATIONS]
-    rows = [f"{_render_position(*astuple(one))}  {clip_text(lines[one], _MAX_LINE_CHARS)}".rstrip() for one in shown]
+    rows = [f"{_render_position(one)}  {clip_text(lines[one], _MAX_LINE_CHARS)}".rstrip() for one in shown]
     summary = f"{format_count(len(found), noun)} ({file.server.name})" if found else f"no {noun} found"
     output = build_list_output(summary, rows, LocationsData(locations=tuple(shown)), len(found), _POSITIONS)
     if not file.server.is_indexing:
@@ -163,8 +158,8 @@ def build_list_output(summary: str, rows: Sequence[str], data: Any, total: int, 
     )
 
 
-def _render_position(file: str, line: int, character: int) -> str:
-    return f"{escape_control(file)}:{line}:{character}"
+def _render_position(place: SourceLocation) -> str:
+    return f"{escape_control(place.file)}:{place.line}:{place.character}"
 
 
 def _hover(servers: LanguageServers, context: Context, arguments: PositionArguments) -> Output:
@@ -239,8 +234,7 @@ def build_lsp_symbols_tool(servers: LanguageServers) -> Tool:
             found = _search(servers, context, arguments.query or "", file)
         shown = found[:_MAX_SYMBOLS]
         rows = [
-            f"{_render_position(one.file, one.line, one.character)}  {one.kind} "
-            f"{f'{one.container}.' if one.container else ''}{one.name}"
+            f"{_render_position(one)}  {one.kind} {f'{one.container}.' if one.container else ''}{one.name}"
             for one in shown
         ]
         summary = format_count(len(found), "symbol") if found else "no symbols"
@@ -278,6 +272,4 @@ def _build_symbol(symbol: LspSymbol, place: SourceLocation, container: str) -> C
     kind = _KINDS[symbol.kind] if 0 <= symbol.kind < len(_KINDS) else _KINDS[0]
     names = (symbol.name, symbol.container_name or container)
     name, container = (clip_text(escape_control(text), _MAX_NAME_CHARS) for text in names)
-    return CodeSymbol(
-        name=name, kind=kind, container=container, file=place.file, line=place.line, character=place.character
-    )
+    return CodeSymbol(place.file, place.line, place.character, name, kind, container)
