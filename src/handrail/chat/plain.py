@@ -6,8 +6,8 @@ import signal
 import subprocess
 import sys
 from collections import deque
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 
 from handrail.chat.slash_commands import COMMANDS, HELP, describe_unknown, is_command_like, run_command
 from handrail.chat.work import ChatHost, Entry, SessionWork
@@ -63,7 +63,7 @@ class PlainChat(SessionWork):
 
     def lend_for_prompt(self, what: str) -> AbstractAsyncContextManager[KeyTiming]:
         del what  # lines are read, so no key comes meanwhile
-        return self._lend()
+        return nullcontext(KeyTiming())
 
     def hold_screen(self) -> AbstractAsyncContextManager[None]:
         return nullcontext()
@@ -98,10 +98,6 @@ class PlainChat(SessionWork):
 
     def queue(self, texts: Sequence[str]) -> None:
         self._entries.extend(Entry(text, text) for text in texts)
-
-    @asynccontextmanager
-    async def _lend(self) -> AsyncGenerator[KeyTiming]:
-        yield KeyTiming()
 
     def _stop(self) -> None:
         self.cancel()
