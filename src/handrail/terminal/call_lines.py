@@ -28,6 +28,8 @@ _COLUMN = 66
 """Where the outcome of a call begins, if there is room."""
 _MIN_SUBJECT = 18
 """The columns that a call keeps beside a long outcome."""
+_TIME_COLUMNS = 15
+"""The columns beside a running call: its sign, and a time such as `59 min 59 s`."""
 _MIN_WIDE = 72
 """On a screen with fewer columns, an outcome that does not fit has a row of its own."""
 
@@ -111,7 +113,8 @@ def _explain_error(error: ErrorInfo) -> str:
 
 
 def render_running_line(name: str, args: object, glyphs: Glyphs) -> str:
-    return f"{glyphs.sign('running')} {truncate(f'{_render_call(name, args)} …', glyphs.width - 2)}"
+    """The line of a call, with room for its time behind it."""
+    return f"{glyphs.sign('running')} {truncate(f'{_render_call(name, args)} …', glyphs.width - _TIME_COLUMNS)}"
 
 
 def render_display(event: Display, glyphs: Glyphs) -> list[str]:
