@@ -4,7 +4,7 @@ import asyncio
 import itertools
 import os
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from typing import Any, Protocol
 
 import msgspec
@@ -65,6 +65,7 @@ class LspConnection:
         self._on_notification = on_notification
         self._replies: dict[int, asyncio.Future[Raw]] = {}
         self._numbers = itertools.count(1)
+        self._closing = ExitStack()
         self.ended: str | None = None
         """Why the connection is over. None: it is not."""
 
@@ -73,8 +74,10 @@ class LspConnection:
         loop = asyncio.get_running_loop()
         reader = asyncio.StreamReader(MAX_HEADER_BYTES)
         output, given = os.fdopen(os.dup(program.output), "rb", 0), os.fdopen(os.dup(program.input), "wb", 0)
-        self._output, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), output)
+        source, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), output)
+        self._closing.callback(source.close)
         self._input, _ = await loop.connect_write_pipe(asyncio.Protocol, given)
+        self._closing.callback(lambda: self._input.is_closing() or self._input.abort())
         self._reading = loop.create_task(self._read(reader))
 
     async def request(self, method: str, params: Any) -> Raw:
@@ -102,9 +105,7 @@ class LspConnection:
         for reply in self._replies.values():
             if not reply.done():
                 reply.set_exception(ConnectionEndedError(reason))
-        self._output.close()
-        if not self._input.is_closing():
-            self._input.abort()
+        self._closing.close()
 
     def _send(self, message: dict[str, Any]) -> None:
         if self.ended is None and self._input.is_closing():

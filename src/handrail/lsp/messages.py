@@ -64,9 +64,8 @@ class PublishedDiagnostics(Struct, frozen=True):
 
 
 class WorkProgress(Struct, frozen=True):
-    """A notification about long work. Tokens are numbers or texts."""
+    """A notification about long work."""
 
-    token: int | str
     value: dict[str, Any]
 
 

@@ -44,7 +44,6 @@ _WAIT_SECONDS = 0.02
 _MAX_OPEN = 100
 """Documents that are open at the server. The one that was used least recently is closed."""
 _MAX_DIAGNOSTICS = 1_000
-_MAX_TOKENS = 1_000
 _LAST_STDERR_CHARS = 300
 _CONTENT_MODIFIED, _SERVER_CANCELLED = -32801, -32802
 """Error codes of a request that can be repeated."""
@@ -93,20 +92,22 @@ class _RunningServer:
         self.timeouts = 0
         self.progress_steps = 0
         """How often work of the server began or ended."""
-        self._progress: set[str] = set()
+        self._works = 0
+        """How many long works of the server have begun and not ended."""
         self._indexing_since = 0.0
         self._last_published = 0.0
         self.connection = LspConnection(self._note)
 
     @property
     def is_indexing(self) -> bool:
-        return bool(self._progress)
+        return self._works > 0
 
     @property
     def is_young(self) -> bool:
         return time.monotonic() - self.ready < _YOUNG_SECONDS
 
     async def initialize(self) -> None:
+        await self.connection.open(self.program)
         folder = {"uri": to_uri(self._root), "name": self._root.rpartition("/")[2]}
         params = {
             "processId": None,  # the program is in a process namespace of its own
@@ -171,14 +172,12 @@ class _RunningServer:
                 if document is not None and (published.version or document.version) >= document.version:
                     document.published = published.diagnostics[:_MAX_DIAGNOSTICS]
             elif method == "$/progress":
-                progress = decode_json(params, WorkProgress)
-                token, kind = str(progress.token)[:200], progress.value.get("kind")
-                self.progress_steps += kind in {"begin", "end"}
-                if kind == "begin" and len(self._progress) < _MAX_TOKENS:
-                    self._indexing_since = self._indexing_since if self._progress else time.monotonic()
-                    self._progress.add(token)
-                elif kind == "end":
-                    self._progress.discard(token)
+                kind = decode_json(params, WorkProgress).value.get("kind")
+                if kind == "begin" and not self._works:
+                    self._indexing_since = time.monotonic()
+                if kind in {"begin", "end"}:
+                    self.progress_steps += 1
+                    self._works = max(0, self._works + (1 if kind == "begin" else -1))
 
 
 class LanguageServer:
@@ -300,19 +299,13 @@ class LanguageServer:
 
     async def _launch(self) -> _RunningServer:
         program = await asyncio.to_thread(self._start, self.spec.words)
-        running = _RunningServer(program, self.spec, self.root)
-        try:
-            await running.connection.open(program)
-        except OSError as error:  # this process has too many open files
-            await asyncio.to_thread(program.end)
-            raise ToolError("UNAVAILABLE", f"{self.name} cannot be connected ({error.strerror}).") from None
-        self._running = running
+        self._running = running = _RunningServer(program, self.spec, self.root)
         try:
             if self._is_closed:
                 raise ConnectionEndedError("it was stopped")
             async with asyncio.timeout(_START_SECONDS):
                 await running.initialize()
-        except (ConnectionEndedError, LspRequestError, TimeoutError, ToolError) as error:
+        except (ConnectionEndedError, LspRequestError, ToolError, OSError) as error:
             running.connection.end(str(error) or f"it did not answer within {_START_SECONDS:.0f} seconds")
             await self._bury()
             code = "TIMEOUT" if isinstance(error, TimeoutError) else "UNAVAILABLE"

@@ -1,10 +1,14 @@
-"""The WebSocket of a task: its events to the client, its answers from the client."""
+"""The WebSocket of a task: its connection, its events to the client, its answers from the client."""
 
 import asyncio
 from contextlib import aclosing, suppress
 from functools import partial
+from typing import TYPE_CHECKING, cast
 
 from starlette.websockets import WebSocket, WebSocketDisconnect
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+from websockets.frames import Frame
+from websockets.protocol import State
 
 from handrail.protocol.wire import UNREADABLE, decode_json, encode
 from handrail.server import wire
@@ -14,6 +18,12 @@ from handrail.server.dispatch import explain_error, is_number
 from handrail.server.feed import FeedBatch, FeedEnd
 from handrail.server.options import ApiFailure
 
+if TYPE_CHECKING:
+    from uvicorn._types import ASGISendEvent
+
+_GOODBYE_SECONDS = 5.0
+_MAX_UNREAD_BYTES = 1_000_000
+_MAX_PARTS = 10_000
 _WRITTEN_CHARS = 50_000
 """Frames are written together up to this length. A client has `slow_seconds` to read that."""
 
@@ -111,3 +121,34 @@ class _SocketClient:
         request = Request(self._server, self._caller, params, {}, frame)
         outcome: wire.AnswerOutcome | wire.Accepted = self._server.find_handler(handler)(request)
         return outcome.left if isinstance(outcome, wire.AnswerOutcome) else 0
+
+
+class SocketConnection(WebSocketsSansIOProtocol):
+    """Writes frames that are sent with `more` together with the next one: a system call takes longer than a frame.
+
+    uvicorn would wait for the client before it sends the close frame, and then for ever.
+    """
+
+    def handle_ping(self) -> None:
+        """Overrides uvicorn, which would keep the pongs of a client that sends pings and reads nothing."""
+        if self.close_sent:
+            self.conn.data_to_send()  # drops the pong
+            return
+        super().handle_ping()
+        if self.transport.get_write_buffer_size() > _MAX_UNREAD_BYTES:
+            self.transport.abort()
+
+    def handle_cont(self, event: Frame) -> None:
+        """Overrides uvicorn, which would keep empty parts of a message without end."""
+        super().handle_cont(event)
+        if len(self.frames) > _MAX_PARTS:
+            self.transport.abort()
+
+    async def send(self, message: "ASGISendEvent") -> None:
+        if message.get("more") and self.conn.state is State.OPEN:
+            self.conn.send_text(cast("str", message.get("text")).encode())
+            return
+        if message["type"] == "websocket.close" and not self.writable.is_set():
+            self.writable.set()
+            self.loop.call_later(_GOODBYE_SECONDS, self.transport.abort)
+        await super().send(message)

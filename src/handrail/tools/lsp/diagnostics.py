@@ -21,7 +21,6 @@ from handrail.tools.lsp.lookup import build_list_output, build_spec
 from handrail.tools.tool import Context, Output, Tool, Touches
 from handrail.workspace.workspace import Workspace
 
-_MAX_LISTED = 500
 _SECONDS = 20.0
 _MAX_CHANGED_FILES = 20
 """More changed files than this are not checked."""
@@ -43,7 +42,6 @@ class LspDiagnosticsData(Wire, frozen=True, omit_defaults=False):
 
 LSP_DIAGNOSTICS = build_spec(
     "lsp_diagnostics",
-    "Diagnostics",
     "List the errors and warnings of files, such as type errors and unknown names, by a language server. Changes "
     "of files report the errors that they cause by themselves.",
     LspDiagnosticsArguments,
@@ -58,11 +56,10 @@ def build_lsp_diagnostics_tool(servers: LanguageServers) -> Tool:
         found: list[Diagnostic] = []
         for path in dict.fromkeys(arguments.paths):
             found += find_diagnostics(servers, path, _SECONDS, context)
-        shown, errors = found[:_MAX_LISTED], sum(one.severity == "error" for one in found)
+        errors = sum(one.severity == "error" for one in found)
         counts = [(errors, "error"), (len(found) - errors, "other problem")]
         summary = ", ".join(format_count(number, noun) for number, noun in counts if number) or "no problems"
-        data = LspDiagnosticsData(diagnostics=tuple(shown))
-        return build_list_output(summary, list(map(render_diagnostic, shown)), data, len(found))
+        return build_list_output(summary, found, render_diagnostic, LspDiagnosticsData)
 
     return Tool(LSP_DIAGNOSTICS, run, lambda arguments: Touches(reads=tuple(dict.fromkeys(arguments.paths))))
 

@@ -63,7 +63,6 @@ class LspFormatData(Wire, frozen=True, omit_defaults=False):
 
 LSP_RENAME = build_spec(
     "lsp_rename",
-    "Rename",
     "Rename the symbol at a position of a file in all files of the project, by a language server. All files are "
     f"changed, or none. {COUNTING}",
     LspRenameArguments,
@@ -74,7 +73,6 @@ LSP_RENAME = build_spec(
 )
 LSP_FORMAT = build_spec(
     "lsp_format",
-    "Format",
     "Format a whole file as its language server does. Refused if the server does not format.",
     LspFormatArguments,
     LspFormatData,
