@@ -65,7 +65,11 @@ class Request(NamedTuple):
     def check_work(self, task_id: str) -> None:
         """ApiFailure if the caller may not choose the mode of a task, so may not give the model work there either."""
         options, task = self.server.options, self.server.tasks.describe(task_id)
-        if task.mode == "full" and "full" not in list_modes(self.caller, options.load_settings(task.workspace)):
+        mode = task.mode
+        if mode is None and task.waiting:  # another program's: the session is opened in the mode of its request
+            requests = options.state.open_inbox(task.workspace).list_requests()
+            mode = next((one.mode for one in requests if one.request.session_id == task_id), None)
+        if mode == "full" and "full" not in list_modes(self.caller, options.load_settings(task.workspace)):
             text = "The task works in the mode full. Only an admin may work in it. Choose another mode for it first."
             raise ApiFailure(403, "FORBIDDEN", text)
 
