@@ -13,6 +13,7 @@ from tests.server.serve_process import ServeProcess
 from tests.server.sockets import open_window, wait_until
 
 from handrail.fleet.sessions import TenantLimits
+from handrail.protocol.events import Notice, User
 
 MANY = "[server]\nwebsockets = 1000\nrequests = 1000\n"
 
@@ -166,7 +167,7 @@ def test_a_node_shows_only_what_it_serves_and_counts_a_task_for_its_token(
         assert post(team, f"/api/tasks/{task['id']}/mode", mode="auto")["mode"] == "auto"
         post(team, f"/api/tasks/{task['id']}/prompt", text="Go on.")
         wait_for_state(team, task["id"], "waiting")
-        assert read_codes(team.post(f"/api/tasks/{task['id']}/prompt", json={"text": "More."})) == (409, "CONFLICT")
+        assert post(team, f"/api/tasks/{task['id']}/prompt", text="More.")["queued"]
         fleet.sessions.set_limits("team", TenantLimits(sessions=1))
         refused = team.post("/api/tasks", json={"prompt": "More.", "workspace": shared})
         assert read_codes(refused) == (429, "TOO_MANY")
@@ -179,8 +180,26 @@ def test_a_node_shows_only_what_it_serves_and_counts_a_task_for_its_token(
         assert read_codes(admin.delete(f"/api/tasks/{task['id']}")) == (409, "CONFLICT")
         post(team, f"/api/tasks/{task['id']}/cancel")
         assert wait_for_state(team, task["id"], "cancelled")["waiting"] == 0
+        [dropped] = [one for one in fleet.events(task["id"]) if isinstance(one, Notice)]
+        assert dropped.text.endswith("was dropped: More.")
         assert read_codes(team.post(f"/api/tasks/{task['id']}/cancel")) == (409, "CONFLICT")
         assert read_codes(team.post(f"/api/tasks/{task['id']}/resume")) == (409, "CONFLICT")
+
+
+def test_a_prompt_for_a_task_at_work_reaches_the_model(
+    fleet: Fleet, start: Callable[..., ServeProcess], tmp_path: Path
+) -> None:
+    node = start("node", "--model", "sleep:1")
+    with node.client() as client:
+        task = post(
+            client, "/api/tasks", prompt="Go on.", workspace=str(tmp_path / "shared"), model="sleep:1", mode="auto"
+        )
+        for text in ("More.", "And more."):
+            assert post(client, f"/api/tasks/{task['id']}/prompt", text=text)["queued"]
+        fleet.start_worker()
+        wait_for_state(client, task["id"], "done")
+    assert [one.text for one in fleet.events(task["id"]) if isinstance(one, User)] == ["Go on.", "More.", "And more."]
+    assert fleet.verify(task["id"]) == ()
 
 
 def test_listeners_of_one_node_get_every_event_once_and_in_order(
