@@ -309,8 +309,7 @@ class FleetSessions:
 
     def events(self, session: str, after: int = 0) -> list[AnyEvent | BrokenEvent]:
         """The events of a session after a number."""
-        with closing(self._open_journal(session)) as database:
-            return list(SessionJournal(database, session, "").events(after))
+        return list(self.open_view(session).events(after))
 
     def rows(self, query: str, values: Row = ()) -> list[Row]:
         return self._database.rows(query, values)
