@@ -12,6 +12,7 @@ from fleets import Fleet, run_git
 from tests.server.serve_process import ServeProcess
 from tests.server.sockets import open_window, wait_until
 
+import postgres
 from handrail.fleet.sessions import TenantLimits
 from handrail.protocol.events import Notice, User
 
@@ -200,6 +201,32 @@ def test_a_prompt_for_a_task_at_work_reaches_the_model(
         wait_for_state(client, task["id"], "done")
     assert [one.text for one in fleet.events(task["id"]) if isinstance(one, User)] == ["Go on.", "More.", "And more."]
     assert fleet.verify(task["id"]) == ()
+
+
+def test_a_node_and_its_streams_outlive_a_restart_of_the_database(tmp_path: Path, deep: bool) -> None:
+    if not deep:
+        pytest.skip("in a deep run")
+    server, shared = postgres.Server(), tmp_path / "shared"
+    shared.mkdir()
+    (tmp_path / "node").mkdir()
+    with Fleet(tmp_path, server=server) as fleet:
+        words = ("--database", fleet.url, "--workspace", str(shared), "--model", "append:3")
+        with ServeProcess(tmp_path / "node", *words) as node, node.client() as client:
+            task = post(client, "/api/tasks", workspace=str(shared), mode="auto")["id"]
+            with open_window(node.address, node.token, task) as window:
+                assert window.catch_up() == 1
+                server.stop()
+                answers: list[int] = []
+                asking = threading.Thread(target=lambda: answers.append(client.get("/api/tasks").status_code))
+                asking.start()
+                server.start()
+                asking.join()
+                post(client, f"/api/tasks/{task}/prompt", text="Go on.")
+                fleet.start_worker()
+                window.take(lambda frame: frame["type"] == "event" and frame["event"]["kind"] == "user")
+                window.take_event("end")
+                assert window.seqs == list(range(1, window.seqs[-1] + 1))
+        assert answers == [200]
 
 
 def test_listeners_of_one_node_get_every_event_once_and_in_order(
