@@ -195,6 +195,7 @@ _FORMAT = (
 _PLAIN_GLOB = re.compile(r"[\w.*?/+@=~-]+", re.ASCII)
 """Globs that ripgrep and our matcher are sure to read alike."""
 _PLAIN_NAME = re.compile(r"[\w.*?+@=~{},-]+", re.ASCII)
+_WILDCARDS = frozenset("*?{")
 _WALK_THREADS = min(12, 3 * (os.cpu_count() or 1))
 """Threads that list names. While they wait for each other, the processors would be idle with fewer."""
 _FILE_TYPE = "handrailwanted"
@@ -214,10 +215,14 @@ class Ripgrep:
         self._program = program
 
     def files(self, scope: SearchScope, stop: Stop) -> Iterator[list[bytes]]:
-        paths = PathFilter(scope)
-        options = ("--files", "--null", f"--threads={_WALK_THREADS}", *self._order, *_list_globs(scope), "--", "./")
+        wanted = () if self.ordered else _list_wanted_globs(scope.include)
+        paths = PathFilter(scope, has_ignored=bool(wanted))
+        order = (f"--threads={_WALK_THREADS}", *self._order)
+        options = ("--files", "--null", *order, *wanted, *_list_globs(scope), "--", "./")
         with _RipgrepProcess(self._program, options, scope.folder) as process:
-            yield from map(paths.select, _split_names(process.pieces(stop, scope.stats)))
+            for names in _split_names(process.pieces(stop, scope.stats)):
+                yield paths.select(names)
+            scope.stats.unsure = bool(wanted) and paths.has_gap
             process.check_end()
 
     def hits(self, scope: SearchScope, pattern: Pattern, stop: Stop) -> Iterator[FileHits]:
@@ -267,6 +272,16 @@ def _list_globs(scope: SearchScope) -> list[str]:
     globs += [f"--glob=!{pattern}" for pattern in scope.ignore if _is_plain_ignore(pattern, scope)]
     name = _find_included_name(scope.include)
     return globs if name is None else [*globs, f"--type-add={_FILE_TYPE}:{name}", f"--type={_FILE_TYPE}"]
+
+
+def _list_wanted_globs(include: str | None) -> tuple[str, ...]:
+    """Return an option by which ripgrep compares no other names with the ignore rules.
+
+    It wins over these rules, also for folders of such a name. So the name must be one that folders rarely have.
+    """
+    name = _find_included_name(include)
+    is_rare = name is not None and ("." in name[1:] or _WILDCARDS.isdisjoint(name))
+    return (f"--glob={name}",) if is_rare else ()
 
 
 def _is_plain_ignore(pattern: str, scope: SearchScope) -> bool:

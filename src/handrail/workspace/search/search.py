@@ -317,7 +317,9 @@ class _Run(msgspec.Struct, Generic[Item]):
             for items in candidates:
                 self._add(items)
                 if self.end != "complete":
-                    return
+                    break
+        if self.scope.stats.unsure:
+            self.items, self.count, self.end = [], 0, "slow"
 
     def _find(self, engine: Engine) -> Generator[list[Item]]:
         yield from self._task.find(engine, self.scope, self._stop)
