@@ -20,7 +20,8 @@ def files(rail: Rail, workspace: Path) -> Callable[..., list[str]]:
         found = list(one.find("*", path).data.files)
         searched = one.grep("^", path, max_results=10_000).data.matches
         assert sorted({match.path for match in searched}) == sorted(found)
-        names = {name for _, _, names in os.walk(workspace / path) for name in names}  # for a name, ripgrep runs differently
+        # For a name, ripgrep runs differently.
+        names = {name for _, _, names in os.walk(workspace / path) for name in names}
         assert sorted({file for name in names for file in one.find(name, path).data.files}) == sorted(found)
         return [name for name in found if "ignore" not in name]
 
