@@ -20,7 +20,7 @@ Durability = Literal["none", "crash", "power"]
 """The failure that committed data survives. "none" is for files that are not in use yet."""
 Row = tuple[Any, ...]
 Stamp = tuple[tuple[int, int], ...]
-Kind = TypeVar("Kind")
+_Kind = TypeVar("_Kind")
 
 
 class Schema(msgspec.Struct, frozen=True):
@@ -207,7 +207,7 @@ class Database:
         if count == 0 or os.stat(self.path).st_size % size:
             raise StoreError(f"the {self._name} is damaged: {'its last page is cut' if count else 'it is empty'}")
 
-    def decode(self, data: bytes, kind: type[Kind]) -> Kind:
+    def decode(self, data: bytes, kind: type[_Kind]) -> _Kind:
         """Decodes the JSON of a row. StoreError if it does not fit the type."""
         try:
             return decode_json(data, kind)
