@@ -1,62 +1,82 @@
-"""A small read in each dialect against the canonical call. They take turns, so their difference holds at any hour."""
+"""Every tool of each dialect over its canonical call, in processor time.
 
+A first run records the canonical results of the calls that `tests/dialects` has for each dialect. Then the dialect
+translates and answers each call with its recorded results, many times, so no file and no command disturbs the measure.
+"""
+
+import statistics
+import sys
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from copy import deepcopy
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from bench.measure import Row
-from bench.small_read import TEXT, alternate_calls
-from handrail import Handrail
-from handrail.settings import Settings
+from handrail.protocol.calls import Done, Parked
+from handrail.protocol.errors import UsageError
 
-ROUNDS = 20
+ROUNDS = 200
 LIMIT_MICROSECONDS = 20.0
-PICTURE = bytes.fromhex(
-    "89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c4890000000d49444154789c6260000002000001e221bc330000"
-    "000049454e44ae426082"
-)
-FILES = {"sample.txt": TEXT.encode(), ".minds/sample.txt": TEXT.encode(), "sample.png": PICTURE}
-READS: dict[str, tuple[str, str, str]] = {
-    "deepchat": ("read", "path", "sample.txt"),
-    "devminds": ("workspace.fs", "path", ".minds/sample.txt"),
-    "clude": ("read_file", "path", "sample.txt"),
-    "agentica": ("read_file", "file_path", "sample.txt"),
-    "onething": ("read", "file_path", "sample.txt"),
-    "claude-code": ("Read", "file_path", "sample.txt"),
-    "codex": ("view_image", "path", "sample.png"),
-    "opencode": ("read", "filePath", "sample.txt"),
-}
-"""The reading tool of each dialect, with its parameter for the path, and a file. Codex reads pictures only."""
-RESTRICTED = Settings.from_values({"profile": "restricted"})
+OWN_WORK = frozenset(("NotebookEdit", "write_stdin", "background commands"))
+"""Work that no canonical call does: parse a notebook, wait for a process, find the id of a process that was started."""
 
 
 def rows() -> Iterator[Row]:
-    with tempfile.TemporaryDirectory(prefix="handrail-bench-") as folder, ExitStack() as opened:
-        workspace, state = Path(folder, "workspace"), Path(folder, "state")
-        (workspace / ".minds").mkdir(parents=True)
-        for name, data in FILES.items():
-            (workspace / name).write_bytes(data)
-        cases: dict[str, Callable[[], Any]] = {}
-        for dialect, (name, parameter, path) in READS.items():
-            settings = RESTRICTED if dialect == "devminds" else Settings()
-            rail = opened.enter_context(Handrail(workspace, state_dir=state, settings=settings))
-            cases.setdefault(path, build_case(rail, "read", {"path": path}))
-            rail = opened.enter_context(Handrail(workspace, state_dir=state, dialect=dialect))
-            operation = {"op": "read"} if dialect == "devminds" else {}
-            cases[dialect] = build_case(rail, name, {parameter: path, **operation})
-        alternate_calls(cases, 3)  # warms caches
-        samples = alternate_calls(cases, ROUNDS)
-    yield Row("call read, median", samples["sample.txt"].median * 1e6, "µs")
-    for dialect, (_, _, path) in READS.items():
-        over = samples[dialect].median - samples[path].median
-        yield Row(f"{dialect} over call read, median", over * 1e6, "µs", LIMIT_MICROSECONDS)
+    sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "dialects"))
+    spoken: Any = import_module("spoken")  # of the tests
+    for dialect, calls in import_module("calls").CALLS.items():
+        folder = tempfile.TemporaryDirectory(prefix="handrail-bench-")
+        with folder, spoken.open_rail(Path(folder.name), dialect, mode="full") as rail:
+            taken = measure_calls(rail, spoken, calls)
+        yield Row(f"{dialect}, median of its tools", statistics.median(taken.values()), "µs")
+        slowest = max(taken.keys() - OWN_WORK, key=lambda name: taken[name])
+        yield Row(f"{dialect}, slowest tool ({slowest})", taken[slowest], "µs", LIMIT_MICROSECONDS)
+        for name in sorted(taken.keys() & OWN_WORK):
+            yield Row(f"{dialect}, {name}", taken[name], "µs")
 
 
-def build_case(rail: Handrail, name: str, args: dict[str, Any]) -> Callable[[], Any]:
-    def call() -> None:
-        if not rail.call(name, args).ok:
-            raise AssertionError("the read failed: a fast error is no result")
+def measure_calls(rail: Any, spoken: Any, calls: tuple[tuple[str, Any], ...]) -> dict[str, float]:
+    """The microseconds of each tool. Of several calls of one tool the slowest counts."""
+    surface, recorded = rail._surface, list[Done | Parked]()  # noqa: SLF001
+    run, names, taken = surface.run_canonical, dict[str, str](), dict[str, float]()
 
-    return call
+    def record(canonical: Any, fresh: bool) -> Done | Parked:
+        recorded.append(run(canonical, fresh))
+        return recorded[-1]
+
+    for name, given in calls:
+        args = spoken.fill_in(given, rail.workspace, names)
+        recorded.clear()
+        surface.run_canonical = record
+        result = spoken.finish_call(rail, rail.call(name, args))
+        spoken.note_names(result, names)
+        row = "background commands" if "is_background" in given else name
+        if name in surface.names and recorded and all(isinstance(outcome, Done) for outcome in recorded):
+            called = surface.build_call(name, args)
+            taken[row] = max(taken.get(row, 0.0), measure_call(surface, called, tuple(recorded)))
+    return taken
+
+
+def measure_call(surface: Any, called: Any, recorded: tuple[Done | Parked, ...]) -> float:
+    """The microseconds of a call. None count if the call is another now, since it created its file before."""
+    times, memory = list[int](), deepcopy(surface.memory)
+    outcomes: Iterator[Any] = iter(())
+
+    def give(canonical: Any, _: bool) -> Done | Parked:
+        outcome = next(outcomes)
+        if canonical[0].name != outcome.results[0].name:
+            raise UsageError("another call")
+        return outcome
+
+    surface.run_canonical = give
+    with suppress(UsageError):
+        for _ in range(ROUNDS):
+            surface.memory, outcomes = deepcopy(memory), iter(recorded)
+            start = time.thread_time_ns()
+            surface.run((called,), True)
+            times.append(time.thread_time_ns() - start)
+    return statistics.median(times) / 1_000 if times else 0.0

@@ -11,9 +11,8 @@ from handrail.agent.turn import TurnLimits
 from handrail.mcp.http.guard import Address
 from handrail.models.base import Completion, ModelRequest, StreamPiece, TextPiece
 from handrail.protocol.messages import AssistantMessage, CallPart, TextPart
-from handrail.server.access import ServerNames
+from handrail.server.access import ServerLimits, ServerNames
 from handrail.server.application import Entrance, serve
-from handrail.server.limits import ServerLimits
 from handrail.server.options import ServerOptions
 from handrail.settings import LoadedSettings, Settings
 from handrail.state import StoredState

@@ -45,7 +45,7 @@ from handrail.store.conversation_state import read_last_todo
 from handrail.store.runner import list_dead_runners
 from handrail.store.state_dir import StateFolder, make_id
 from handrail.tools.tool import Tool
-from handrail.tools.typed_tools import TypedTools, refer_types
+from handrail.tools.typed_tools import LATE_TYPES, TypedTools
 
 if TYPE_CHECKING:
     from handrail.dialects.dialect import Dialect
@@ -63,20 +63,7 @@ if TYPE_CHECKING:
     from handrail.tools.undo import UndoData
 
 if not TYPE_CHECKING:
-    globals().update(
-        refer_types(
-            protocol__changes="ChangeRecord LineOrigin StoredDiff",
-            protocol__permissions="Question Reply",
-            protocol__records="Memory ProcessRecord SkillEntry TodoItem",
-            runtime__approvals="Approver OnPermission SettledReply",
-            runtime__conversation="Conversation",
-            runtime__foreign__source="ToolSource",
-            runtime__undo="Resolve",
-            store__approvals="DeferredCalls",
-            store__shared_store="SharedStore",
-            tools__undo="UndoData",
-        )
-    )
+    globals().update(LATE_TYPES)
 
 CLOSED = "this Handrail is closed"
 Parameters = ParamSpec("Parameters")
@@ -153,8 +140,9 @@ class Handrail(TypedTools):
         with ExitStack() as failed:
             failed.callback(_close_sources, owned_sources)
             _refuse_unusable(mode, deny, on_permission)
+            folder = os.fspath(workspace)
             self._state = StateFolder(os.fspath(state_dir) if state_dir else resolve_state_folder(os.environ))
-            loaded = _complete_settings(settings, mode, os.fspath(workspace), self._state.path)
+            loaded = _complete_settings(settings, mode, folder, self._state.path)
             self._loosest_mode: Mode = find_managed_mode(loaded)
             self.dialect = dialect or loaded.settings.dialect
             """The dialect that its tools speak. None: the canonical names."""
@@ -162,14 +150,15 @@ class Handrail(TypedTools):
             self._settings = loaded.settings
             repair = repair or ("case" if self._settings.tools.repair_case else None)
             rules = build_policy_config(loaded, mode, unattended)
+            own_tools = load_project_tools(folder) if project_tools else load_tool_files(loaded.tool_files)
             self._session = open_session(
                 SessionOptions(
-                    workspace=os.fspath(workspace),
+                    workspace=folder,
                     session_id=session or make_id("s"),
                     state=self._state,
                     settings=self._settings,
                     rules=replace(rules, denied=(*rules.denied, *deny)),
-                    custom=(*tools, *_load_project_tools(loaded, os.fspath(workspace), of_host=project_tools)),
+                    custom=(*tools, *own_tools),
                     repair=repair,
                     resolver=resolver,
                     variables=variables,
@@ -841,11 +830,6 @@ def _complete_settings(
     if isinstance(given, Settings):
         return LoadedSettings(settings=given, sources={})
     return given or load(os.environ, {"mode": mode}, workspace, state=state)
-
-
-def _load_project_tools(loaded: LoadedSettings, workspace: str, *, of_host: bool) -> list[Tool]:
-    """The workspace's own tools: all of them if the host trusts them, else those that the settings bring."""
-    return load_project_tools(workspace) if of_host else load_tool_files(loaded.tool_files)
 
 
 def _close_sources(sources: "tuple[ToolSource, ...]") -> None:

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, Concatenate, Self
 from handrail.api import CLOSED, Handrail, Parameters, Returned
 from handrail.protocol.decisions import Mode
 from handrail.protocol.errors import UsageError
-from handrail.tools.typed_tools import refer_types
+from handrail.tools.typed_tools import LATE_TYPES
 
 if TYPE_CHECKING:
     from handrail.runtime.conversation import Conversation
     from handrail.store.approvals import DeferredCalls
 
 if not TYPE_CHECKING:
-    globals().update(refer_types(runtime__conversation="Conversation", store__approvals="DeferredCalls"))
+    globals().update(LATE_TYPES)
 
 
 def _make_async(

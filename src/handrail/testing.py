@@ -191,12 +191,8 @@ class TemporarySession:
         return approve[number - 1]
 
     def _find_calls(self, name: str, args: Mapping[str, Any]) -> list[SessionCall]:
-        return [one for one in self.calls if one.name == name and _has_items(one.args, args)]
-
-
-def _has_items(args: object, items: Mapping[str, object]) -> bool:
-    given = cast("dict[str, object]", args) if isinstance(args, dict) else {}
-    return all(key in given and given[key] == value for key, value in items.items())
+        named = (one for one in self.calls if one.name == name and isinstance(one.args, dict))
+        return [one for one in named if args.items() <= one.args.items()]
 
 
 def _build_error(text: str, noun: str, found: Iterable[object]) -> AssertionError:

@@ -78,15 +78,25 @@ def play(rail: Handrail, calls: tuple[tuple[str, Any], ...]) -> list[dict[str, A
     answers: list[dict[str, Any]] = []
     names: dict[str, str] = {}
     for name, given in calls:
-        args = _fill(_point_at(given, rail.workspace), names)
+        args = fill_in(given, rail.workspace, names)
         result = finish_call(rail, rail.call(name, args))
-        text = msgspec.json.encode(result.data).decode()
-        for found in _PROCESS.findall(text):
-            names.setdefault("process", found)
-        if found := re.search(r'"session_id":(\d+)', text):
-            names.setdefault("number", found[1])
+        note_names(result, names)
         answers.append(_describe(rail, name, args, result))
     return answers
+
+
+def fill_in(given: Any, workspace: str, names: dict[str, str]) -> Any:
+    """The arguments for this workspace, with the process that an earlier call started."""
+    return _fill(_point_at(given, workspace), names)
+
+
+def note_names(result: ToolResult[Any], names: dict[str, str]) -> None:
+    """Notes the first process that a result names."""
+    text = msgspec.json.encode(result.data).decode()
+    for found in _PROCESS.findall(text):
+        names.setdefault("process", found)
+    if found := re.search(r'"session_id":(\d+)', text):
+        names.setdefault("number", found[1])
 
 
 def _point_at(args: Any, workspace: str) -> Any:

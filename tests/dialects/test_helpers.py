@@ -124,6 +124,7 @@ def test_a_change_of_claude_code_has_the_file_before_it(tmp_path: Path) -> None:
         written = change("Write", file_path="a.py", content="")
         emptied = change("Write", file_path="a.py", content="z\n")
         created = change("Write", file_path="new.py", content="z\n")
+        same = change("Write", file_path="new.py", content="z\n")
         notebook = change("NotebookEdit", notebook_path="n.ipynb", cell_id="c1", new_source="2 + 2")
         before = (tmp_path / "ws" / "n.ipynb").read_text()
         rail.undo()
@@ -131,6 +132,7 @@ def test_a_change_of_claude_code_has_the_file_before_it(tmp_path: Path) -> None:
     assert edited["originalFile"] == "x = 1\ny = 2\nx = 3\n"
     assert written["originalFile"] == "x = 1\ny = 4\nx = 3\n"
     assert (emptied["originalFile"], created["originalFile"]) == ("", None)
+    assert same["originalFile"] == "z\n"
     assert (notebook["original_file"], notebook["updated_file"]) == (updated, before)
 
 
@@ -148,6 +150,13 @@ def test_the_file_before_a_change_is_no_longer_than_an_answer(tmp_path: Path) ->
     assert "characters are not shown" in original
     assert answer["structuredPatch"]
     assert "output" not in answer["meta"]
+
+
+def test_the_file_before_an_unread_write_is_shown_if_it_may_be_read(tmp_path: Path) -> None:
+    with open_rail(tmp_path, "claude-code", mode="full") as rail:
+        answer = rail.call("Write", {"file_path": "a.py", "content": "z\n"}).data["tool_use_result"]
+    assert answer["meta"]["unread"]
+    assert answer["originalFile"] == "x = 1\ny = 2\nx = 3\n"
 
 
 def test_the_file_before_a_change_is_null_if_it_may_not_be_read(tmp_path: Path) -> None:

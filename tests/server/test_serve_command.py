@@ -65,6 +65,8 @@ def test_it_opens_the_browser_at_the_token_without_printing_it_again(tmp_path: P
         assert server.token not in arguments
         assert f'url={server.address}/#token={server.token}"' in page
         assert stat.S_IMODE(Path(arguments.removeprefix("file://")).stat().st_mode) == 0o600
+        with server.client() as client:
+            assert client.get("/healthz").status_code == 200  # from here on it obeys signals
         assert server.stop() == 0
         server._reader.join()
         assert server.token not in "".join(server.said)

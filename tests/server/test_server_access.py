@@ -16,9 +16,8 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from handrail.mcp.http.guard import Address
 from handrail.mcp.http.listener import MAX_UNAUTHENTICATED_CONNECTIONS
-from handrail.server.access import SECURITY_HEADERS, ServerNames
+from handrail.server.access import SECURITY_HEADERS, RateLimit, ServerNames
 from handrail.server.dispatch import read_body
-from handrail.server.limits import RateLimit
 from handrail.server.options import ApiFailure
 
 _BEARER = f"Authorization: Bearer {TOKEN}\r\n".encode()

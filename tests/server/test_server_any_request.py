@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.server.serve_process import PATIENCE, ServeProcess
 
-from handrail.server.openapi import build_document
+from handrail.server.info import build_document
 
 _SETTINGS = "[server]\nrequests = 100_000\ndirect_calls = true\n"
 _STREAM = "/api/tasks/{task}/stream"

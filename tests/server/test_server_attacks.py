@@ -7,20 +7,24 @@ from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
+import httpx2
 import pytest
+from msgspec.structs import replace
 from tests.server.handlers import Api
 from tests.server.serve_process import PATIENCE, TOKEN, ServeProcess
-from tests.server.sockets import wait_until
+from tests.server.sockets import open_window, wait_until
 from tests.server.test_server_feed import is_held, tell
 from tests.server.test_server_tasks import Gate, create, finish
 
 from handrail import Handrail
 from handrail.mcp.http import listener
-from handrail.models.scripted import ScriptedReply
+from handrail.models.scripted import ScriptedReply, call
 from handrail.server import runner
+from handrail.server.tokens import digest_token, make_token
 from handrail.settings import Settings
+from handrail.settings.model import Tools
 
 PARTS = bytes([0x00, 0x80, 0, 0, 0, 0]) * 20_000
 """Empty parts of a message that does not end."""
@@ -146,6 +150,44 @@ def test_a_fork_gives_an_operator_no_mode_that_only_an_admin_may_choose(server: 
         refused = operator.post(f"/api/tasks/{task}/fork", json={})
         assert (refused.status_code, refused.json()["code"]) == (403, "FORBIDDEN")
         assert admin.post(f"/api/tasks/{task}/fork", json={}).json()["mode"] == "full"
+
+
+def test_an_operator_gives_no_work_to_a_task_whose_mode_only_an_admin_may_choose(api: Api) -> None:
+    api.host.loaded = replace(api.host.loaded, settings=Settings(tools=Tools(enable=("question",))))
+    asking = call("question", question="Which one?", options=["left", "right"])
+    question = finish(api, create(api, asking, "Done.", mode="full"), "waiting")["id"]
+    request = finish(api, create(api, call("write", path="b.txt", content="b\n"), "Done."), "waiting")["id"]
+    assert api.post(f"/api/tasks/{request}/mode", {"mode": "full"}).status == 200
+    inbox = api.get("/api/inbox").body
+    asked, question_id = inbox["requests"][0]["request"]["id"], inbox["questions"][0]["question"]["toolCallId"]
+    token = make_token()
+    api.state.open_tokens().add("ann", "operator", digest_token(token))
+    body = {"name": "ls", "args": {"path": "."}, "task": question}
+    work: dict[str, dict[str, Any]] = {
+        f"/api/tasks/{question}/prompt": {"text": "left"},
+        f"/api/tasks/{question}/resume": {},
+        f"/api/tasks/{question}/fork": {},
+        f"/api/questions/{question_id}/reply": {"chosen": ["left"]},
+        f"/api/requests/{asked}/answer": {"kind": "once", "revision": 0},
+        f"/api/requests/{asked}/retry": {},
+        "/api/call": body,
+        "/api/call/check": body,
+    }
+    with httpx2.Client(base_url=api.url, headers={"Authorization": f"Bearer {token}"}, timeout=PATIENCE) as operator:
+        for path, given in work.items():
+            has_body = not path.endswith("/resume")
+            refused = operator.post(path, json=given) if has_body else operator.post(path)
+            assert (refused.status_code, refused.json()["code"]) == (403, "FORBIDDEN"), path
+            assert "full" in refused.json()["message"]
+        with open_window(api.url, token, question) as window:
+            assert window.ask("prompt", text="left")["code"] == "FORBIDDEN"
+            assert window.ask("reply", question=question_id, chosen=["left"])["code"] == "FORBIDDEN"
+            assert window.ask("answer", request=asked, kind="deny")["code"] == "FORBIDDEN"
+        assert api.get("/api/inbox").body == inbox
+        assert operator.post(f"/api/tasks/{request}/mode", json={"mode": "ask"}).status_code == 200
+        assert operator.post(f"/api/requests/{asked}/answer", json=work[f"/api/requests/{asked}/answer"]).is_success
+        assert operator.post(f"/api/tasks/{question}/cancel").status_code == 202
+    finish(api, question, "cancelled")
 
 
 def test_a_task_that_cannot_be_opened_leaves_no_folder(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:

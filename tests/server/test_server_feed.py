@@ -18,7 +18,7 @@ from tests.server.sockets import open_window, wait_until
 from handrail.models.scripted import call
 from handrail.protocol.calls import ToolCall
 from handrail.protocol.events import Notice
-from handrail.server import connection
+from handrail.server import websocket
 from handrail.server.tokens import digest_token, make_token
 
 DEEP = os.environ.get("HANDRAIL_DEEP", "") not in {"", "0"}
@@ -230,7 +230,7 @@ def test_a_client_that_does_not_read_is_dropped_and_resumes(workspace: Path, tmp
 def test_the_server_lets_go_of_a_client_that_never_reads(
     workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connection, "_GOODBYE_SECONDS", 0.2)
+    monkeypatch.setattr(websocket, "_GOODBYE_SECONDS", 0.2)
     with open_api(workspace, tmp_path / "state", slow_seconds=0.2) as api:
         task = create(api, "Done.")
         tell(api, task, *("x" * 50_000 for _ in range(400)))

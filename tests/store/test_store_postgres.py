@@ -227,7 +227,9 @@ def test_a_database_without_tables_names_the_command() -> None:
 def test_a_database_gets_the_steps_that_it_lacks_and_refuses_an_older_handrail() -> None:
     url = postgres.make_database()
     execute(url, "UPDATE handrail.migration SET step = 3 WHERE name = 'journal'")
-    execute(url, "DROP VIEW handrail_session.left_call; DROP TABLE handrail.left_call")
+    for table in ("left_call", "prompt"):
+        execute(url, f"DROP VIEW handrail_session.{table}; DROP TABLE handrail.{table}")
+    execute(url, "DROP FUNCTION handrail.count_prompt")
     with pytest.raises(StoreError, match="step 3 of the journal"):
         PostgresDatabase(SessionScope(url=url, session="s"), "")
     migrate(url)

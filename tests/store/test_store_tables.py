@@ -24,6 +24,7 @@ OWNERS = {
     "message": "store/transcript.py",
     "output": "store/conversation_state.py",
     "pack": "store/blobs.py",
+    "prompt": "store/transcript.py",
     "request": "store/inbox.py",
     "runner": "store/audit.py",
     "seen": "store/journal.py",

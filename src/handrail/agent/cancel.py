@@ -104,24 +104,25 @@ _CANCELLED = "The user ended the turn. Nothing was run."
 
 
 async def start_turn(
-    rail: AsyncHandrail, transcript: Transcript, prompt: str, pictures: tuple[Attachment, ...] = ()
+    rail: AsyncHandrail, transcript: Transcript, prompt: str, pictures: tuple[Attachment, ...] = (), taken: int = 0
 ) -> None:
     """Handles a prompt. If a question of the model is open, the prompt is the reply, unless it has pictures. Otherwise
-    it starts a turn, and the calls that were parked are refused."""
+    it starts a turn, and the calls that were parked are refused. `taken`: the last waiting prompt in the text."""
     message = transcript.open_message
     if message is None or not message.calls:
-        transcript.add_prompt(prompt, pictures=pictures)
+        transcript.add_prompt(prompt, pictures=pictures, taken=taken)
         return
     calls = build_calls(message, transcript.turn)
     outcome = await rail.in_pool(lambda: rail.conversation.refuse(calls, ToolError("CANCELLED", _TALKED_OVER)))
     questions = outcome.questions if isinstance(outcome, Parked) else ()
     if questions and not pictures and await _try_reply(rail, questions[0], prompt):
+        rail.conversation.add((), taken=taken)
         return
     reason = f"They said instead: {prompt}"[:_MAX_REASON_CHARS]
     results = await finish_despite_cancel(
         close_calls(rail, message, transcript.turn, ToolError("CANCELLED", _TALKED_OVER), reason)
     )
-    transcript.add_prompt(prompt, build_results_message(results), pictures=pictures)
+    transcript.add_prompt(prompt, build_results_message(results), pictures=pictures, taken=taken)
 
 
 async def _try_reply(rail: AsyncHandrail, question: Question, prompt: str) -> bool:

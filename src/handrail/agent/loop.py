@@ -69,12 +69,22 @@ class Agent:
         self._conversation = self._rail.conversation
         self._transcript = Transcript(self._conversation)
         self._canceller = TurnCanceller(self._rail)
+        self._leaves_turn_open = False
 
     async def run(self, prompt: str, pictures: tuple[Attachment, ...] = ()) -> Turn:
         """Runs a turn: from a prompt until the work is done or a person has to answer."""
         with self._conversation.lease():
             self._transcript.refresh()
             return await self._canceller.run_cancellable(self._run_turn(prompt, pictures), self._settle_cancelled)
+
+    async def run_waiting(self) -> Turn:
+        """Runs a turn from the prompts that wait in the session."""
+        with self._conversation.lease():
+            self._transcript.refresh()
+            if not (prompts := self._conversation.list_prompts()):
+                raise UsageError("no prompt waits in this session")
+            text, taken = "\n\n".join(one.text for one in prompts), prompts[-1].number
+            return await self._canceller.run_cancellable(self._run_turn(text, taken=taken), self._settle_cancelled)
 
     async def go_on(self) -> Turn:
         """Continues the last turn. A turn that has ended is returned as it is."""
@@ -96,8 +106,12 @@ class Agent:
 
         return run_in_thread(self._rail, lambda: self._run_alone(prompt), self.cancel)
 
-    def cancel(self) -> bool:
-        """Cancels the running turn, from any thread. Returns whether there was one."""
+    def cancel(self, *, leave_open: bool = False) -> bool:
+        """Cancels the running turn, from any thread. Returns whether there was one.
+
+        `leave_open`: no end is recorded, so `go_on` continues the turn as after a kill.
+        """
+        self._leaves_turn_open = leave_open
         return self._canceller.cancel()
 
     async def close(self) -> None:
@@ -110,10 +124,10 @@ class Agent:
         finally:
             await self.close()  # connections belong to this event loop
 
-    async def _run_turn(self, prompt: str | None = None, pictures: tuple[Attachment, ...] = ()) -> Turn:
+    async def _run_turn(self, prompt: str | None = None, pictures: tuple[Attachment, ...] = (), taken: int = 0) -> Turn:
         try:
             if prompt is not None:
-                await start_turn(self._rail, self._transcript, prompt, pictures)
+                await start_turn(self._rail, self._transcript, prompt, pictures, taken)
             self._conversation.begin_turn(self._transcript.turn)
             return await self._work()
         except ModelError as error:
@@ -145,6 +159,8 @@ class Agent:
                 return self._end("cancelled")
             if why := find_stuck_reason(self._transcript, self._limits):
                 return self._end("limit", why)
+            for waiting in self._conversation.list_prompts():
+                self._transcript.add_steering(waiting.text, taken=waiting.number)
 
     async def _ask_model(self) -> AssistantMessage:
         message = None
@@ -177,10 +193,13 @@ class Agent:
                 return answered
 
     def _end(self, reason: Reason, why: str | None = None) -> Turn:
+        if reason == "cancelled" and self._leaves_turn_open:
+            return Turn(reason="cancelled")
         return end_turn(self._conversation, self._transcript, reason, why)
 
     async def _settle_cancelled(self) -> Turn:
-        await close_open_calls(self._rail, self._transcript)
+        if not self._leaves_turn_open:
+            await close_open_calls(self._rail, self._transcript)
         return self._end("cancelled")
 
 

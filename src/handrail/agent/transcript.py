@@ -70,24 +70,24 @@ class Transcript:
         self._read_new()
         self.last_turn_event = self._conversation.last_turn_event()
 
-    def add(self, message: Message, *drafts: PendingEvent) -> None:
-        self.add_all((message,), *drafts)
+    def add(self, message: Message, *drafts: PendingEvent, taken: int = 0) -> None:
+        self.add_all((message,), *drafts, taken=taken)
 
-    def add_all(self, messages: tuple[Message, ...], *drafts: PendingEvent) -> None:
+    def add_all(self, messages: tuple[Message, ...], *drafts: PendingEvent, taken: int = 0) -> None:
         """Stores messages with their events in one transaction."""
-        self._conversation.add(messages, *drafts)
+        self._conversation.add(messages, *drafts, taken=taken)
         self._read_new()
         self.last_turn_event = None
 
-    def add_prompt(self, text: str, *before: Message, pictures: tuple[Attachment, ...] = ()) -> None:
-        """Starts a turn. `before`: messages that close the last one."""
+    def add_prompt(self, text: str, *before: Message, pictures: tuple[Attachment, ...] = (), taken: int = 0) -> None:
+        """Starts a turn. `before`: messages that close the last one. `taken`: the last waiting prompt in the text."""
         prompt = UserMessage(message_id=make_id("m"), text=escape_surrogates(text), attachments=pictures)
-        self.add_all((*before, prompt), (User, {"message_id": prompt.message_id, "text": prompt.text}))
+        self.add_all((*before, prompt), (User, {"message_id": prompt.message_id, "text": prompt.text}), taken=taken)
 
-    def add_steering(self, text: str) -> None:
+    def add_steering(self, text: str, taken: int = 0) -> None:
         """Adds a message of the person to the running turn."""
         message = UserMessage(message_id=make_id("m"), text=escape_surrogates(text), by_loop=True)
-        self.add(message, (User, {"message_id": message.message_id, "text": message.text}))
+        self.add(message, (User, {"message_id": message.message_id, "text": message.text}), taken=taken)
 
     def add_results(self, results: tuple[ToolResult[Any], ...], *notes: UserMessage) -> None:
         self.add_all((build_results_message(results), *notes))

@@ -42,6 +42,8 @@ class Recorder:
         self._workspace = workspace
         self._session = session_id
         self._runner = runner
+        self._last_kept = ("", b"")
+        """The hash and the bytes of the last small content. An answer about its change may want it."""
 
     @cached_property
     def _log(self) -> "ChangeLog":
@@ -102,6 +104,9 @@ class Recorder:
 
     def content(self, digest: str) -> bytes | None:
         """A kept content. None if it is missing or large."""
+        last, data = self._last_kept
+        if digest == last:
+            return data
         kept = bytearray()
         try:
             for piece in self.history.blobs.chunks(digest):
@@ -117,6 +122,8 @@ class Recorder:
         try:
             if before.data is not None:
                 self.history.blobs.keep(before.hash, before.data, pack=True)
+                if len(before.data) <= MAX_PACKED_BYTES:
+                    self._last_kept = (before.hash, before.data)
                 return
             with closing_descriptor(landing.open(READ_FILE)) as file:
                 self.history.blobs.keep_file(before.hash, file)

@@ -43,6 +43,8 @@ multi_edit = multi_edit +File: Make several replacements in one file, in order, 
     in '{args.file_path}'
 ls = ls: List a folder.
   directory str=. -> path                                   # The folder.
+  whole: [dict(name=own.path, path=own.path if data.path == "." else f"{data.path}/{own.path}",
+    type="dir" if own.kind == "directory" else "file") for own in data.entries]
 glob = find: Find files by a glob, such as **/*.py.
   pattern* str len>=1 -> pattern                            # The glob.
   path str=. -> path                                        # The folder to search in.
@@ -69,6 +71,8 @@ format_code = code_format write=true +File: Format a file.
 lint_code = code_lint: Lint a file.
   file_path* str -> paths[]                                 # Path of the file.
   linter auto|pylint|flake8|eslint=auto -> linter           # The linter.
+  text: {"Linting results" if data.findings else "No issues found"} {"for" if data.findings else "in"} {args.file_path}
+    with {" and ".join(data.linters)}{":" + chr(10) + content if data.findings else ""}
 find_symbols = code_symbols +File: Find functions, classes and variables of a file.
   symbol_type all|function|class|variable=all -> kind       # The kind of symbols.
   pattern str="" -> pattern                                 # A regular expression for their names.
@@ -128,25 +132,12 @@ def _describe(own: Any, **more: Any) -> dict[str, Any]:
     return {"name": own.name, **more, "line_number": own.line, "docstring": own.doc or None}
 
 
-def _show_lint(one: Answered) -> Shown:
-    path, linter = one.args.file_path, " and ".join(one.data.linters)
-    if not one.data.findings:
-        return Shown(text=f"No issues found in {path} with {linter}")
-    return Shown(text=f"Linting results for {path} with {linter}:\n{one.content}")
-
-
 def _show_symbols(one: Answered) -> Shown:
     symbols = [
         {"type": group_kind(own.kind), "name": own.name, "line": own.line} | drop_none(docstring=own.doc or None)
         for own in one.data.symbols
     ]
     return Shown(sorted(symbols, key=lambda row: row["line"]))
-
-
-def _show_listing(one: Answered) -> Shown:
-    folder = "" if one.data.path == "." else f"{one.data.path}/"
-    kinds = {entry.path: "dir" if entry.kind == "directory" else "file" for entry in one.data.entries}
-    return Shown([{"name": name, "path": f"{folder}{name}", "type": kind} for name, kind in kinds.items()])
 
 
 def _show_grep(one: Answered) -> Shown:
@@ -231,11 +222,9 @@ DIALECT = Dialect(
         _TOOLS,
         {
             "edit_file": Code(_edit),
-            "ls": Code(show=_show_listing),
             "grep": Code(_grep, _show_grep),
             "execute": Code(show=_show_command),
             "analyze_code": Code(show=_show_analysis),
-            "lint_code": Code(show=_show_lint),
             "find_symbols": Code(show=_show_symbols),
             "read_todos": Code(_read_todos),
         },

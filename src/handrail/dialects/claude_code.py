@@ -84,8 +84,8 @@ TaskOutput = process action="poll": Returns the new output of a background task.
     status="running" if data.process.state == "running" else "completed", description=data.process.command,
     output=data.output or "", **drop_none(exitCode=data.process.exit_code))
 TaskStop = process action="kill": Stops a background task.
+  shell_id str -> sessionId                             # The older name of task_id.
   task_id str -> sessionId                              # The task.
-  shell_id str                                          # Its older name.
   text: Successfully stopped task: {data.process.id} ({data.process.command})
   data: message=f"Successfully stopped task: {data.process.id} ({data.process.command})",
     task_id=data.process.id, task_type="local_bash", command=data.process.command
@@ -93,7 +93,7 @@ Monitor = exec background=true: Runs a command in the background.
   description* str -> @purpose                          # What is watched.
   timeout_ms number=300000 >=1 <=3600000                # Ignored: the command ends by itself or by TaskStop.
   command str -> command                                # The command.
-  ws object                                             # Not available.
+  ws object                                             # Refused: Monitor watches commands only; give command
 TodoWrite = todo: Replaces the list of steps.
   todos* Todo[] -> items                         # The list.
 TaskCreate = todo: Adds a task to the list of steps.
@@ -247,22 +247,10 @@ def _run(args: Any, given: dict[str, Any], _: Surface) -> Canonical:
     return "exec", given
 
 
-def _watch(args: Any, given: dict[str, Any], _: Surface) -> Canonical:
-    if args.ws is not None or args.command is None:
-        raise ToolError("UNAVAILABLE", "ws: Monitor watches commands only; give command. Nothing was run.")
-    return "exec", given
-
-
 def _poll(args: Any, given: dict[str, Any], surface: Surface) -> Canonical:
     if args.block:
         surface.wait_for_end(args.task_id, min(args.timeout, 600_000))
     return "process", given
-
-
-def _stop(args: Any, given: dict[str, Any], _: Surface) -> Canonical:
-    if (task_id := args.task_id or args.shell_id) is None:
-        raise ToolError("INVALID_ARGUMENT", "task_id is required")
-    return "process", given | {"sessionId": task_id}
 
 
 def _show_command(one: Answered) -> Shown:
@@ -378,8 +366,7 @@ DIALECT = Dialect(
             "Grep": Code(_grep, _show_grep),
             "Bash": Code(_run, _show_command),
             "TaskOutput": Code(_poll),
-            "TaskStop": Code(_stop),
-            "Monitor": Code(_watch, _show_command),
+            "Monitor": Code(show=_show_command),
             "TodoWrite": Code(_write_todos),
             "TaskCreate": Code(_create_task),
             "TaskGet": Code(_find_task),

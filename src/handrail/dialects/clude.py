@@ -84,15 +84,16 @@ codebase_search = codebase_search: Search the code by its meaning.
 run_terminal_cmd = exec: Run a shell command in the workspace, in a sandbox.
   command* str len>=1 -> command                # The command.
   is_background bool=false -> background        # Return at once; the command continues.
-  data: command=args.command, cwd=".", exit_code=data.exit_code, output=data.output
+  data: command=args.command, cwd=".", exit_code=data.exit_code, output=data.output,
+    **(dict(session_id=data.session_id, pid=surface.find_pid(data.session_id)) if data.session_id else {})
 display = display: Show the person something while you work.
+  message str -> content                        # The older name of content.
   content str -> content                        # Markdown, at most 10,000 characters; required.
-  level str=info                                # info, success, warning, error or progress.
+  level str=info -> level                       # info, success, warning, error or progress.
   title str -> title                            # A few words above it.
+  explanation str -> thought                    # The older name of thought.
   thought str -> thought                        # Why you show it.
   evidence str[] -> evidence                    # What it rests on.
-  explanation str                               # The older name of thought.
-  message str                                   # The older name of content.
   data: displayed=True, length=len(args.content or args.message), level=data.level,
     truncated=len(args.content or args.message) > data.characters
 read_lints = code_lint lsp_lint: List the problems of files.
@@ -128,16 +129,12 @@ def _read_lints(_: Any, given: dict[str, Any], surface: Surface) -> Canonical:
     return ("lsp_lint" if surface.is_allowed("lsp_diagnostics", given) else "code_lint"), given
 
 
-def _display(args: Any, given: dict[str, Any], _: Surface) -> Canonical:
-    content = given.get("content", args.message)
-    if not content:
+def _display(_: Any, given: dict[str, Any], __: Surface) -> Canonical:
+    shown = {name: value for name, value in given.items() if value}
+    if "content" not in shown:
         raise ToolError("INVALID_ARGUMENT", "display: content is required and must not be empty")
-    if args.explanation is not None:
-        given.setdefault("thought", args.explanation)
-    if not args.title:
-        given.pop("title", None)
-    level = args.level if args.level in _LEVELS else "info"
-    return "display", {**given, "content": content[:10_000], "level": level}
+    level = given["level"] if given["level"] in _LEVELS else "info"
+    return "display", {**shown, "content": shown["content"][:10_000], "level": level}
 
 
 def _show_listing(one: Answered) -> Shown:
@@ -148,12 +145,6 @@ def _show_listing(one: Answered) -> Shown:
         if not is_ignored(entry.path)
     ]
     return Shown({"path": one.data.path, "items": items})
-
-
-def _show_command(one: Answered) -> Shown:
-    pids = {process.id: process.pid for process in one.surface.list_processes()}
-    found = one.data.session_id
-    return Shown({} if found is None else {"session_id": found, "pid": pids.get(found)})
 
 
 def _describe_details(one: Answered) -> dict[str, Any]:
@@ -224,7 +215,6 @@ DIALECT = Dialect(
             "apply_patch": Code(_patch),
             "grep": Code(_grep),
             "read_lints": Code(_read_lints),
-            "run_terminal_cmd": Code(show=_show_command),
             "display": Code(_display),
         },
     ),

@@ -29,7 +29,7 @@ exec_command = exec apply_patch@apply_patch: Runs a command and returns its outp
   workdir str -> cwd                            # Folder to run the command in; the workspace if not given.
   shell str                                     # Ignored: commands run in bash.
   login bool=true                               # Ignored: commands run in no login shell.
-  tty bool=false                                # Not available.
+  tty bool=false                                # Refused: commands have no terminal of their own here
   yield_time_ms number=10000 -> yieldMs[250..30000]  # Milliseconds to wait before the command runs on.
   max_output_tokens number=10000 >=0            # Most tokens of output to return.
   sandbox_permissions Sandbox=use_default       # A request only: policy and the person decide.
@@ -70,15 +70,13 @@ def _number(process_id: str) -> int:
 
 
 def _find_process(number: float, surface: Surface) -> str:
-    for process in surface.list_processes():
-        if _number(process.id) == int(number):
-            return process.id
+    for process_id in surface.list_process_ids():
+        if _number(process_id) == int(number):
+            return process_id
     raise ToolError("PROCESS_NOT_FOUND", f"Unknown process id {int(number)}")
 
 
 def _execute(args: Any, given: dict[str, Any], surface: Surface) -> Canonical:
-    if args.tty:
-        raise ToolError("UNAVAILABLE", "tty: commands have no terminal of their own here. Nothing was run.")
     asked = _ask_person(args)
     cwd = surface.to_relative(args.workdir) if args.workdir else "."
     if (patch := _WRAPPED.fullmatch(args.cmd)) is not None:

@@ -2,15 +2,17 @@
 
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from handrail.dialects.limit import cut_text
 from handrail.dialects.session_view import Surface
-from handrail.protocol.errors import UsageError
+from handrail.protocol.errors import ToolError, UsageError
 from handrail.protocol.results import ToolResult
 from handrail.protocol.text import render_value
+from handrail.protocol.tool_spec import BASE_NAMES
 from handrail.protocol.wire import Json
 from handrail.runtime.registry import HELPED
 from handrail.settings import LoadedSettings, Settings
@@ -20,13 +22,6 @@ DIALECTS = {
     for name in ("deepchat", "devminds", "clude", "agentica", "onething", "claude-code", "codex", "opencode")
 }
 """The module of each dialect."""
-_OPTIONAL = frozenset(
-    (
-        *("apply_patch", "multi_edit", "delete", "codebase_search", "display", "question", "todo", "memory"),
-        *("skill_list", "skill_control", "code_outline", "code_analyze", "code_symbols", "code_format", "code_lint"),
-    )
-)
-"""Canonical tools that exist and are off by default."""
 
 Canonical = tuple[str, dict[str, Any]]
 """The name and the arguments of a canonical call. `@purpose` and `@confirm` become fields of the call, and `@shown` is
@@ -92,6 +87,8 @@ class DialectTool(Struct, frozen=True, kw_only=True):
     """Whether it is offered only if the settings enable its canonical tools."""
     ignored: Mapping[str, str] = {}
     """Parameters without effect, and why. The answer says so if a call has one."""
+    refused: Mapping[str, str] = {}
+    """Parameters that cannot be used, and why."""
     lacks: str = ""
     """Why it cannot be offered."""
 
@@ -100,8 +97,16 @@ class DialectTool(Struct, frozen=True, kw_only=True):
         """The name in a form that every provider accepts."""
         return self.name.replace(".", "_")
 
+    @staticmethod
+    def list_given(notes: Mapping[str, str], given: Json, form: str) -> list[str]:
+        """The notes of a table about the parameters that a call has."""
+        named = cast("dict[str, Any]", given) if notes and isinstance(given, dict) else {}
+        return [form.format(name, why) for name, why in notes.items() if named.get(name)]
+
     def translate(self, args: Any, given: Json, surface: Surface) -> Canonical:
         """The canonical call. `given`: the arguments before they got their types."""
+        if refused := self.list_given(self.refused, given, "{}: {}. Nothing was run."):
+            raise ToolError("UNAVAILABLE", refused[0])
         if self.collect is None:
             return self.to[0], given  # pyright: ignore[reportReturnType]  checked as a canonical call
         collected = self.collect(args)
@@ -120,6 +125,8 @@ class Answered(Struct, frozen=True, gc=False):
     data: Any
     content: str
     surface: Surface
+    sent: Any = None
+    """The arguments of the canonical call."""
 
     @property
     def message(self) -> str:
@@ -152,16 +159,19 @@ class Answered(Struct, frozen=True, gc=False):
     @property
     def written(self) -> str:
         """The new content of a file."""
-        return getattr(self.args, "content", "") or getattr(self.args, "new_string", "")
+        return self.sent["content"]
 
     @property
     def before(self) -> str | None:
         """The text of a file before the change. None if there was none, or it may not be read."""
-        return self.surface.read_version(self.data.path, self.data.before)
+        digest = self.data.before
+        if digest is None or digest == self.data.hash:
+            return None if digest is None else self.after
+        return self.surface.read_before(self.result, self.data.path, digest)
 
     @property
-    def after(self) -> str | None:
-        return self.surface.read_version(self.data.path, self.data.hash)
+    def after(self) -> str:
+        return cut_text(self.written, self.surface.session.characters)
 
     @property
     def returned(self) -> int:
@@ -239,7 +249,7 @@ def adapt_settings(dialect: Dialect, loaded: LoadedSettings) -> Settings:
     """
     settings, managed = loaded.settings, loaded.managed.get("tools.enable")
     built_on = dict.fromkeys(name for tool in dialect.tools for name in tool.to if not tool.on_request)
-    wanted = [name for name in built_on if name in _OPTIONAL and name not in settings.tools.enable]
+    wanted = [name for name in built_on if name not in {*BASE_NAMES, *HELPED, *settings.tools.enable}]
     allowed = wanted if not isinstance(managed, list | tuple) else [name for name in wanted if name in managed]
     tools = replace(settings.tools, enable=(*settings.tools.enable, *allowed))
     profile = "restricted" if dialect.is_restricted else settings.profile

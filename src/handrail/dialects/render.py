@@ -15,10 +15,17 @@ _PARAMETER = re.compile(r"\b(?:[a-z]+[A-Z]\w+|cwd)\b")
 """Names of canonical parameters in messages. Other names are plain words."""
 _SUBJECT = re.compile(r"\A(\w+)(?= (?:is|holds|has)\b)")
 _TOOL = re.compile(r"\b([Uu]se|[Ww]ith) (read|write|edit|ls|find|grep|exec|process|delete)\b(?! (?:the|a|an|of)\b)")
-_NO_TOOL = re.compile(r"\bThe action list\b|\b[Ww]ithout background and yieldMs\b")
 _LOST = "\0"
 """Stands for what the dialect lacks. The clause with it is left out."""
-_CLAUSE = re.compile(rf": list them\b|,? or [^,;.\n]*{_LOST}[^,;.\n]*|;[^;.\n]*{_LOST}[^;.\n]*")
+_ADVICE = {
+    "The action list": _LOST,
+    "Without background and yieldMs": _LOST,
+    "without background and yieldMs": _LOST,
+    ": list them": "",
+    "; list has the ids": "",
+}
+"""Advice of canonical messages that names no tool, and what stands for it."""
+_CLAUSE = re.compile(rf",? or [^,;.\n]*{_LOST}[^,;.\n]*|;[^;.\n]*{_LOST}[^;.\n]*")
 _SENTENCE = re.compile(rf"(?:(?<=\.) |^)[^;.\n]*{_LOST}[^;.\n]*\.?")
 
 
@@ -64,8 +71,10 @@ def reword(text: str, names: Mapping[str, str], tools: Mapping[str, str], *, is_
     else:
         text = re.sub(r"\w+", lambda found: names.get(found[0], found[0]), text)
     text = _TOOL.sub(lambda found: f"{found[1]} {tools[found[2]]}" if found[2] in tools else _LOST, text)
-    text = _NO_TOOL.sub(_LOST, text)
-    text = _CLAUSE.sub("", text)
+    for advice, replacement in _ADVICE.items():
+        text = text.replace(advice, replacement)
+    if _LOST in text:
+        text = _CLAUSE.sub("", text)
     if _LOST in text:
         text = _SENTENCE.sub("", text).strip() or text.replace(_LOST, "…")
     return text

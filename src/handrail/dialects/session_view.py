@@ -7,16 +7,15 @@ from typing import Any
 
 from handrail.dialects.limit import cut_text
 from handrail.protocol.calls import ToolCall
-from handrail.protocol.errors import StoreError, ToolError
-from handrail.protocol.records import ProcessRecord, TodoItem
+from handrail.protocol.errors import ToolError
+from handrail.protocol.records import TodoItem
+from handrail.protocol.results import ToolResult
 from handrail.runtime.decide import DECIDING
 from handrail.runtime.execute import take_steps
 from handrail.runtime.pending_call import PendingCall
 from handrail.runtime.session import Session
 from handrail.store.conversation_state import read_last_todo
 from handrail.workspace.text import decode_text
-
-_MAX_VERSION_BYTES = 8 * 1024 * 1024
 
 
 class Surface:
@@ -78,35 +77,23 @@ class Surface:
             raise ToolError("POLICY_DENIED", f"Reading {path} needs approval, so read it first. Nothing was changed.")
         return self.session.workspace.read_small_file(path, most)
 
-    def read_version(self, path: str, digest: str | None) -> str | None:
-        """The text that a file had or has, found by its hash, cut to the length of an answer.
+    def read_before(self, change: ToolResult[Any], path: str, digest: str) -> str | None:
+        """The text of a file before a change, cut to the length of an answer.
 
-        None if policy would not allow `read` of it without approval, or it is not stored.
+        None if it is not stored, or if neither this session read it nor policy would allow that without approval.
         """
-        if digest is None or not self.is_allowed("read", {"path": path}):
+        tool = self.session.offer.get(change.name)
+        was_read = not change.meta.unread or (tool is not None and "fs.read" in tool.spec.permissions)
+        if not was_read and not self.is_allowed("read", {"path": path}):
             return None
-        try:
-            data = self._read_stored(digest)
-            if data is None and digest == self.session.workspace.hash_of(path):
-                data = self.session.workspace.read_small_file(path, _MAX_VERSION_BYTES)
-        except (ToolError, StoreError, OSError):
-            return None
+        data = self.session.recorder.content(digest)
         text = None if data is None else decode_text(data)
         return None if text is None else cut_text(text.text, self.session.characters)
 
-    def _read_stored(self, digest: str) -> bytes | None:
-        data = bytearray()
-        try:
-            for piece in self.session.recorder.history.blobs.chunks(digest):
-                data += piece
-                if len(data) > _MAX_VERSION_BYTES:
-                    return None
-        except FileNotFoundError:
-            return None
-        return bytes(data)
-
     def is_allowed(self, name: str, args: Any) -> bool:
         """Whether the session offers a tool, and policy would allow this call of it without approval."""
+        if name not in self.session.offer.names:
+            return False
         pending = self._decide(name, args)
         return pending.error is None and not pending.needs_approval
 
@@ -115,10 +102,13 @@ class Surface:
         take_steps(self.session, pending, DECIDING)
         return pending
 
-    def list_processes(self) -> tuple[ProcessRecord, ...]:
+    def list_process_ids(self) -> list[str]:
         """The background processes of the session."""
         background = self.session.background
-        return background.sessions.records() if background.any else ()
+        return [process.id for process in background.sessions.list_sessions()] if background.any else []
+
+    def find_pid(self, process_id: str) -> int | None:
+        return self.session.background.sessions.find(process_id).pid
 
     def wait_for_end(self, process_id: str, milliseconds: float) -> None:
         """Waits until a background process has ended, or for a time."""

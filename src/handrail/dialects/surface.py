@@ -1,6 +1,6 @@
 """The tools of a dialect in one session."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from itertools import repeat
 from types import SimpleNamespace
@@ -85,7 +85,7 @@ class SessionSurface(Surface):
     def __init__(self, dialect: Dialect, session: Session, run: RunBatch, *, repairs_case: bool = False) -> None:
         self.dialect = dialect
         super().__init__(session)
-        self._run = run
+        self.run_canonical = run
         self._repairs_case = repairs_case or dialect.repairs_case
         self._tools = {name: tool for tool in dialect.tools for name in (tool.name, tool.export_name)}
         self._specs: dict[str, ToolSpec] = {}
@@ -177,32 +177,26 @@ class SessionSurface(Surface):
     def run(self, calls: tuple[ToolCall, ...], fresh: bool) -> Done | Parked:
         """Runs the calls of one message. Refused ones do not keep the others from running."""
         prepared = list(map(self._prepare, calls, repeat(fresh)))
-        if len(prepared) == 1 and (only := prepared[0]).error is None:
-            outcome = self._run((only.call,), fresh)
-            if isinstance(outcome, Parked):
-                self._remember(only)
-                return outcome
-            return Done(results=(self._answer(outcome.results[0], self.session.characters, only),))
-        results: list[ToolResult[Any]] = []
-        for one in prepared:
-            self._remember(one)
-            if one.error is not None:
-                if one.error.code != "INVALID_ARGUMENT":
-                    self.warn(one.error.code, one.error.message, one.call.tool_call_id)
-                results += cast("Done", refuse_batch(self.session, (one.call,), one.error)).results
+        results = {one.given.tool_call_id: self._refuse(one, one.error) for one in prepared if one.error is not None}
         if rest := tuple(one.call for one in prepared if one.error is None):
-            outcome = self._run(rest, fresh)
+            outcome = self.run_canonical(rest, fresh)
             if isinstance(outcome, Parked):
+                for one in prepared:
+                    self._remember(one)
                 return outcome
-            results += outcome.results
-        by_id = {result.tool_call_id: result for result in results}
-        return self.answer_all(Done(results=tuple(by_id[one.given.tool_call_id] for one in prepared)))
+            results |= {result.tool_call_id: result for result in outcome.results}
+        return self.answer_all(Done(results=tuple(results[one.given.tool_call_id] for one in prepared)), prepared)
 
-    def answer_all(self, outcome: Done) -> Done:
-        """The answers of one batch, each with the rest of its budget."""
+    def _refuse(self, prepared: _Prepared, error: ToolError) -> ToolResult[Any]:
+        if error.code != "INVALID_ARGUMENT":
+            self.warn(error.code, error.message, prepared.call.tool_call_id)
+        return cast("Done", refuse_batch(self.session, (prepared.call,), error)).results[0]
+
+    def answer_all(self, outcome: Done, prepared: Iterable[_Prepared | None] = repeat(None)) -> Done:
+        """The answers of one batch, each with the rest of its budget. `prepared`: the calls, if they are at hand."""
         left, answers = self.session.batch_characters, list[ToolResult[Any]]()
-        for result in outcome.results:
-            answer = self._answer(result, min(self.session.characters, max(left, MIN_BUDGET_CHARS)))
+        for result, one in zip(outcome.results, prepared, strict=False):
+            answer = self._answer(result, min(self.session.characters, max(left, MIN_BUDGET_CHARS)), one)
             left -= len(answer.content)
             answers.append(answer)
         return Done(results=tuple(answers))
@@ -320,7 +314,8 @@ class SessionSurface(Surface):
             error = self._reword_error(result.error, prepared)
             result = replace(result, error=error, content=result.content.replace(result.error.message, error.message))
         if tool.ignored and result.error is None:
-            result = self._note_ignored(tool, prepared.given.args, result)
+            notes = tool.list_given(tool.ignored, prepared.given.args, "{} was ignored: {}")
+            result = replace(result, warnings=(*notes, *result.warnings)) if notes else result
         text, shape, size = self._render(prepared, result)
         while len(text) > budget or (size > 2 * budget and not result.attachments):
             page = shorten_page(result, budget, len(text)) if result.name == "read" else None
@@ -338,12 +333,6 @@ class SessionSurface(Surface):
             meta=result.meta if result.meta.next_offset is None else replace(result.meta, next_offset=None),
             warnings=(),
         )
-
-    @staticmethod
-    def _note_ignored(tool: DialectTool, given: Json, result: ToolResult[Any]) -> ToolResult[Any]:
-        names = [name for name in tool.ignored if isinstance(given, dict) and given.get(name)]  # pyright: ignore[reportUnknownMemberType]
-        notes = (f"{name} was ignored: {tool.ignored[name]}" for name in names)
-        return replace(result, warnings=(*notes, *result.warnings)) if names else result
 
     def _limit(
         self, prepared: _Prepared, result: ToolResult[Any], budget: int, text: str
@@ -385,12 +374,12 @@ class SessionSurface(Surface):
         return encoded.decode() if text is None else text, shape, len(encoded)
 
     def _build_answered(self, prepared: _Prepared, result: ToolResult[Any]) -> Answered:
-        given, args, tool = prepared.given, prepared.args, prepared.tool
-        return Answered(tool, args, given.args, given.tool_call_id, result, result.data, result.content, self)
+        given, args, tool, sent = prepared.given, prepared.args, prepared.tool, prepared.call.args
+        return Answered(tool, args, given.args, given.tool_call_id, result, result.data, result.content, self, sent)
 
     def _run_following(self, prepared: _Prepared, following: Canonical, first: ToolResult[Any]) -> ToolResult[Any]:
         call = replace(self.build_call(*following), trace_id=prepared.call.trace_id)
-        outcome = self._run((call,), True)
+        outcome = self.run_canonical((call,), True)
         if isinstance(outcome, Done):
             (result,) = outcome.results
             return replace(result, duration_ms=first.duration_ms + result.duration_ms)

@@ -14,7 +14,8 @@ settings enable its canonical tools. `@text=PARAMETER`: the parameter that a cal
 offered, and the description says why. Several names with commas between them are alike.
 
 A parameter has a kind, `=default`, limits, the canonical parameter behind `->`, and a description. `*`: required.
-`# Ignored: why`: the parameter has no effect, and an answer says so.
+`# Ignored: why`: the parameter has no effect, and an answer says so. `# Refused: why`: a call with it is UNAVAILABLE.
+Of two parameters for one canonical parameter the later one counts. So the older name stands first.
 Targets: `!name` negates, `name+1` adds, `name[1..9]` clamps, `name[]` makes a list, `@purpose` is a field of the call.
 
 Kinds: str, int, number, bool, object, choices such as `yes|no:canonical`, `"constant"`, records of the table, and lists
@@ -43,7 +44,7 @@ _PARAMETER = re.compile(
     r"(?P<limits>(?: (?:len)?[<>]=?\d+)*)(?: -> (?P<target>\S+))?(?: +# (?P<about>.+))?"
 )
 _TARGET = re.compile(r"(!)?(@?\w+)(?:([+-]\d)|\[(\d+)\.\.(\d+)\]|(\[\]))?")
-_IGNORED = re.compile(r"([-\w]+)\*? .*# Ignored: (.+)")
+_NOTE = re.compile(r"([-\w]+)\*? .*# (Ignored|Refused): (.+)")
 _LIMITS = {">=": "ge", "<=": "le", ">": "gt", "len>=": "min_length", "len<=": "max_length"}
 _KINDS: dict[str, Any] = {"str": str, "int": int, "number": float, "bool": bool, "object": dict[str, Any]}
 _ANSWER = ("title: ", "text: ", "data: ", "whole: ")
@@ -114,6 +115,9 @@ def _parse_tool(name: str, rest: str, lines: list[str], known: Mapping[str, Any]
             canonical, _, answered = key.partition("@")
             to[canonical] = answered or name
     params = _parse_parameters(rows, known)
+    notes: dict[str, dict[str, str]] = {"Ignored": {}, "Refused": {}}
+    for found in filter(None, map(_NOTE.match, rows)):
+        notes[found[2]][found[1]] = found[3]
     if "!" in flags:
         return DialectTool(name=name, lacks=about, params=params)
     return DialectTool(
@@ -126,7 +130,8 @@ def _parse_tool(name: str, rest: str, lines: list[str], known: Mapping[str, Any]
         code=own._replace(show=_build_show(own.show, answer)),
         free_text=flags.get("@text"),
         on_request="@request" in flags,
-        ignored={found[1]: found[2] for line in rows if (found := _IGNORED.match(line))},
+        ignored=notes["Ignored"],
+        refused=notes["Refused"],
     )
 
 

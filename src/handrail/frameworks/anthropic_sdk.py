@@ -5,15 +5,8 @@ from typing import Any
 
 from anthropic.types import Message
 
-from handrail.frameworks.calls import Rail, list_images, render_result
-from handrail.frameworks.message_calls import (
-    CUT_OFF,
-    AnsweredCall,
-    MessageCalls,
-    ModelCall,
-    ToolMessages,
-    WaitingMessage,
-)
+from handrail.frameworks.calls import Rail
+from handrail.frameworks.message_calls import AnsweredCall, MessageCalls, ToolMessages, WaitingMessage
 
 
 def run_calls(rail: Rail, message: Message) -> ToolMessages | WaitingMessage:
@@ -27,18 +20,16 @@ def run_calls(rail: Rail, message: Message) -> ToolMessages | WaitingMessage:
 
 async def run_calls_async(rail: Rail, message: Message) -> ToolMessages | WaitingMessage:
     """The same as `run_calls`, beside the event loop."""
-    return await _read_calls(rail, message).run_async()
+    calls = _read_calls(rail, message)
+    return await calls.run_in_pool(calls.run)
 
 
 def _read_calls(rail: Rail, message: Message) -> MessageCalls:
     """The calls. The SDK completes the arguments of a call that was cut off, so such a call does not run."""
+    calls = [(block.id, block.name, block.input) for block in message.content if block.type == "tool_use"]
     is_whole = message.stop_reason in {"tool_use", "end_turn", "stop_sequence"}
-    calls = [
-        ModelCall(block.id, block.name, block.input, is_cut_off=not is_whole and block is message.content[-1])
-        for block in message.content
-        if block.type == "tool_use"
-    ]
-    return MessageCalls(rail, message.id, calls, _build_results)
+    ends_with_call = bool(calls) and message.content[-1].type == "tool_use"
+    return MessageCalls(rail, message.id, calls, _build_results, is_whole=is_whole or not ends_with_call)
 
 
 def _build_results(answered: Sequence[AnsweredCall]) -> list[dict[str, Any]]:
@@ -46,10 +37,9 @@ def _build_results(answered: Sequence[AnsweredCall]) -> list[dict[str, Any]]:
 
 
 def _build_result(answered: AnsweredCall) -> dict[str, Any]:
-    result = answered.result
-    content = [{"type": "text", "text": CUT_OFF if result is None else render_result(result)}]
-    for image in () if result is None else list_images(result):
+    content: list[dict[str, Any]] = [{"type": "text", "text": answered.text}]
+    for image in answered.images:
         source = {"type": "base64", "media_type": image.mime, "data": image.content}
-        content.append({"type": "image", "source": source})  # pyright: ignore
-    is_error = result is None or not result.ok
+        content.append({"type": "image", "source": source})
+    is_error = answered.result is None or not answered.result.ok
     return {"type": "tool_result", "tool_use_id": answered.call_id, "content": content, "is_error": is_error}

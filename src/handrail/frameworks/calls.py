@@ -2,11 +2,11 @@
 
 import asyncio
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from contextlib import suppress
+from contextvars import ContextVar, copy_context
 from hashlib import sha256
 from itertools import count
-from threading import Thread
-from time import sleep
 from typing import Any, Literal, TypeVar
 from uuid import uuid4
 
@@ -27,8 +27,8 @@ _IMAGE_TYPES = frozenset(("image/png", "image/jpeg", "image/gif", "image/webp"))
 _POLL_SECONDS = 0.02
 Returned = TypeVar("Returned")
 Rail = Handrail | AsyncHandrail
-OnBegin = Callable[[str], object]
-"""Gets the id of a call that begins."""
+_begun: ContextVar[list[str]] = ContextVar("begun")
+"""The ids of the calls that began in a wait of `run_in_pool`, which ends them if it is cancelled."""
 
 
 class WaitingCall(msgspec.Struct, frozen=True):
@@ -47,7 +47,32 @@ class WaitingCall(msgspec.Struct, frozen=True):
 Outcome = ToolResult[Any] | WaitingCall
 
 
-class FrameworkCalls:
+class SessionWorker:
+    """Works in a session, also beside an event loop."""
+
+    def __init__(self, rail: Rail) -> None:
+        self.rail = rail.rail if isinstance(rail, AsyncHandrail) else rail
+        self._loop_side = rail if isinstance(rail, AsyncHandrail) else AsyncHandrail(rail)
+
+    async def run_in_pool(self, work: Callable[..., Returned], *arguments: Any) -> Returned:
+        """Works beside the event loop. If the wait is cancelled, so are the calls that began, which end first."""
+        call_ids, context = list[str](), copy_context()
+        context.run(_begun.set, call_ids)
+        task = asyncio.ensure_future(self._loop_side.in_pool(lambda: context.run(work, *arguments)))
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            while not task.done():  # a call that was about to begin misses the first look
+                for call_id in tuple(call_ids):
+                    with suppress(UsageError):  # the session closes
+                        self.rail.cancel_call(call_id)
+                await asyncio.wait([task], timeout=_POLL_SECONDS)
+            if not task.cancelled():
+                task.exception()  # otherwise asyncio warns that the exception was never retrieved
+            raise
+
+
+class FrameworkCalls(SessionWorker):
     """The calls that a framework makes in a session, each known by the framework's own key.
 
     A call that waits for approval is found again by its key, name and arguments, also by another process. So an
@@ -55,22 +80,20 @@ class FrameworkCalls:
     """
 
     def __init__(self, rail: Rail) -> None:
-        self.rail = rail.rail if isinstance(rail, AsyncHandrail) else rail
-        self._loop_side = rail if isinstance(rail, AsyncHandrail) else AsyncHandrail(rail)
+        super().__init__(rail)
         self._shown: dict[str, tuple[str, int]] = {}
         """The last request about each waiting call, with its revision."""
 
     def list_tools(self) -> list[ToolDescription]:
         return list(map(describe, self.rail.specs()))
 
-    def run(self, name: str, arguments: dict[str, Any], key: str, on_begin: OnBegin = str) -> Outcome:
-        """Runs a call, or looks again at the same call if it waits. `on_begin` gets its id."""
+    def run(self, name: str, arguments: dict[str, Any], key: str) -> Outcome:
+        """Runs a call, or looks again at the same call if it waits."""
         key = clean_key(key)
         digest = build_call_id(name, arguments, key)
         deferred = self.rail.deferred_calls
         found = deferred.claim(digest) if deferred.has_any() else None
         call_id = found or f"{key}~{digest}~{uuid4().hex[:12]}"
-        on_begin(call_id)
         try:
             with deferred.expect(call_id, lambda: digest):
                 outcome = self._call(name, arguments, key, call_id)
@@ -85,7 +108,7 @@ class FrameworkCalls:
             deferred.forget(call_id)
         return outcome
 
-    def run_once(self, name: str, arguments: dict[str, Any], key: str, on_begin: OnBegin = str) -> Outcome:
+    def run_once(self, name: str, arguments: dict[str, Any], key: str) -> Outcome:
         """Runs a call whose key is never used again. A repetition gets the first result, and nothing runs.
 
         Only a call that was cancelled starts again.
@@ -93,25 +116,24 @@ class FrameworkCalls:
         for attempt in count():
             call_id = build_call_id(name, arguments, f"{key} {attempt}")
             has_ended = self.rail.deferred_calls.find_end_time(call_id) is not None
-            on_begin(call_id)
             outcome = self._call(name, arguments, key, call_id)
             error = None if isinstance(outcome, WaitingCall) else outcome.error
             if not has_ended or error is None or error.code != "CANCELLED":
                 return outcome
         raise AssertionError
 
-    def answer(self, call: WaitingCall, answer: Answer, on_begin: OnBegin = str) -> Outcome:
+    def answer(self, call: WaitingCall, answer: Answer) -> Outcome:
         """Answers the request of a call. Returns its result, or the call if there is another request."""
-        on_begin(call.request.tool_call_id)
+        note_begin(call.request.tool_call_id)
         answer_request(self.rail, call.request, answer)
         return self.run(call.name, call.arguments, call.key)
 
-    def run_approved(self, name: str, arguments: dict[str, Any], key: str, on_begin: OnBegin = str) -> Outcome:
+    def run_approved(self, name: str, arguments: dict[str, Any], key: str) -> Outcome:
         """Approves the request that was shown for a call. A call that was not shown waits for its own approval."""
-        call = self.run(name, arguments, key, on_begin)
-        return (
-            self.answer(call, approve(call.request)) if isinstance(call, WaitingCall) and call.view == "shown" else call
-        )
+        call = self.run(name, arguments, key)
+        if isinstance(call, WaitingCall) and call.view == "shown":
+            return self.answer(call, approve(call.request))
+        return call
 
     def deny_rejected(self, find_reason: Callable[[str, str], str | None]) -> None:
         """Denies the requests that the framework rejected: it does not call their tools again.
@@ -136,39 +158,17 @@ class FrameworkCalls:
         return "shown" if shown == now else "changed"
 
     def _call(self, name: str, arguments: dict[str, Any], key: str, call_id: str) -> Outcome:
+        note_begin(call_id)
         result = self.rail.call(name, arguments, tool_call_id=call_id, provider_call_id=key)
         if result.error is None or result.error.code != "PERMISSION_REQUIRED":
             return result
         requests, _ = self.rail.deferred_calls.list_pending(call_id)
         return WaitingCall(name, arguments, key, requests[0], result) if requests else result
 
-    async def in_pool(self, work: Callable[[], Returned]) -> Returned:
-        return await self._loop_side.in_pool(work)
 
-    async def run_in_pool(self, work: Callable[..., Returned], *arguments: Any) -> Returned:
-        """Runs `run`, `answer` or `run_approved` beside the event loop. Cancelling it cancels the call."""
-        call_ids: list[str] = []
-        return await run_cancellable(self._loop_side, lambda: work(*arguments, call_ids.append), call_ids)
-
-
-async def run_cancellable(rail: AsyncHandrail, work: Callable[[], Returned], call_ids: Sequence[str]) -> Returned:
-    """Runs work beside the event loop. If the wait is cancelled, so are the calls of these ids, which end first."""
-    task = asyncio.ensure_future(rail.in_pool(work))
-    try:
-        return await asyncio.shield(task)
-    except asyncio.CancelledError:
-
-        def stop() -> None:
-            while not task.done():
-                for call_id in tuple(call_ids):
-                    rail.cancel_call(call_id)
-                sleep(_POLL_SECONDS)  # a call that was about to begin misses the first one
-
-        Thread(target=stop, daemon=True).start()
-        await asyncio.wait([task])
-        if not task.cancelled():
-            task.exception()  # otherwise asyncio warns that the exception was never retrieved
-        raise
+def note_begin(call_id: str) -> None:
+    """Notes a call that begins, or goes on."""
+    _begun.get([]).append(call_id)
 
 
 def answer_request(rail: Handrail, request: PermissionRequest | str, answer: Answer) -> None:

@@ -1,9 +1,7 @@
 """Tools for LangChain, whose graphs are interrupted for approvals."""
 
-import asyncio
 from threading import Lock
 from typing import Any, cast
-from weakref import WeakKeyDictionary
 
 import msgspec
 from langchain_core.runnables import RunnableConfig
@@ -13,13 +11,13 @@ from pydantic import PrivateAttr
 
 from handrail.frameworks.calls import (
     FrameworkCalls,
-    OnBegin,
     Outcome,
     Rail,
     WaitingCall,
     answer_request,
     describe_request,
     list_images,
+    note_begin,
     render_result,
 )
 from handrail.protocol.errors import UsageError
@@ -51,20 +49,20 @@ class GraphCalls(FrameworkCalls):
 
     def __init__(self, rail: Rail) -> None:
         super().__init__(rail)
-        self.lock = Lock()
-        self._loop_locks = WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock]()
+        self._lock = Lock()
 
-    @property
-    def loop_lock(self) -> asyncio.Lock:
-        return self._loop_locks.setdefault(asyncio.get_running_loop(), asyncio.Lock())
+    def run_in_task(self, task: str, name: str, arguments: dict[str, Any], key: str) -> Outcome:
+        """Runs a call, and interrupts the graph until it is answered. A task keeps its name when it starts again."""
+        key = f"{task} {key}"
+        outcome = self.run_once(name, arguments, key)
+        if isinstance(outcome, WaitingCall):
+            with self._lock:
+                while isinstance(outcome := self.run_once(name, arguments, key), WaitingCall):
+                    shown = {**describe_request(outcome.request), "arguments": arguments}
+                    self._decide(interrupt(shown))  # returns the next answer that the task was resumed with
+        return outcome
 
-    def look(self, task: str, name: str, arguments: dict[str, Any], key: str, on_begin: OnBegin = str) -> Outcome:
-        """Runs a call, or looks again at the same call. A task keeps its name when it starts again."""
-        if task:
-            return self.run_once(name, arguments, f"{task} {key}", on_begin)
-        return self.run(name, arguments, key, on_begin)
-
-    def decide(self, decision: Any, on_begin: OnBegin = str) -> None:
+    def _decide(self, decision: Any) -> None:
         """Answers the request that a decision names."""
         given = cast("dict[str, Any]", decision) if isinstance(decision, dict) else {}
         if given.get("type") not in _ANSWERS or not isinstance(given.get("request"), str):
@@ -73,7 +71,7 @@ class GraphCalls(FrameworkCalls):
         answer = Answer(kind=_ANSWERS[given["type"]], reason=given.get("message"), revision=given.get("revision"))
         for request in self.rail.waiting():
             if request.id == given["request"]:
-                on_begin(request.tool_call_id)
+                note_begin(request.tool_call_id)
         answer_request(self.rail, given["request"], answer)
 
 
@@ -95,22 +93,12 @@ class HandrailTool(BaseTool):
 
     def _run(self, arguments: dict[str, Any], tool_call_id: str, config: RunnableConfig) -> tuple[Any, Any]:
         calls, task = self._calls, _find_task(config)
-        outcome = calls.look(task, self.name, arguments, tool_call_id)
-        if isinstance(outcome, WaitingCall) and task:
-            with calls.lock:
-                while isinstance(outcome := calls.look(task, self.name, arguments, tool_call_id), WaitingCall):
-                    calls.decide(_interrupt(outcome))
-        return _convert_outcome(outcome)
+        if task:
+            return _convert_outcome(calls.run_in_task(task, self.name, arguments, tool_call_id))
+        return _convert_outcome(calls.run(self.name, arguments, tool_call_id))
 
     async def _arun(self, arguments: dict[str, Any], tool_call_id: str, config: RunnableConfig) -> tuple[Any, Any]:
-        calls, task = self._calls, _find_task(config)
-        work = (calls.look, task, self.name, arguments, tool_call_id)
-        outcome = await calls.run_in_pool(*work)
-        if isinstance(outcome, WaitingCall) and task:
-            async with calls.loop_lock:
-                while isinstance(outcome := await calls.run_in_pool(*work), WaitingCall):
-                    await calls.run_in_pool(calls.decide, _interrupt(outcome))
-        return _convert_outcome(outcome)
+        return await self._calls.run_in_pool(self._run, arguments, tool_call_id, config)
 
 
 def _find_task(config: RunnableConfig) -> str:
@@ -118,11 +106,6 @@ def _find_task(config: RunnableConfig) -> str:
     configurable = config.get("configurable", {})
     task = configurable.get("checkpoint_ns", "")
     return f"{configurable['thread_id']} {task}" if task and "thread_id" in configurable else ""
-
-
-def _interrupt(call: WaitingCall) -> Any:
-    """Interrupts the graph, or returns the next answer that the task was resumed with."""
-    return interrupt({**describe_request(call.request), "arguments": call.arguments})
 
 
 def _convert_outcome(outcome: Outcome) -> tuple[Any, Any]:

@@ -6,22 +6,20 @@ from typing import Any
 
 import msgspec
 
-from handrail.async_api import AsyncHandrail
-from handrail.frameworks.calls import Rail, answer_request, build_call_id, run_cancellable
+from handrail.frameworks.calls import (
+    Rail,
+    SessionWorker,
+    answer_request,
+    build_call_id,
+    list_images,
+    note_begin,
+    render_result,
+)
 from handrail.protocol.calls import Done, Parked, ToolCall
 from handrail.protocol.permissions import Answer, AnswerKind, PermissionRequest, Question, Reply
-from handrail.protocol.results import ToolResult
+from handrail.protocol.results import Attachment, ToolResult
 
 CUT_OFF = "Not run: the message ended before the end of this call. Repeat the call."
-
-
-class ModelCall(msgspec.Struct, frozen=True):
-    """A call as a provider's message has it."""
-
-    id: str
-    name: str
-    arguments: Any
-    is_cut_off: bool = False
 
 
 class AnsweredCall(msgspec.Struct, frozen=True):
@@ -29,6 +27,14 @@ class AnsweredCall(msgspec.Struct, frozen=True):
 
     call_id: str
     result: ToolResult[Any] | None
+
+    @property
+    def text(self) -> str:
+        return CUT_OFF if self.result is None else render_result(self.result)
+
+    @property
+    def images(self) -> list[Attachment]:
+        return [] if self.result is None else list_images(self.result)
 
 
 class ToolMessages(msgspec.Struct, frozen=True):
@@ -60,7 +66,7 @@ class WaitingMessage(msgspec.Struct, frozen=True):
         self, request: PermissionRequest, answer: Answer | AnswerKind, *, reason: str | None = None
     ) -> "ToolMessages | WaitingMessage":
         """The same beside the event loop."""
-        return await self.batch.run_async(lambda: self.answer(request, answer, reason=reason))
+        return await self.batch.run_in_pool(lambda: self.answer(request, answer, reason=reason))
 
     def reply(self, question: Question, said: Reply | str | None) -> "ToolMessages | WaitingMessage":
         """Replies to one question. With asyncio, call it in a thread."""
@@ -68,43 +74,39 @@ class WaitingMessage(msgspec.Struct, frozen=True):
         return self.batch.run()
 
 
-class MessageCalls:
+class MessageCalls(SessionWorker):
     """The calls of one message. Each has an id that follows from the message, so running it again repeats nothing."""
 
     def __init__(
         self,
         rail: Rail,
         message_id: str,
-        calls: Sequence[ModelCall],
+        calls: Sequence[tuple[str, str, Any]],
         build: Callable[[Sequence[AnsweredCall]], list[dict[str, Any]]],
+        *,
+        is_whole: bool,
     ) -> None:
-        self.rail = rail.rail if isinstance(rail, AsyncHandrail) else rail
-        self._loop_side = rail if isinstance(rail, AsyncHandrail) else AsyncHandrail(rail)
-        self._calls, self._build = tuple(calls), build
+        """`calls`: id, name and arguments. The last one does not run unless the message is whole."""
+        super().__init__(rail)
+        self._ids, self._build = [key for key, _, _ in calls], build
         self._batch = tuple(
             ToolCall(
-                tool_call_id=build_call_id(call.name, call.arguments, f"{message_id} {number} {call.id}"),
-                name=call.name,
-                args=call.arguments,
+                tool_call_id=build_call_id(name, arguments, f"{message_id} {number} {key}"),
+                name=name,
+                args=arguments,
                 trace_id=message_id,
                 timestamp=datetime.now(UTC),
-                provider_call_id=call.id,
+                provider_call_id=key,
                 message_id=message_id,
             )
-            for number, call in enumerate(calls)
-            if not call.is_cut_off
+            for number, (key, name, arguments) in enumerate(calls if is_whole else calls[:-1])
         )
 
     def run(self) -> ToolMessages | WaitingMessage:
+        for call in self._batch:
+            note_begin(call.tool_call_id)
         outcome = self.rail.batch(self._batch) if self._batch else Done(results=())
         if isinstance(outcome, Parked):
             return WaitingMessage(self, outcome.requests, outcome.questions)
-        left = iter(outcome.results)
-        answered = [AnsweredCall(call.id, None if call.is_cut_off else next(left)) for call in self._calls]
+        answered = list(map(AnsweredCall, self._ids, [*outcome.results, None]))
         return ToolMessages(self._build(answered), outcome.results)
-
-    async def run_async(
-        self, work: Callable[[], ToolMessages | WaitingMessage] | None = None
-    ) -> ToolMessages | WaitingMessage:
-        """Works beside the event loop. Cancelling it cancels the calls."""
-        return await run_cancellable(self._loop_side, work or self.run, [call.tool_call_id for call in self._batch])

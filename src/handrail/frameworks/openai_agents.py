@@ -1,6 +1,5 @@
 """Tools for the OpenAI Agents SDK."""
 
-from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -23,7 +22,7 @@ def build_tools(rail: Rail) -> list[Tool]:
     there already when the SDK asks for it.
     """
     calls = FrameworkCalls(rail)
-    return [_SessionTool(calls, one).build() for one in calls.list_tools()]
+    return [_build_tool(calls, one) for one in calls.list_tools()]
 
 
 def find_request(rail: Rail, interruption: ToolApprovalItem) -> PermissionRequest | None:
@@ -33,59 +32,52 @@ def find_request(rail: Rail, interruption: ToolApprovalItem) -> PermissionReques
     return next((one for one in rail.waiting() if one.tool_call_id.startswith(f"{key}~")), None)
 
 
-@dataclass
-class _SessionTool:
-    """One tool of a session."""
-
-    calls: FrameworkCalls
-    tool: ToolDescription
-    finished: dict[str, ToolResult[Any]] = field(default_factory=dict[str, ToolResult[Any]])
+def _build_tool(calls: FrameworkCalls, tool: ToolDescription) -> FunctionTool:
+    finished: dict[str, ToolResult[Any]] = {}
     """The results of calls that needed no approval, until the SDK asks for them."""
 
-    def build(self) -> FunctionTool:
-        return FunctionTool(
-            name=self.tool.name,
-            description=self.tool.description,
-            params_json_schema=self.tool.input_schema,
-            on_invoke_tool=self.invoke,
-            strict_json_schema=False,
-            is_enabled=self.settle_rejections,
-            needs_approval=self.needs_approval,
-        )
-
-    async def needs_approval(self, _context: RunContextWrapper[Any], arguments: dict[str, Any], call_id: str) -> bool:
-        outcome = await self.calls.run_in_pool(self.calls.run, self.tool.name, arguments, call_id)
+    async def needs_approval(_context: RunContextWrapper[Any], arguments: dict[str, Any], call_id: str) -> bool:
+        outcome = await calls.run_in_pool(calls.run, tool.name, arguments, call_id)
         if isinstance(outcome, WaitingCall):
             return True
-        self.finished[call_id] = outcome
+        finished[call_id] = outcome
         return False
 
-    async def invoke(self, context: ToolContext[Any], text: str) -> Any:
+    async def invoke(context: ToolContext[Any], text: str) -> Any:
         call_id = context.tool_call_id
-        if (result := self.finished.pop(call_id, None)) is not None:
+        if (result := finished.pop(call_id, None)) is not None:
             return _convert_result(result)
         try:
             arguments = msgspec.json.decode(text or "{}")
         except msgspec.DecodeError as error:
             return f"The arguments are not JSON: {error}. Nothing ran."
-        calls = self.calls
-        outcome = await calls.run_in_pool(calls.run, self.tool.name, arguments, call_id)
+        outcome = await calls.run_in_pool(calls.run, tool.name, arguments, call_id)
         # With `always_approve` the SDK never asks, so a new call may be approved.
-        is_approved = context.is_tool_approved(self.tool.name, call_id)
+        is_approved = context.is_tool_approved(tool.name, call_id)
         if isinstance(outcome, WaitingCall) and is_approved and outcome.view != "changed":
             outcome = await calls.run_in_pool(calls.answer, outcome, approve(outcome.request))
         return _convert_result(outcome.interim if isinstance(outcome, WaitingCall) else outcome)
 
-    async def settle_rejections(self, context: RunContextWrapper[Any], _agent: Any) -> bool:
+    async def settle_rejections(context: RunContextWrapper[Any], _agent: Any) -> bool:
         """Denies the requests of rejected calls, since the SDK asks this before each turn. It is always enabled."""
 
         def find_reason(name: str, key: str) -> str | None:
-            if name != self.tool.name or context.is_tool_approved(name, key) is not False:
+            if name != tool.name or context.is_tool_approved(name, key) is not False:
                 return None
             return context.get_rejection_message(name, key) or ""
 
-        await self.calls.in_pool(lambda: self.calls.deny_rejected(find_reason))
+        await calls.run_in_pool(calls.deny_rejected, find_reason)
         return True
+
+    return FunctionTool(
+        name=tool.name,
+        description=tool.description,
+        params_json_schema=tool.input_schema,
+        on_invoke_tool=invoke,
+        strict_json_schema=False,
+        is_enabled=settle_rejections,
+        needs_approval=needs_approval,
+    )
 
 
 def _convert_result(result: ToolResult[Any]) -> Any:

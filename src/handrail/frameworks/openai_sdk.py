@@ -7,15 +7,8 @@ import msgspec
 from openai.types.chat import ChatCompletion
 from openai.types.responses import Response, ResponseFunctionToolCall
 
-from handrail.frameworks.calls import Rail, list_images, render_result
-from handrail.frameworks.message_calls import (
-    CUT_OFF,
-    AnsweredCall,
-    MessageCalls,
-    ModelCall,
-    ToolMessages,
-    WaitingMessage,
-)
+from handrail.frameworks.calls import Rail
+from handrail.frameworks.message_calls import AnsweredCall, MessageCalls, ToolMessages, WaitingMessage
 
 
 def build_response_tools(rail: Rail) -> list[dict[str, Any]]:
@@ -34,7 +27,8 @@ def run_calls(rail: Rail, response: ChatCompletion | Response) -> ToolMessages |
 
 async def run_calls_async(rail: Rail, response: ChatCompletion | Response) -> ToolMessages | WaitingMessage:
     """The same as `run_calls`, beside the event loop."""
-    return await _read_calls(rail, response).run_async()
+    calls = _read_calls(rail, response)
+    return await calls.run_in_pool(calls.run)
 
 
 def _read_calls(rail: Rail, response: ChatCompletion | Response) -> MessageCalls:
@@ -47,11 +41,8 @@ def _read_calls(rail: Rail, response: ChatCompletion | Response) -> MessageCalls
         functions = [one for one in choice.message.tool_calls or () if one.type == "function"]
         named = [(one.id, one.function.name, one.function.arguments) for one in functions]
         is_whole, build = choice.finish_reason in {"tool_calls", "stop"}, _build_tool_messages
-    calls = [
-        ModelCall(call_id, name, _parse(text), is_cut_off=not is_whole and number == len(named))
-        for number, (call_id, name, text) in enumerate(named, 1)
-    ]
-    return MessageCalls(rail, response.id, calls, build)
+    calls = [(call_id, name, _parse(text)) for call_id, name, text in named]
+    return MessageCalls(rail, response.id, calls, build, is_whole=is_whole)
 
 
 def _parse(text: str) -> Any:
@@ -64,14 +55,11 @@ def _parse(text: str) -> Any:
 
 def _build_tool_messages(answered: Sequence[AnsweredCall]) -> list[dict[str, Any]]:
     """One message for each result. Images come after all of them, since results hold only text."""
-    messages: list[dict[str, Any]] = []
+    messages = [{"role": "tool", "tool_call_id": one.call_id, "content": one.text} for one in answered]
     images: list[dict[str, Any]] = []
-    for one in answered:
-        text = CUT_OFF if one.result is None else render_result(one.result)
-        messages.append({"role": "tool", "tool_call_id": one.call_id, "content": text})
-        for image in () if one.result is None else list_images(one.result):
-            url = f"data:{image.mime};base64,{image.content}"
-            images += [{"type": "text", "text": image.path}, {"type": "image_url", "image_url": {"url": url}}]
+    for image in (image for one in answered for image in one.images):
+        url = f"data:{image.mime};base64,{image.content}"
+        images += [{"type": "text", "text": image.path}, {"type": "image_url", "image_url": {"url": url}}]
     return [*messages, {"role": "user", "content": images}] if images else messages
 
 
@@ -80,8 +68,5 @@ def _build_outputs(answered: Sequence[AnsweredCall]) -> list[dict[str, Any]]:
 
 
 def _build_output(answered: AnsweredCall) -> str | list[dict[str, Any]]:
-    if answered.result is None:
-        return CUT_OFF
-    text, images = render_result(answered.result), list_images(answered.result)
-    shown = [{"type": "input_image", "image_url": f"data:{one.mime};base64,{one.content}"} for one in images]
-    return [{"type": "input_text", "text": text}, *shown] if shown else text
+    images = [{"type": "input_image", "image_url": f"data:{one.mime};base64,{one.content}"} for one in answered.images]
+    return [{"type": "input_text", "text": answered.text}, *images] if images else answered.text

@@ -42,7 +42,7 @@ class HandrailToolset(AbstractToolset[Any]):
         return self._id
 
     async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
-        await self._calls.in_pool(lambda: self._calls.deny_rejected(partial(_find_denial, ctx.messages)))
+        await self._calls.run_in_pool(self._calls.deny_rejected, partial(_find_denial, ctx.messages))
         return {
             tool.name: ToolsetTool(
                 toolset=self,
@@ -52,7 +52,7 @@ class HandrailToolset(AbstractToolset[Any]):
                 max_retries=ctx.max_retries,
                 args_validator=_ANY_ARGUMENTS,
             )
-            for tool in await self._calls.in_pool(self._calls.list_tools)
+            for tool in await self._calls.run_in_pool(self._calls.list_tools)
         }
 
     async def call_tool(

@@ -3,9 +3,8 @@
 import asyncio
 import itertools
 import os
-import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from typing import Any, Protocol
 
 import msgspec
@@ -19,10 +18,10 @@ MAX_HEADER_BYTES = 64 << 10
 _MAX_MESSAGE_BYTES = 32 << 20
 _MAX_UNREAD_BYTES = 64 << 20
 """A server that leaves more unread is ended."""
-_RATE = 16 << 20
-"""Bytes a second that are read from a server, in bursts. Each message counts as some bytes more."""
-_BURST_BYTES = 1 << 20
+_BURST_BYTES, _BURST_PAUSE_SECONDS = 1 << 20, 1 / 16
+"""The pause after so many bytes, so that a server that floods slows down only itself."""
 _MESSAGE_COST = 1024
+"""Bytes that each message counts as besides its own."""
 NOT_DECODED = (msgspec.MsgspecError, RecursionError, UnicodeDecodeError)
 """What `decode_json` raises."""
 _ACCEPTED = frozenset({"client/registerCapability", "client/unregisterCapability", "window/workDoneProgress/create"})
@@ -51,10 +50,6 @@ class ConnectionEndedError(Exception):
     """The connection is over. The text says why."""
 
 
-class NonsenseError(Exception):
-    """The server does not follow the protocol. The text says how."""
-
-
 class LspRequestError(Exception):
     """The server refused a request."""
 
@@ -70,6 +65,7 @@ class LspConnection:
         self._on_notification = on_notification
         self._replies: dict[int, asyncio.Future[Raw]] = {}
         self._numbers = itertools.count(1)
+        self._closing = ExitStack()
         self.ended: str | None = None
         """Why the connection is over. None: it is not."""
 
@@ -78,8 +74,10 @@ class LspConnection:
         loop = asyncio.get_running_loop()
         reader = asyncio.StreamReader(MAX_HEADER_BYTES)
         output, given = os.fdopen(os.dup(program.output), "rb", 0), os.fdopen(os.dup(program.input), "wb", 0)
-        self._output, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), output)
+        source, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), output)
+        self._closing.callback(source.close)
         self._input, _ = await loop.connect_write_pipe(asyncio.Protocol, given)
+        self._closing.callback(lambda: self._input.is_closing() or self._input.abort())
         self._reading = loop.create_task(self._read(reader))
 
     async def request(self, method: str, params: Any) -> Raw:
@@ -107,9 +105,7 @@ class LspConnection:
         for reply in self._replies.values():
             if not reply.done():
                 reply.set_exception(ConnectionEndedError(reason))
-        self._output.close()
-        if not self._input.is_closing():
-            self._input.abort()
+        self._closing.close()
 
     def _send(self, message: dict[str, Any]) -> None:
         if self.ended is None and self._input.is_closing():
@@ -124,7 +120,7 @@ class LspConnection:
         try:
             await self._read_messages(reader)
             self.end("it closed its output")
-        except NonsenseError as error:
+        except ConnectionEndedError as error:
             self.end(str(error))
         except OSError as error:
             self.end(f"its pipe is broken ({error.strerror})")
@@ -132,16 +128,16 @@ class LspConnection:
             self.end("its connection failed")
 
     async def _read_messages(self, reader: asyncio.StreamReader) -> None:
-        began, taken = time.monotonic(), 0
+        taken = 0
         while (body := await read_frame(reader)) is not None:
             try:
                 self._handle(decode_json(body, LspMessage))
             except NOT_DECODED:
-                raise NonsenseError("it sent a message that is not JSON-RPC") from None
+                raise ConnectionEndedError("it sent a message that is not JSON-RPC") from None
             taken += len(body) + _MESSAGE_COST
             if taken > _BURST_BYTES:
-                await asyncio.sleep(max(0.0, began + taken / _RATE - time.monotonic()))
-                began, taken = time.monotonic(), 0
+                await asyncio.sleep(_BURST_PAUSE_SECONDS * (taken // _BURST_BYTES))
+                taken = 0
 
     def _handle(self, message: LspMessage) -> None:
         if message.method is not None and message.id is None:
@@ -163,7 +159,7 @@ def encode_frame(message: dict[str, Any]) -> bytes:
 
 
 async def read_frame(reader: asyncio.StreamReader) -> bytes | None:
-    """The body of the next message. None at the end. NonsenseError if it is too long, or not the protocol.
+    """The body of the next message. None at the end. ConnectionEndedError if it is too long, or not the protocol.
 
     The limit of the reader is the limit of a header.
     """
@@ -173,7 +169,7 @@ async def read_frame(reader: asyncio.StreamReader) -> bytes | None:
     except asyncio.IncompleteReadError:
         return None
     except asyncio.LimitOverrunError:
-        raise NonsenseError("its output does not follow the protocol") from None
+        raise ConnectionEndedError("its output does not follow the protocol") from None
 
 
 def _parse_length(header: bytes) -> int:
@@ -182,6 +178,6 @@ def _parse_length(header: bytes) -> int:
         if name.strip().lower() == b"content-length" and value.strip().isdigit() and len(value) < 20:
             length = int(value)
             if length > _MAX_MESSAGE_BYTES:
-                raise NonsenseError(f"it sent a message of more than {_MAX_MESSAGE_BYTES:,} bytes")
+                raise ConnectionEndedError(f"it sent a message of more than {_MAX_MESSAGE_BYTES:,} bytes")
             return length
-    raise NonsenseError("its output does not follow the protocol")
+    raise ConnectionEndedError("its output does not follow the protocol")

@@ -36,13 +36,9 @@ class LspRange(Struct, frozen=True, order=True):
     end: LspPosition
 
 
-class LspLocation(Struct, frozen=True, rename="camel"):
-    """A Location or a LocationLink."""
-
-    uri: str = ""
+class LspLocation(Struct, frozen=True):
+    uri: str
     range: LspRange | None = None
-    target_uri: str = ""
-    target_selection_range: LspRange | None = None
 
 
 class LspDiagnostic(Struct, frozen=True):
@@ -67,15 +63,10 @@ class PublishedDiagnostics(Struct, frozen=True):
     version: int | None = None
 
 
-class ProgressValue(Struct, frozen=True):
-    kind: str = ""
-
-
 class WorkProgress(Struct, frozen=True):
-    """A notification about long work. Tokens are numbers or texts."""
+    """A notification about long work."""
 
-    token: Any = None
-    value: ProgressValue = ProgressValue()
+    value: dict[str, Any]
 
 
 class LspSymbol(Struct, frozen=True, rename="camel"):
@@ -99,9 +90,8 @@ class _EditedDocument(Struct, frozen=True):
 
 
 class _DocumentEdit(Struct, frozen=True, rename="camel"):
-    """A TextDocumentEdit. A file operation has a kind."""
+    """A TextDocumentEdit, or a file operation without a document."""
 
-    kind: str | None = None
     text_document: _EditedDocument | None = None
     edits: tuple[LspTextEdit, ...] = ()
 
@@ -110,14 +100,9 @@ class LspWorkspaceEdit(Struct, frozen=True, rename="camel"):
     changes: dict[str, tuple[LspTextEdit, ...]] | None = None
     document_changes: tuple[_DocumentEdit, ...] | None = None
 
-    @property
-    def has_file_operations(self) -> bool:
-        return any(one.kind is not None for one in self.document_changes or ())
-
     def list_edits(self) -> Iterator[tuple[str, tuple[LspTextEdit, ...]]]:
-        """The edits of each document, by its address."""
+        """The edits of each document, by its address. The address of a file operation is empty."""
         for one in self.document_changes or ():
-            if one.text_document is not None:
-                yield one.text_document.uri, one.edits
+            yield one.text_document.uri if one.text_document is not None else "", one.edits
         if self.document_changes is None:
             yield from (self.changes or {}).items()

@@ -3,8 +3,8 @@
 import asyncio
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
 from typing import Any, TypeVar
 
 from msgspec import Raw
@@ -44,7 +44,6 @@ _WAIT_SECONDS = 0.02
 _MAX_OPEN = 100
 """Documents that are open at the server. The one that was used least recently is closed."""
 _MAX_DIAGNOSTICS = 1_000
-_MAX_TOKENS = 1_000
 _LAST_STDERR_CHARS = 300
 _CONTENT_MODIFIED, _SERVER_CANCELLED = -32801, -32802
 """Error codes of a request that can be repeated."""
@@ -60,7 +59,7 @@ _CAPABILITIES: dict[str, Any] = {
     },
     "textDocument": {
         "synchronization": {"didSave": True},
-        "definition": {"linkSupport": True},
+        "definition": {},
         "references": {},
         "hover": {"contentFormat": ["plaintext", "markdown"]},
         "documentSymbol": {"hierarchicalDocumentSymbolSupport": True},
@@ -93,20 +92,22 @@ class _RunningServer:
         self.timeouts = 0
         self.progress_steps = 0
         """How often work of the server began or ended."""
-        self._progress: set[str] = set()
+        self._works = 0
+        """How many long works of the server have begun and not ended."""
         self._indexing_since = 0.0
         self._last_published = 0.0
         self.connection = LspConnection(self._note)
 
     @property
     def is_indexing(self) -> bool:
-        return bool(self._progress)
+        return self._works > 0
 
     @property
     def is_young(self) -> bool:
         return time.monotonic() - self.ready < _YOUNG_SECONDS
 
     async def initialize(self) -> None:
+        await self.connection.open(self.program)
         folder = {"uri": to_uri(self._root), "name": self._root.rpartition("/")[2]}
         params = {
             "processId": None,  # the program is in a process namespace of its own
@@ -171,14 +172,12 @@ class _RunningServer:
                 if document is not None and (published.version or document.version) >= document.version:
                     document.published = published.diagnostics[:_MAX_DIAGNOSTICS]
             elif method == "$/progress":
-                progress = decode_json(params, WorkProgress)
-                token, kind = str(progress.token)[:200], progress.value.kind
-                self.progress_steps += kind in {"begin", "end"}
-                if kind == "begin" and len(self._progress) < _MAX_TOKENS:
-                    self._indexing_since = self._indexing_since if self._progress else time.monotonic()
-                    self._progress.add(token)
-                elif kind == "end":
-                    self._progress.discard(token)
+                kind = decode_json(params, WorkProgress).value.get("kind")
+                if kind == "begin" and not self._works:
+                    self._indexing_since = time.monotonic()
+                if kind in {"begin", "end"}:
+                    self.progress_steps += 1
+                    self._works = max(0, self._works + (1 if kind == "begin" else -1))
 
 
 class LanguageServer:
@@ -244,14 +243,12 @@ class LanguageServer:
 
     async def diagnose(self, texts: Mapping[str, str], seconds: float) -> dict[str, tuple[LspDiagnostic, ...]]:
         """The diagnostics of each document with this text. TIMEOUT if they do not come in time."""
-        running = await self._obtain()
-        with self._watch(running):
-            async with asyncio.timeout(seconds):
-                running.synchronize(texts)
-                await running.await_index()
-                if not running.capabilities.get("diagnosticProvider"):
-                    return await running.await_published(texts)
-                return {path: await self._pull(running, path) for path in texts}
+        async with self._use() as running, asyncio.timeout(seconds):
+            running.synchronize(texts)
+            await running.await_index()
+            if not running.capabilities.get("diagnosticProvider"):
+                return await running.await_published(texts)
+            return {path: await self._pull(running, path) for path in texts}
 
     async def close(self) -> None:
         self._is_closed = True  # ends a start
@@ -264,15 +261,31 @@ class LanguageServer:
 
     # Start and end
 
-    async def _obtain(self) -> _RunningServer:
-        """The running server. It is started if necessary, which a cancelled call does not interrupt."""
+    @asynccontextmanager
+    async def _use(self) -> AsyncGenerator[_RunningServer]:
+        """The running server. It is started if necessary, which a cancelled call does not interrupt.
+
+        Turns the end of the server into a ToolError, and ends a server that answers no more.
+        """
         starting = asyncio.create_task(self._start_once())
         starting.add_done_callback(lambda task: task.cancelled() or task.exception())
-        return await asyncio.shield(starting)
+        running = await asyncio.shield(starting)
+        try:
+            yield running
+            running.timeouts = self._failures = 0
+        except ConnectionEndedError as error:
+            raise ToolError("UNAVAILABLE", f"{self.name} ended during the call: {error}. Try again.") from None
+        except LspRequestError as error:
+            raise ToolError("UNAVAILABLE", f"{self.name} refused: {clip_text(to_one_line(str(error)), 300)}") from None
+        except TimeoutError:
+            running.timeouts += 1
+            if running.timeouts >= _MAX_TIMEOUTS:
+                running.connection.end("it does not answer")
+            raise ToolError("TIMEOUT", f"{self.name} did not answer in time.") from None
 
     async def _start_once(self) -> _RunningServer:
         async with self._changing:
-            if self._running is not None and self._running.connection.ended is None:
+            if self._running is not None and self.is_running:
                 return self._running
             await self._bury()
             if self._is_closed:
@@ -286,19 +299,13 @@ class LanguageServer:
 
     async def _launch(self) -> _RunningServer:
         program = await asyncio.to_thread(self._start, self.spec.words)
-        running = _RunningServer(program, self.spec, self.root)
-        try:
-            await running.connection.open(program)
-        except OSError as error:  # this process has too many open files
-            await asyncio.to_thread(program.end)
-            raise ToolError("UNAVAILABLE", f"{self.name} cannot be connected ({error.strerror}).") from None
-        self._running = running
+        self._running = running = _RunningServer(program, self.spec, self.root)
         try:
             if self._is_closed:
                 raise ConnectionEndedError("it was stopped")
             async with asyncio.timeout(_START_SECONDS):
                 await running.initialize()
-        except (ConnectionEndedError, LspRequestError, TimeoutError, ToolError) as error:
+        except (ConnectionEndedError, LspRequestError, ToolError, OSError) as error:
             running.connection.end(str(error) or f"it did not answer within {_START_SECONDS:.0f} seconds")
             await self._bury()
             code = "TIMEOUT" if isinstance(error, TimeoutError) else "UNAVAILABLE"
@@ -318,22 +325,6 @@ class LanguageServer:
         self._failures = len(_PAUSES) + 1 if program.never_ran else self._failures + 1
         self._not_before = time.monotonic() + _PAUSES[min(self._failures, len(_PAUSES)) - 1]
 
-    @contextmanager
-    def _watch(self, running: _RunningServer) -> Generator[None]:
-        """Turns the end of the server into a ToolError, and ends a server that answers no more."""
-        try:
-            yield
-            running.timeouts = self._failures = 0
-        except ConnectionEndedError as error:
-            raise ToolError("UNAVAILABLE", f"{self.name} ended during the call: {error}. Try again.") from None
-        except LspRequestError as error:
-            raise ToolError("UNAVAILABLE", f"{self.name} refused: {clip_text(to_one_line(str(error)), 300)}") from None
-        except TimeoutError:
-            running.timeouts += 1
-            if running.timeouts >= _MAX_TIMEOUTS:
-                running.connection.end("it does not answer")
-            raise ToolError("TIMEOUT", f"{self.name} did not answer in time.") from None
-
     # Requests
 
     async def _request(self, method: str, params: Mapping[str, Any], texts: Mapping[str, str], whole: bool) -> Raw:
@@ -342,8 +333,7 @@ class LanguageServer:
         The server may still read the project, so it is asked again when it has read some. Not every server says that it
         reads. So a server that has just started has to repeat its answer about the whole project.
         """
-        running = await self._obtain()
-        with self._watch(running):
+        async with self._use() as running:
             running.synchronize(texts)
             before = b""
             while True:

@@ -142,12 +142,12 @@ class LanguageServers:
         texts = {known.path: known.text} if known is not None else {}
         found: dict[SourceLocation, str] = {}
         for one in places:
-            path, place = parse_uri(one.uri or one.target_uri), one.range or one.target_selection_range
-            if path is None or place is None:
+            path = parse_uri(one.uri)
+            if path is None or one.range is None:
                 continue
             if path not in texts:
                 texts[path] = self._read_text(path)
-            text, start = texts[path], place.start
+            text, start = texts[path], one.range.start
             # In a text that is not known, each character counts as one unit.
             character = text.to_character(start) if start.line < text.line_count and text.text else start.character
             found[SourceLocation(self.show(path), start.line, character)] = text.get_line(start.line).strip()

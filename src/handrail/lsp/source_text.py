@@ -5,10 +5,11 @@ import re
 from collections.abc import Iterable
 from urllib.parse import quote, unquote, urlsplit
 
+from handrail.edit.lines import Replacement, normalize_newlines
 from handrail.lsp.messages import LspPosition, LspRange, LspTextEdit
 from handrail.protocol.errors import ToolError
 from handrail.protocol.text import escape_control, truncate
-from handrail.workspace.text import decode_page, detect_encoding, encode_text, find_byte_order_mark
+from handrail.workspace.lossless_text import LosslessText, replace_surrogates
 
 _LINE_END = re.compile(r"\r\n|\n|\r")
 _UNITS = "utf-16-le"
@@ -16,7 +17,7 @@ _WORD = re.compile(r"\w+")
 
 
 class SourceText:
-    """The text of a file, with its line ends as they are."""
+    """The text of a file."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -61,38 +62,23 @@ class SourceText:
         words = _WORD.finditer(self.get_line(line))
         return next((word[0] for word in words if word.start() <= character <= word.end()), "")
 
-    def apply(self, edits: Iterable[LspTextEdit]) -> str:
-        """The text after edits. CONFLICT if two overlap."""
-        ending = "\r\n" if "\r\n" in self.text else "\n"
-        pieces: list[str] = []
-        last = 0
-        placed = [(self.find_offset(one.range.start), self.find_offset(one.range.end), one) for one in edits]
-        for start, end, edit in sorted(placed, key=lambda one: one[:2]):
-            if start < last or end < start:
-                raise ToolError("CONFLICT", "The language server sent edits that overlap. Nothing was changed.")
-            pieces += (self.text[last:start], _LINE_END.sub(ending, edit.new_text))
-            last = end
-        return "".join((*pieces, self.text[last:]))
+    def list_replacements(self, edits: Iterable[LspTextEdit]) -> list[Replacement]:
+        """The edits in the order of the text. CONFLICT if two overlap."""
+        found = [
+            Replacement(self.find_offset(one.range.start), self.find_offset(one.range.end), one.new_text)
+            for one in edits
+        ]
+        found.sort(key=lambda one: one[:2])
+        ends = (0, *(one.end for one in found))
+        if any(one.start < end or one.end < one.start for one, end in zip(found, ends, strict=False)):
+            raise ToolError("CONFLICT", "The language server sent edits that overlap. Nothing was changed.")
+        return [one._replace(text=_LINE_END.sub("\n", one.text)) for one in found]
 
 
 def decode_source(data: bytes) -> SourceText | None:
-    """None if it is not text."""
-    encoding = detect_encoding(data)
-    if encoding is None:
-        return None
-    return SourceText(decode_page(data.removeprefix(find_byte_order_mark(encoding)), encoding)[0])
-
-
-def encode_source(text: str, old: bytes) -> bytes | None:
-    """The bytes of a text in the encoding of the old bytes. None if that would change other characters too."""
-    encoding, source = detect_encoding(old), decode_source(old)
-    if encoding is None or source is None:
-        return None
-    try:
-        is_exact = encode_text(source.text, encoding, "none") == old
-        return encode_text(text, encoding, "none") if is_exact else None
-    except UnicodeEncodeError:
-        return None
+    """The text as tools edit it: with plain newlines. None if it is not text."""
+    file = LosslessText.decode(data)
+    return None if file is None else SourceText(replace_surrogates(normalize_newlines(file.text)))
 
 
 def clean_text(text: str, most: int) -> str:

@@ -13,6 +13,7 @@ from handrail.protocol.calls import Done, Parked, ToolCall
 from handrail.protocol.errors import StoreError, ToolError
 from handrail.protocol.events import End, Error, User
 from handrail.protocol.messages import Message
+from handrail.protocol.wire import escape_surrogates
 from handrail.runtime.batch import refuse_batch
 from handrail.runtime.decide import collect_touched_facts
 from handrail.runtime.session import Session
@@ -20,7 +21,7 @@ from handrail.settings import Settings
 from handrail.store.journal import PendingEvent
 from handrail.store.runner import Lease
 from handrail.store.state_dir import StateFolder
-from handrail.store.transcript import Messages, NumberedMessage
+from handrail.store.transcript import Messages, NumberedMessage, WaitingPrompt
 from handrail.tools.read import READ
 from handrail.tools.tool import Touches
 
@@ -69,9 +70,16 @@ class Conversation:
     def tell(self, *drafts: PendingEvent) -> None:
         self._enter(self._session.journal.append, *drafts)
 
-    def add(self, messages: Iterable[Message], *drafts: PendingEvent) -> None:
-        """Writes messages and events in one transaction."""
-        self._enter(self._messages.add, messages, *drafts)
+    def add(self, messages: Iterable[Message], *drafts: PendingEvent, taken: int = 0) -> None:
+        """Writes messages and events in one transaction. The prompts up to the number `taken` wait no longer."""
+        self._enter(self._messages.add, messages, *drafts, taken=taken)
+
+    def queue_prompt(self, text: str) -> None:
+        """Stores a prompt that the agent gives to the model with the next results, or with the next turn."""
+        self._enter(self._messages.queue_prompt, escape_surrogates(text))
+
+    def list_prompts(self) -> list[WaitingPrompt]:
+        return self._enter(self._messages.list_prompts)
 
     def messages(self, after: int = 0) -> list[NumberedMessage]:
         """All messages with a higher number, oldest first."""

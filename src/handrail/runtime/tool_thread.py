@@ -12,7 +12,7 @@ from handrail.runtime.locks import get_call_thread, work_for
 
 _POLL_SECONDS = 0.02
 _MAX_ABANDONED = 32
-_abandoned: "list[_ToolThread]" = []
+_abandoned: list[threading.Thread] = []
 Work = TypeVar("Work")
 
 
@@ -22,20 +22,6 @@ class AbandonedError(Exception):
     def __init__(self, code: Literal["CANCELLED", "TIMEOUT"]) -> None:
         super().__init__(code)
         self.code: Literal["CANCELLED", "TIMEOUT"] = code
-
-
-class _ToolThread(threading.Thread):
-    """Works for the call of another thread."""
-
-    def __init__(self, run: Callable[[], None]) -> None:
-        super().__init__(name="handrail-tool", target=copy_context().run, args=(self._run,), daemon=True)
-        self._work = run
-        self.caller = get_call_thread()
-        """The thread that made the call. 0 once that no longer waits."""
-
-    def _run(self) -> None:
-        work_for(lambda: self.caller)
-        self._work()
 
 
 def run_in_thread(
@@ -49,9 +35,11 @@ def run_in_thread(
 
     The work gets a check of whether it should stop.
     """
-    stop, outcome = threading.Event(), Future[Work]()
+    stop, is_abandoned, outcome = threading.Event(), threading.Event(), Future[Work]()
+    caller, until = get_call_thread(), time.monotonic() + seconds
 
     def run() -> None:
+        work_for(lambda: 0 if is_abandoned.is_set() else caller)
         try:
             outcome.set_result(work(lambda: stop.is_set() or cancelled()))
         except BaseException as error:  # a third party can raise anything
@@ -61,33 +49,23 @@ def run_in_thread(
     if len(_abandoned) >= _MAX_ABANDONED:
         text = f"{_MAX_ABANDONED} calls were abandoned here and still run. Nothing was run. Restart handrail."
         raise ToolError("UNAVAILABLE", text)
-    thread = _ToolThread(run)
+    thread = threading.Thread(name="handrail-tool", target=copy_context().run, args=(run,), daemon=True)
     try:
-        _start(thread)
-        _wait(thread, cancelled, stop, grace, time.monotonic() + seconds)
+        try:
+            thread.start()
+        except RuntimeError as error:
+            raise ToolError("UNAVAILABLE", f"No thread is free for the call: {error}. Nothing was run.") from None
+        while thread.is_alive():
+            thread.join(_POLL_SECONDS)
+            is_late = time.monotonic() > until
+            if is_late or cancelled():
+                stop.set()
+                thread.join(grace)
+                if thread.is_alive():
+                    raise AbandonedError("TIMEOUT" if is_late else "CANCELLED")
     except BaseException:
         stop.set()
-        thread.caller = 0
+        is_abandoned.set()
         _abandoned.append(thread)
         raise
     return outcome
-
-
-def _start(thread: threading.Thread) -> None:
-    try:
-        thread.start()
-    except RuntimeError as error:
-        raise ToolError("UNAVAILABLE", f"No thread is free for the call: {error}. Nothing was run.") from None
-
-
-def _wait(
-    thread: threading.Thread, cancelled: Callable[[], bool], stop: threading.Event, grace: float, until: float
-) -> None:
-    while thread.is_alive():
-        thread.join(_POLL_SECONDS)
-        late = time.monotonic() > until
-        if late or cancelled():
-            stop.set()
-            thread.join(grace)
-            if thread.is_alive():
-                raise AbandonedError("TIMEOUT" if late else "CANCELLED")

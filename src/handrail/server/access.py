@@ -6,7 +6,9 @@ an address would get into histories and logs, so it is refused there.
 """
 
 import asyncio
-from collections.abc import Iterable, Mapping
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping
 from http import HTTPStatus
 from math import ceil
 from types import MappingProxyType
@@ -20,7 +22,6 @@ from starlette.responses import Response
 from handrail.mcp.http.guard import Address, App, Message, Receive, Scope, Send
 from handrail.mcp.http.listener import UnauthenticatedLimit
 from handrail.protocol.wire import encode
-from handrail.server.limits import RateLimit, ServerLimits
 from handrail.server.options import ApiFailure
 from handrail.server.tokens import TokenBook, digest_token
 from handrail.server.wire import ROLES, ApiCaller, ApiError, Closing, Role
@@ -36,6 +37,7 @@ _QUERY_TOKENS = frozenset(("token", "access_token", "authorization"))
 _MAX_TOKEN_CHARS = 1_000
 _BURST_SECONDS = 4
 _WATCH_SECONDS = 0.5
+_MAX_KEYS = 4_096
 _CSP = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
     "connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -72,6 +74,36 @@ class ServerNames(NamedTuple):
         # A proxy may add TLS before the names that the operator gave.
         origins = {f"{scheme}://{host}" for host in own} | {f"{one}://{host}" for host in named for one in _SCHEMES}
         return cls(frozenset((*own, *named)), frozenset(origins), f"handrail-{address.port}")
+
+
+class ServerLimits(NamedTuple):
+    """The `[server]` settings that bound what a client may do."""
+
+    body_bytes: int
+    requests_per_second: int
+    streams: int
+
+
+class RateLimit:
+    """A token bucket for each key. Keys that were not used for the longest time are forgotten."""
+
+    def __init__(self, per_second: float, burst: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._per_second = per_second
+        self._burst = burst
+        self._clock = clock
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
+        """What each bucket held at what time."""
+
+    def take(self, key: str) -> float:
+        """Takes one. Returns 0, or the seconds to wait if the bucket is empty."""
+        now = self._clock()
+        held, since = self._buckets.pop(key, (self._burst, now))
+        held = min(self._burst, held + (now - since) * self._per_second)
+        is_free = held >= 1
+        self._buckets[key] = (held - 1 if is_free else held, now)
+        if len(self._buckets) > _MAX_KEYS:
+            self._buckets.popitem(last=False)
+        return 0.0 if is_free else (1 - held) / self._per_second
 
 
 class _Stream(NamedTuple):
@@ -126,7 +158,7 @@ class Access:
             check_role(caller, "operator")
         if _is_stream(scope) and self._count_streams(caller) >= self._max_streams:
             text = "This token has too many open streams. Close one."
-            raise ApiFailure(429, "TOO_MANY", text, retry_after=1)
+            raise ApiFailure(429, "TOO_MANY", text, headers={"retry-after": "1"})
 
     def _check_source(self, scope: Scope, headers: Headers) -> None:
         hosts, origins = headers.getlist("host"), headers.getlist("origin")
@@ -156,7 +188,8 @@ class Access:
     def _check_rate(self, scope: Scope, caller: ApiCaller | None) -> None:
         address = (scope.get("client") or ("",))[0]
         if seconds := self._rates.take(address if caller is None else f"token {caller.name}"):
-            raise ApiFailure(429, "TOO_MANY", "Too many requests. Wait a little.", retry_after=ceil(seconds))
+            text = "Too many requests. Wait a little."
+            raise ApiFailure(429, "TOO_MANY", text, headers={"retry-after": str(ceil(seconds))})
 
     def _count_streams(self, caller: ApiCaller) -> int:
         return sum(stream.caller == caller.name for stream in self._streams.values())
@@ -220,11 +253,9 @@ def _add_headers(send: Send) -> Send:
 
 def render_failure(failure: ApiFailure) -> Response:
     body = encode(ApiError(code=failure.code, message=failure.message, details=failure.details))
-    response = Response(body, failure.status, media_type="application/json")
+    response = Response(body, failure.status, failure.headers, media_type="application/json")
     if failure.status == HTTPStatus.UNAUTHORIZED:
         response.headers["www-authenticate"] = 'Bearer realm="handrail"'
-    if failure.retry_after:
-        response.headers["retry-after"] = str(failure.retry_after)
     return response
 
 

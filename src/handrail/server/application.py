@@ -19,17 +19,16 @@ from starlette.websockets import WebSocket
 from handrail.mcp.http.guard import App
 from handrail.mcp.http.listener import Listener, UnauthenticatedLimit, build_config, silence_logs
 from handrail.protocol.wire import encode
-from handrail.server.access import CALLER, LOGIN, LOGOUT, MCP, Access, ServerNames, render_failure
-from handrail.server.connection import SocketConnection
+from handrail.server.access import CALLER, LOGIN, LOGOUT, MCP, Access, ServerLimits, ServerNames, render_failure
 from handrail.server.console_files import ConsoleFiles
 from handrail.server.context import ServerContext
-from handrail.server.dispatch import Dispatcher, find_handler
-from handrail.server.limits import ServerLimits
+from handrail.server.dispatch import Dispatcher
 from handrail.server.login import CookieLogin
 from handrail.server.options import ApiFailure, ServerOptions
 from handrail.server.routes import ROUTES, SOCKET_HANDLER, Route
 from handrail.server.runner import TaskRunner
 from handrail.server.tokens import TokenBook
+from handrail.server.websocket import SocketConnection
 
 if TYPE_CHECKING:
     from handrail.mcp.http.application import McpEndpoint
@@ -112,7 +111,7 @@ def build_app(context: ServerContext, login: CookieLogin, max_body_bytes: int, m
         by_path[route.path][route.method] = route
 
     async def serve_task(websocket: WebSocket) -> None:
-        await find_handler(SOCKET_HANDLER)(context, websocket.scope[CALLER], websocket)
+        await context.find_handler(SOCKET_HANDLER)(context, websocket.scope[CALLER], websocket)
 
     routes: list[BaseRoute] = [
         HttpRoute(LOGIN, login.log_in, methods=["POST"]),
@@ -125,7 +124,7 @@ def build_app(context: ServerContext, login: CookieLogin, max_body_bytes: int, m
         routes.append(HttpRoute(MCP, mcp.app))
     routes += [HttpRoute(f"/{name}/{{rest:path}}", _NOWHERE) for name in ("api", "ws")]
     routes.append(Mount("/", ConsoleFiles()))
-    app = Starlette(routes=routes, exception_handlers={HTTPException: _explain_status})
+    app = Starlette(routes=routes, exception_handlers={ApiFailure: _refuse, HTTPException: _refuse})
     app.router.redirect_slashes = False
     return app
 
@@ -137,10 +136,10 @@ async def _report_health(_http: HttpRequest) -> Response:
 _NOWHERE = render_failure(ApiFailure(404, *_WHY[404]))
 
 
-async def _explain_status(_http: HttpRequest, error: Exception) -> Response:
-    """The refusals of Starlette in the form of the API."""
-    assert isinstance(error, HTTPException)
-    code, text = _WHY.get(error.status_code, ("INVALID_ARGUMENT", error.detail))
-    response = render_failure(ApiFailure(error.status_code, code, text))
-    response.headers.update(error.headers or {})
-    return response
+async def _refuse(_http: HttpRequest, error: Exception) -> Response:
+    """The response for a refusal of the API, or of Starlette."""
+    if isinstance(error, HTTPException):
+        code, text = _WHY.get(error.status_code, ("INVALID_ARGUMENT", error.detail))
+        error = ApiFailure(error.status_code, code, text, headers=error.headers)
+    assert isinstance(error, ApiFailure)
+    return render_failure(error)

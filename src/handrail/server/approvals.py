@@ -41,18 +41,11 @@ def get_request(request: Request) -> wire.RequestDetail:
     return wire.RequestDetail(waiting=_build_waiting(waiting), outdated=outdated)
 
 
-def answer_request(request: Request) -> wire.AnswerOutcome:
-    return give_answer(request.server, request.params["request"], request.body)
-
-
-def reply_to_question(request: Request) -> wire.AnswerOutcome:
-    return give_reply(request.server, request.params["question"], request.body)
-
-
 def retry_request(request: Request) -> wire.RequestDetail:
     """Previews the command again, or another command. The request then has a new revision."""
     wanted: wire.NewCommand = request.body
     waiting = _find_request(request.server, request.params["request"])
+    request.check_work(waiting.request.session_id)
     if waiting.request.command is None:
         raise _refuse("Only a command can be previewed again. Nothing was run.")
     with request.server.runner.rail(waiting.request.session_id) as rail:
@@ -72,16 +65,19 @@ def revoke_grant(request: Request) -> None:
     raise ApiFailure(404, "NOT_FOUND", "There is no such grant. GET /api/inbox lists the grants.")
 
 
-# Answers, also for the frames of a WebSocket
+# Answers
 
 
-def give_answer(server: ServerContext, request_id: str, wanted: wire.NewAnswer) -> wire.AnswerOutcome:
+def answer_request(request: Request) -> wire.AnswerOutcome:
     """Gives an answer. Returns once it is stored. After the last answer of a batch, its calls run and the task goes on.
 
     ApiFailure if it is for another revision, was given before, or would be lost.
     """
+    server, request_id = request.server, request.params["request"]
+    wanted: wire.NewAnswer = request.body
     waiting = _find_request(server, request_id)
     asked, task = waiting.request, waiting.request.session_id
+    request.check_work(task)
     answer = Answer(kind=wanted.kind, reason=wanted.reason or None, revision=wanted.revision, grants=wanted.grants)
     if waiting.answer is not None and waiting.answer.kind != answer.kind:
         raise _build_late_refusal(waiting.answer)
@@ -112,10 +108,13 @@ def _is_answer(event: Event, waiting: InboxRequest, answer: Answer) -> bool:
     return is_answer and event.permission_request.id == waiting.request.id and event.answer.kind == answer.kind
 
 
-def give_reply(server: ServerContext, question_id: str, wanted: wire.NewReply) -> wire.AnswerOutcome:
+def reply_to_question(request: Request) -> wire.AnswerOutcome:
     """Gives a question its reply. Without options and words, the question is put aside."""
+    server, question_id = request.server, request.params["question"]
+    wanted: wire.NewReply = request.body
     asked = _find_question(server, question_id)
     question, task = asked.question, asked.session_id
+    request.check_work(task)
     reply = Reply(chosen=wanted.chosen, text=wanted.text) if wanted.chosen or wanted.text else None
     if reply is not None:
         question.normalize_reply(reply)  # UsageError says which replies are possible

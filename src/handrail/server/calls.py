@@ -58,6 +58,7 @@ def open_own_session(request: Request, named: str | None, *, foreign: bool = Fal
 def _open_session(request: Request, wanted: NewCall) -> AbstractContextManager[Handrail]:
     """The task that a call names, else the session of the caller."""
     if wanted.task is not None:
+        request.check_work(wanted.task)
         return request.server.runner.rail(wanted.task)
     return open_own_session(request, wanted.workspace, foreign=wanted.name.startswith(MCP_PREFIX))
 

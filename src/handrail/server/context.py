@@ -1,12 +1,16 @@
 """The context of a request: its server, caller, parameters."""
 
+import asyncio
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, NamedTuple
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
 from handrail.api import Returned
 from handrail.protocol.decisions import MODES, Mode
-from handrail.server.options import ServerOptions
+from handrail.server.feed import TaskFeeds, TaskSource
+from handrail.server.options import ApiFailure, ServerOptions
 from handrail.server.wire import ApiCaller
 from handrail.settings import LoadedSettings
 from handrail.settings.load import find_managed_mode
@@ -15,16 +19,35 @@ if TYPE_CHECKING:
     from handrail.server.runner import TaskRunner
 
 
+class TaskService(TaskSource, Protocol):
+    """Stores the tasks of a server and makes them go on: in this process, or on the workers of a fleet."""
+
+    feeds: TaskFeeds
+    loop: asyncio.AbstractEventLoop
+    handlers: Mapping[str, Callable[..., Any]]
+    """Its own handlers, by the names that the routes have for them. All other routes have those of this package."""
+
+    async def close(self) -> None: ...
+
+
 class ServerContext(NamedTuple):
     """What all handlers share."""
 
     options: ServerOptions
-    runner: "TaskRunner"
+    tasks: TaskService
     pool: ThreadPoolExecutor
     """The threads of handlers."""
 
+    @property
+    def runner(self) -> "TaskRunner":
+        """The tasks, for handlers of a server that runs them itself."""
+        return cast("TaskRunner", self.tasks)
+
+    def find_handler(self, name: str) -> Callable[..., Any]:
+        return self.tasks.handlers.get(name) or find_handler(name)
+
     async def in_thread(self, work: Callable[[], Returned]) -> Returned:
-        return await self.runner.loop.run_in_executor(self.pool, work)
+        return await self.tasks.loop.run_in_executor(self.pool, work)
 
 
 class Request(NamedTuple):
@@ -39,6 +62,13 @@ class Request(NamedTuple):
     body: Any = None
     """The struct of the route."""
 
+    def check_work(self, task_id: str) -> None:
+        """ApiFailure if the caller may not choose the mode of a task, so may not give the model work there either."""
+        options, task = self.server.options, self.server.tasks.describe(task_id)
+        if task.mode == "full" and "full" not in list_modes(self.caller, options.load_settings(task.workspace)):
+            text = "The task works in the mode full. Only an admin may work in it. Choose another mode for it first."
+            raise ApiFailure(403, "FORBIDDEN", text)
+
 
 def list_modes(caller: ApiCaller, loaded: LoadedSettings) -> tuple[Mode, ...]:
     """The modes that a caller may choose, the default first. Only an admin may choose `full`."""
@@ -50,3 +80,10 @@ def list_modes(caller: ApiCaller, loaded: LoadedSettings) -> tuple[Mode, ...]:
         if mode != default and (mode != "full" or caller.role == "admin"):
             modes.append(mode)
     return tuple(modes)
+
+
+@cache
+def find_handler(spelled: str) -> Callable[..., Any]:
+    """The handler of a route. Its module is imported now."""
+    module, _, name = spelled.partition(".")
+    return getattr(import_module(f"handrail.server.{module}"), name)

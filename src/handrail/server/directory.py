@@ -83,7 +83,9 @@ def find_state(folder: TaskFolder, summary: SessionSummary, live: OpenTask | Non
         return "waiting"
     if (live is not None and live.is_running) or has_lease(folder.path):
         return "running"
-    return "failed" if live is not None and live.failure else _find_end(summary)
+    if live is not None and live.failure:
+        return "failed"
+    return "interrupted" if summary.has_prompts else _find_end(summary)
 
 
 def _find_end(summary: SessionSummary) -> TaskState:

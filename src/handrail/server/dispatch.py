@@ -2,9 +2,6 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
-from functools import cache
-from http import HTTPStatus
-from importlib import import_module
 from inspect import iscoroutinefunction
 from types import MappingProxyType
 from typing import Any
@@ -16,8 +13,8 @@ from starlette.requests import Request as HttpRequest
 from starlette.responses import Response
 
 from handrail.protocol.errors import HandrailError, StoreError, ToolError, list_frames
-from handrail.protocol.wire import UNREADABLE, convert, decode_json, encode
-from handrail.server.access import CALLER, check_role, render_failure
+from handrail.protocol.wire import UNREADABLE, decode_json, encode
+from handrail.server.access import CALLER, check_role
 from handrail.server.context import Request, ServerContext
 from handrail.server.options import ApiFailure
 from handrail.server.routes import ID, PARAMETERS, PATH_PARAMETERS, Route
@@ -46,18 +43,12 @@ class Dispatcher:
         self._waiting = 0
 
     async def respond(self, routes: Mapping[str, Route], http: HttpRequest) -> Response:
-        """Answers a request to the path of these routes, by their methods."""
-        try:
-            if (route := routes.get(http.method)) is not None:
-                return await self._call(http, route)
-            raise ApiFailure(405, "METHOD_NOT_ALLOWED", f"This address takes {', '.join(routes)}.")
-        except ApiFailure as failure:
-            response = render_failure(failure)
-            if failure.status == HTTPStatus.METHOD_NOT_ALLOWED:
-                response.headers["allow"] = ", ".join(routes)
-            return response
-
-    async def _call(self, http: HttpRequest, route: Route) -> Response:
+        """Answers a request to the path of these routes, by their methods. ApiFailure refuses it."""
+        route = routes.get(http.method)
+        if route is None:
+            allowed = ", ".join(routes)
+            text = f"This address takes {allowed}."
+            raise ApiFailure(405, "METHOD_NOT_ALLOWED", text, headers={"allow": allowed})
         caller: ApiCaller = http.scope[CALLER]
         check_role(caller, route.role)
         request = Request(
@@ -65,10 +56,10 @@ class Dispatcher:
             caller=caller,
             params={name: _decode_part(name, value) for name, value in http.path_params.items()},
             query=decode_query(route, http.scope["query_string"].decode("latin-1")),
-            body=_decode_route_body(http, await read_body(http, self._max_body_bytes), route),
+            body=decode_body(http, await read_body(http, self._max_body_bytes), route.body),
         )
         try:
-            handler = await self._run(lambda: find_handler(route.handler))
+            handler = await self._run(lambda: self._context.find_handler(route.handler))
             if iscoroutinefunction(handler):
                 return await handler(request, http)
             content: bytes = await self._run(lambda: encode(handler(request)))
@@ -81,7 +72,9 @@ class Dispatcher:
     async def _run(self, work: Callable[[], Any]) -> Any:
         """Runs work in a thread. ApiFailure if too much waits already."""
         if self._waiting >= _MAX_WAITING:
-            raise ApiFailure(503, "BUSY", "The server works on too many requests. Try again.", retry_after=1)
+            raise ApiFailure(
+                503, "BUSY", "The server works on too many requests. Try again.", headers={"retry-after": "1"}
+            )
         self._waiting += 1
         try:
             return await self._context.in_thread(work)
@@ -108,13 +101,6 @@ def explain_error(error: Exception, note: Callable[[str], None]) -> ApiFailure:
     return ApiFailure(500, "INTERNAL", "An internal error stopped the request. The operator can see where.")
 
 
-@cache
-def find_handler(spelled: str) -> Callable[..., Any]:
-    """The handler of a route. Its module is imported now."""
-    module, _, name = spelled.partition(".")
-    return getattr(import_module(f"handrail.server.{module}"), name)
-
-
 async def read_body(http: HttpRequest, most: int, seconds: float = _BODY_SECONDS) -> bytes:
     """The body, if it is not too long and comes in time."""
     failure = ApiFailure(413, "TOO_LARGE", f"The body may have {most:,} bytes.")
@@ -135,16 +121,12 @@ async def read_body(http: HttpRequest, most: int, seconds: float = _BODY_SECONDS
     return bytes(body)
 
 
-def _decode_route_body(http: HttpRequest, body: bytes, route: Route) -> Any:
-    if route.body is not None:
-        return decode_body(http, body, route.body)
-    if body.strip():
-        raise ApiFailure(400, "INVALID_ARGUMENT", "This request takes no body.")
-    return None
-
-
 def decode_body(http: HttpRequest, body: bytes, kind: Any) -> Any:
     """The body as JSON of a type. A page cannot send this content type to another origin without being asked."""
+    if kind is None and not body.strip():
+        return None
+    if kind is None:
+        raise ApiFailure(400, "INVALID_ARGUMENT", "This request takes no body.")
     if http.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
         raise ApiFailure(415, "INVALID_ARGUMENT", "The body must be JSON: Content-Type: application/json")
     try:
@@ -164,7 +146,7 @@ def decode_query(route: Route, query: str) -> dict[str, Any]:
             problem = "is given twice" if name in found else f"is unknown; there are: {known}"
             raise ApiFailure(400, "INVALID_ARGUMENT", f"The parameter {name[:80]!r} {problem}.")
         try:
-            found[name] = _convert_text(value, PARAMETERS[name].kind)
+            found[name] = msgspec.convert(value, PARAMETERS[name].kind, strict=False)
         except ValueError as error:
             raise ApiFailure(400, "INVALID_ARGUMENT", f"The parameter {name} is not valid: {error}") from None
     return {name: PARAMETERS[name].default for name in route.query} | found
@@ -177,13 +159,7 @@ def is_number(text: str) -> bool:
 
 def _decode_part(name: str, value: str) -> str:
     try:
-        _convert_text(value, PATH_PARAMETERS.get(name, ID))
+        msgspec.convert(value, PATH_PARAMETERS.get(name, ID), strict=False)
     except ValueError:
         raise ApiFailure(404, "NOT_FOUND", f"There is no {name} {value[:80]!r}.") from None
     return value
-
-
-def _convert_text(value: str, kind: Any) -> Any:
-    """A value of a type from its text. msgspec.ValidationError is a ValueError."""
-    takes_numbers = getattr(kind, "__origin__", None) is int
-    return convert(int(value) if takes_numbers and is_number(value) else value, kind)

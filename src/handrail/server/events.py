@@ -11,14 +11,13 @@ from handrail.server.context import Request
 from handrail.server.dispatch import is_number
 from handrail.server.feed import EventRenderer, FeedBatch, FeedEnd, TaskFeeds
 from handrail.server.wire import EventPage
-from handrail.state import open_journal
 
 
 def list_events(request: Request) -> EventPage:
-    folder = request.server.runner.directory.find(request.params["task"])
+    tasks, task_id = request.server.tasks, request.params["task"]
     after: int = request.query["after"]
-    with open_journal(folder.path) as journal:
-        renderer = EventRenderer(journal, folder.workspace, request.server.options.dialect)
+    with tasks.open_journal(task_id) as journal:
+        renderer = EventRenderer(journal, tasks.find_workspace(task_id), request.server.options.dialect)
         found, last = renderer.read(after, after + request.query["limit"]), journal.last_seq()
     return EventPage(
         events=tuple(msgspec.Raw(text.encode()) for _, texts in found for text in texts or ()),
@@ -34,10 +33,10 @@ async def stream_events(request: Request, http: HttpRequest) -> Response:
     Other frames of the WebSocket have their type as the name of the event.
     """
     server, task_id = request.server, request.params["task"]
-    await server.in_thread(lambda: server.runner.directory.find(task_id))
+    await server.in_thread(lambda: server.tasks.find_workspace(task_id))
     last = http.headers.get("last-event-id", "")
     after = int(last) if is_number(last) else request.query["after"]
-    stream = _render_stream(server.runner.feeds, task_id, after)
+    stream = _render_stream(server.tasks.feeds, task_id, after)
     headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
     return StreamingResponse(stream, media_type="text/event-stream", headers=headers)
 

@@ -8,10 +8,10 @@ from bisect import bisect_right
 from collections import OrderedDict, deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, aclosing, suppress
+from contextlib import AbstractContextManager, ExitStack, aclosing, suppress
 from functools import partial
 from itertools import takewhile
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 from msgspec.structs import replace
 
@@ -19,9 +19,9 @@ from handrail.protocol.calls import ToolCall
 from handrail.protocol.errors import HandrailError
 from handrail.protocol.events import AnyEvent, BrokenEvent
 from handrail.protocol.wire import encode
-from handrail.server.options import ApiFailure, TaskFolder
+from handrail.server.options import ApiFailure
 from handrail.server.wire import Closing, OutputFrame, Task, TaskFrame
-from handrail.state import SessionJournal, open_journal
+from handrail.state import SessionJournal
 
 if TYPE_CHECKING:
     from handrail.dialects.adapters import EventAdapter
@@ -35,10 +35,22 @@ _MAX_OUTPUT_CHARS = 20_000
 _GATHER_SECONDS = 0.02
 """New events are read at most this often."""
 _DESCRIBE_SECONDS = 0.25
-_POLL_SECONDS = 0.4
-"""How often the journals of followed tasks are checked for events of other processes."""
-
 _BEAT_SECONDS = 15.0
+
+
+class TaskSource(Protocol):
+    """Where tasks are stored. Its methods are for any thread, and raise ApiFailure if there is no such task."""
+
+    poll_seconds: float
+    """How often followed tasks are checked for events that nobody announced."""
+
+    def describe(self, task_id: str, /) -> Task: ...
+
+    def find_workspace(self, task_id: str, /) -> str: ...
+
+    def open_journal(self, task_id: str, /) -> AbstractContextManager[SessionJournal]:
+        """The journal for reading."""
+        ...
 
 
 class FeedRecord(NamedTuple):
@@ -116,12 +128,13 @@ class _Page:
 class TaskFeed:
     """One task with at least one subscriber. Its coroutines run in the event loop of the server."""
 
-    def __init__(self, feeds: "TaskFeeds", folder: TaskFolder) -> None:
-        """Opens the journal."""
-        self.folder, self._feeds = folder, feeds
+    def __init__(self, feeds: "TaskFeeds", task_id: str) -> None:
+        """Opens the journal. ApiFailure if there is no such task."""
+        self._feeds, self._task_id = feeds, task_id
+        workspace = feeds.source.find_workspace(task_id)
         self._stack = ExitStack()
-        self._journal = self._stack.enter_context(open_journal(folder.path))
-        self._renderer = EventRenderer(self._journal, folder.workspace, feeds.dialect)
+        self._journal = self._stack.enter_context(feeds.source.open_journal(task_id))
+        self._renderer = EventRenderer(self._journal, workspace, feeds.dialect)
         self._last = self._journal.last_seq()
         """The last event that is known here."""
         self.subscribers = 0
@@ -164,7 +177,7 @@ class TaskFeed:
     async def describe(self) -> None:
         """Sends the task to the subscribers if it has changed."""
         try:
-            task = await self._feeds.in_thread(lambda: self._feeds.describe(self.folder.id))
+            task = await self._feeds.in_thread(lambda: self._feeds.source.describe(self._task_id))
         except (ApiFailure, HandrailError):
             self.end(Closing.NOT_FOUND)
             return
@@ -289,14 +302,8 @@ def _find_adapter(dialect: str | None, workspace: str) -> "Callable[[], EventAda
 class TaskFeeds:
     """The feeds of the tasks that have followers."""
 
-    def __init__(
-        self,
-        loop: asyncio.AbstractEventLoop,
-        find: Callable[[str], TaskFolder],
-        describe: Callable[[str], Task],
-        dialect: str | None,
-    ) -> None:
-        self._loop, self._find, self.describe, self.dialect = loop, find, describe, dialect
+    def __init__(self, loop: asyncio.AbstractEventLoop, source: TaskSource, dialect: str | None) -> None:
+        self._loop, self.source, self.dialect = loop, source, dialect
         self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="handrail-feed")
         self._feeds: dict[str, TaskFeed] = {}
         self._opening = asyncio.Lock()
@@ -350,7 +357,7 @@ class TaskFeeds:
                 raise FeedEnd(Closing.RESTARTING)
             feed = self._feeds.get(task_id)
             if feed is None:
-                feed = await self.in_thread(lambda: TaskFeed(self, self._find(task_id)))
+                feed = await self.in_thread(lambda: TaskFeed(self, task_id))
                 await feed.describe()
                 self._feeds[task_id] = feed
             feed.subscribers += 1
@@ -362,7 +369,7 @@ class TaskFeeds:
         """Finds the events of other processes."""
         beaten = self._loop.time()
         while self._feeds:
-            await asyncio.sleep(_POLL_SECONDS)
+            await asyncio.sleep(self.source.poll_seconds)
             feeds = list(self._feeds.values())
             if self._loop.time() - beaten > _BEAT_SECONDS:
                 beaten = self._loop.time()

@@ -6,7 +6,6 @@ from starlette.requests import Request as HttpRequest
 from starlette.responses import Response
 
 from handrail.protocol.wire import encode
-from handrail.server.access import render_failure
 from handrail.server.dispatch import decode_body, read_body
 from handrail.server.options import ApiFailure
 from handrail.server.tokens import TokenBook
@@ -25,14 +24,11 @@ class CookieLogin:
         self._cookie = cookie
 
     async def log_in(self, http: HttpRequest) -> Response:
-        try:
-            body = await read_body(http, _MAX_BODY_BYTES, _BODY_SECONDS)
-            login: Login = decode_body(http, body, Login)
-            caller = self._tokens.find_caller(login.token)
-            if caller is None:
-                raise ApiFailure(401, "UNAUTHORIZED", "This token does not count.")
-        except ApiFailure as failure:
-            return render_failure(failure)
+        body = await read_body(http, _MAX_BODY_BYTES, _BODY_SECONDS)
+        login: Login = decode_body(http, body, Login)
+        caller = self._tokens.find_caller(login.token)
+        if caller is None:
+            raise ApiFailure(401, "UNAUTHORIZED", "This token does not count.")
         is_secure = http.url.scheme == "https" or http.headers.get("origin", "").startswith("https:")
         response = Response(encode(caller), media_type="application/json")
         response.headers["set-cookie"] = self._build_cookie(login.token, is_secure=is_secure)

@@ -1,7 +1,7 @@
 """A task that is open in the server: its session, its model, its running turn."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from typing import Any
 
@@ -18,9 +18,7 @@ from handrail.settings import LoadedSettings
 from handrail.state import report_defect
 
 _DROPPED = "The turn was cancelled, so the prompt that waited for it was dropped:"
-
-
-_MAX_QUEUED, _MAX_QUEUED_CHARS = 100, 1_000_000
+_MAX_WAITING, _MAX_WAITING_CHARS = 100, 1_000_000
 
 
 class OpenTask:
@@ -42,10 +40,8 @@ class OpenTask:
         self._model: Model | None = None
         self._agent: Agent | None = None
         self.turn: asyncio.Task[None] | None = None
-        self.steering: list[str] = []
-        """Prompts that came while a turn runs."""
         self.failure = ""
-        self._cancels = False
+        self._cancels = self._stops = False
         self._holders = 0
         self._answers, self._opening = asyncio.Lock(), asyncio.Lock()
         self._loop = asyncio.get_running_loop()
@@ -70,22 +66,36 @@ class OpenTask:
     async def has_transcript(self) -> bool:
         return bool(await self.rail.in_pool(self.rail.conversation.messages))
 
-    async def start(self, prompt: str | None, *, cancel: bool = False) -> bool:
-        """Starts a turn, or continues the last one without a prompt. `cancel` closes it instead.
+    def has_prompts(self) -> bool:
+        """Whether prompts wait until the model can get them."""
+        return bool(self.rail.conversation.list_prompts())
+
+    async def prompt(self, text: str) -> bool:
+        """Stores a prompt, and starts a turn with it unless one runs. Returns whether one runs.
+
+        ApiFailure if too many wait.
+        """
+        agent = await self.open_agent()
+        waiting = self.rail.conversation.list_prompts()
+        if len(waiting) >= _MAX_WAITING or sum(len(one.text) for one in waiting) + len(text) > _MAX_WAITING_CHARS:
+            text = "Too many prompts wait for the turn. Nothing was queued."
+            raise ApiFailure(429, "TOO_MANY", text, headers={"retry-after": "5"})
+        self.rail.conversation.queue_prompt(text)
+        if self.is_running:
+            return True
+        self._run(self._run_turns(agent, continues=False))
+        return False
+
+    async def go_on(self, *, cancel: bool = False) -> bool:
+        """Continues the last turn. `cancel` closes it instead.
 
         Returns whether it did: another client may have started one meanwhile.
         """
-        agent = await self.open_agent()
+        agent, continues = await self.open_agent(), await self.has_transcript()
         if self.is_running:
             return False
-        self._run(self._run_turns(agent, prompt), cancel=cancel)
+        self._run(self._run_turns(agent, continues=continues), cancel=cancel)
         return True
-
-    def queue(self, prompt: str) -> None:
-        """Keeps a prompt for the turn that runs. ApiFailure if too many wait."""
-        if sum(map(len, self.steering)) + len(prompt) > _MAX_QUEUED_CHARS or len(self.steering) >= _MAX_QUEUED:
-            raise ApiFailure(429, "TOO_MANY", "Too many prompts wait for the turn. Nothing was queued.", retry_after=5)
-        self.steering.append(prompt)
 
     async def settle(self, act: Callable[[Handrail], object], is_answer: Callable[[Event], bool]) -> None:
         """Answers in a thread, and returns when the answer is stored. The turn goes on after the last answer.
@@ -108,12 +118,12 @@ class OpenTask:
         if not stored.done():
             acting.result()
 
-    def cancel(self) -> bool:
-        """Cancels the running turn. Returns whether there was one."""
+    def cancel(self, *, leave_open: bool = False) -> bool:
+        """Cancels the running turn. Returns whether there was one. `leave_open`: it can be continued."""
         if not self.is_running:
             return False
-        self._cancels = True
-        if self._agent is None or not self._agent.cancel():
+        self._cancels, self._stops = True, leave_open
+        if self._agent is None or not self._agent.cancel(leave_open=leave_open):
             self.rail.cancel()  # the calls of an answered batch
         return True
 
@@ -148,33 +158,35 @@ class OpenTask:
                 f"internal error in task {self.folder.id} {await asyncio.to_thread(report_defect, error)}"
             )
 
-    async def _run_turns(self, agent: Agent, prompt: str | None) -> None:
+    async def _run_turns(self, agent: Agent, *, continues: bool) -> None:
+        """Continues the last turn, then runs turns as long as prompts wait."""
         await self.rail.in_pool(self.rail.specs)  # servers may be slow, and must not block the event loop
-        turn = await self._run_turn(agent, prompt)
-        while self.steering and turn.reason not in {"parked", "question"}:
-            text = "\n\n".join(self.take_steering())
-            if turn.reason == "cancelled":
-                self.rail.conversation.tell((Notice, {"text": f"{_DROPPED} {text}"}))
+        conversation = self.rail.conversation
+        turn = await self._run_turn(agent, agent.go_on) if continues else None
+        while not self._stops and (turn is None or turn.reason not in {"parked", "question"}):
+            if not (waiting := conversation.list_prompts()):
                 return
-            turn = await self._run_turn(agent, text)
+            if self._cancels and turn is not None:
+                text = "\n\n".join(one.text for one in waiting)
+                conversation.add((), (Notice, {"text": f"{_DROPPED} {text}"}), taken=waiting[-1].number)
+                return
+            turn = await self._run_turn(agent, agent.run_waiting)
 
-    async def _run_turn(self, agent: Agent, prompt: str | None) -> Turn:
+    async def _run_turn(self, agent: Agent, run: Callable[[], Awaitable[Turn]]) -> Turn | None:
+        if self._stops:
+            return None
         if self._cancels:
             self.rail.uncancel()
             self._loop.call_soon(agent.cancel)  # at the first pause of the turn
-        return await (agent.go_on() if prompt is None else agent.run(prompt))
+        return await run()
 
     async def _continue_after(self, acting: asyncio.Task[object], before: asyncio.Task[None] | None) -> None:
         """`before`: the work that another answer began."""
         await asyncio.wait({acting} if before is None else {acting, before})
         if acting.exception() is None and isinstance(acting.result(), Done) and await self.has_transcript():
-            await self._run_turns(await self.open_agent(), None)
+            await self._run_turns(await self.open_agent(), continues=True)
         elif self._cancels:
             self.rail.uncancel()
-
-    def take_steering(self) -> tuple[str, ...]:
-        texts, self.steering = tuple(self.steering), []
-        return texts
 
     async def open_agent(self) -> Agent:
         """The agent with the model. UsageError if there is no such model."""
@@ -185,7 +197,7 @@ class OpenTask:
                 self._model = await asyncio.to_thread(host.open_model, self._loaded, name)
                 self.model_name = self._model.name
                 limits = host.get_limits(self._loaded)
-                self._agent = Agent(self.rail, self._model, limits=limits, steering=self.take_steering)
+                self._agent = Agent(self.rail, self._model, limits=limits)
             return self._agent
 
     def _find_last_model(self) -> str | None:

@@ -1,6 +1,6 @@
 """The options that a server was started with."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from handrail.protocol.decisions import Mode
@@ -18,15 +18,14 @@ class ApiFailure(Exception):  # noqa: N818  ApiError is its message
     """A refusal of a request. The client gets it as an `ApiError` with this status."""
 
     def __init__(
-        self, status: int, code: str, message: str, details: Json = None, *, retry_after: int | None = None
+        self, status: int, code: str, message: str, details: Json = None, *, headers: Mapping[str, str] | None = None
     ) -> None:
         super().__init__(message)
         self.status = status
         self.code = code
         self.message = message
         self.details = details
-        self.retry_after = retry_after
-        """Seconds until the client may try again."""
+        self.headers = headers
 
 
 class TaskFolder(NamedTuple):

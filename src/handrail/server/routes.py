@@ -133,7 +133,7 @@ ROUTES: tuple[Route, ...] = (
     _read("/api/settings", "info.get_settings", "Every setting, and where it comes from.", dict[str, Any],
           "workspace"),
     _read("/api/schema", "info.get_schema", "JSON Schema of everything on the wire.", dict[str, Any]),
-    _read("/api/openapi.json", "openapi.get_document", "This API as OpenAPI 3.1.", dict[str, Any]),
+    _read("/api/openapi.json", "info.get_document", "This API as OpenAPI 3.1.", dict[str, Any]),
 )
 # fmt: on
 """Beside these, without a role: `POST /api/login` (a token for the cookie), `POST /api/logout`, `GET /healthz`, and the

@@ -1,8 +1,8 @@
 """The runner of tasks: their open sessions, their turns, their removal."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Mapping
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, suppress
 from functools import partial, wraps
 from typing import Any, Concatenate
 
@@ -18,7 +18,7 @@ from handrail.server.open_task import OpenTask
 from handrail.server.options import ApiFailure, ServerOptions, TaskFolder
 from handrail.server.wire import Task
 from handrail.settings import LoadedSettings
-from handrail.state import has_lease, make_session_id
+from handrail.state import SessionJournal, has_lease, make_session_id, open_journal
 
 _MAX_OPEN = 64
 _IDLE_SECONDS = 300.0
@@ -41,10 +41,14 @@ def _for_threads(
 class TaskRunner:
     """The open sessions of a server. Each runs one turn at a time. Its methods are for the threads of handlers."""
 
+    poll_seconds = 0.4
+    """Other processes may write to the journals, and announce nothing."""
+
     def __init__(self, options: ServerOptions, loop: asyncio.AbstractEventLoop) -> None:
         self._options, self.loop = options, loop
         self.directory = TaskDirectory(options)
-        self.feeds = TaskFeeds(loop, self.directory.find, self.describe, options.dialect)
+        self.handlers: Mapping[str, Callable[..., Any]] = {}
+        self.feeds = TaskFeeds(loop, self, options.dialect)
         self._open: dict[str, OpenTask] = {}
         self._opening = asyncio.Lock()
         self._closes: set[asyncio.Task[None]] = set()
@@ -75,6 +79,12 @@ class TaskRunner:
 
     def describe(self, task_id: str) -> Task:
         return self.directory.describe(self.directory.find(task_id), self.find_live(task_id))
+
+    def find_workspace(self, task_id: str) -> str:
+        return self.directory.find(task_id).workspace
+
+    def open_journal(self, task_id: str) -> AbstractContextManager[SessionJournal]:
+        return open_journal(self.directory.find(task_id).path)
 
     def find_live(self, task_id: str) -> OpenTask | None:
         """The task, if it is open here. From any thread."""
@@ -170,13 +180,13 @@ class TaskRunner:
         self.feeds.wake(opened.folder.id)
 
     async def close(self) -> None:
-        """Cancels all turns and closes all sessions. Pending requests stay pending."""
+        """Stops all turns, so that they can be resumed, and closes all sessions. Pending requests stay pending."""
         async with self._opening:
             self._closed = True
         if self._idle_check is not None:
             self._idle_check.cancel()
         live = list(self._open.values())
-        turns = [one.turn for one in live if one.cancel() and one.turn is not None]
+        turns = [one.turn for one in live if one.cancel(leave_open=True) and one.turn is not None]
         for rail in (*self._others, *(one.rail for one in live if one.is_busy and not one.is_running)):
             rail.cancel()  # direct calls
         if turns:
@@ -196,19 +206,16 @@ class TaskRunner:
                 await opened.open_agent()  # without a model there is no task
             await opened.rail.set_mode(opened.rail.mode)  # so that a restart finds the mode
             if prompt is not None:
-                await opened.start(prompt)
+                await opened.prompt(prompt)
             return await self._describe(opened)
 
     @_for_threads
     async def prompt(self, task_id: str, text: str) -> bool:
-        """Starts a turn. Returns whether one runs already, so that the model gets the text with its next results."""
+        """Stores a prompt. Returns whether a turn runs, so that the model gets the text with its next results."""
         async with self._use(task_id) as opened:
             if not opened.is_running:
                 _check_lease(opened.folder)
-                if await opened.start(text):
-                    return False
-            opened.queue(text)
-            return True
+            return await opened.prompt(text)
 
     @_for_threads
     async def resume(self, task_id: str) -> None:
@@ -217,7 +224,7 @@ class TaskRunner:
             task = await self._describe(opened)
             if task.state not in {"interrupted", "failed"}:
                 raise ApiFailure(409, "CONFLICT", f"The task is {task.state}: no turn was interrupted.")
-            if not await opened.start(None):
+            if not await opened.go_on():
                 raise ApiFailure(409, "CONFLICT", "The task is running: another client continued it.")
 
     @_for_threads
@@ -228,9 +235,10 @@ class TaskRunner:
                 return
             _check_lease(opened.folder)
             task = await self._describe(opened)
-            if task.state not in {"waiting", "interrupted"} or not await opened.has_transcript():
+            has_turn = await opened.has_transcript() or opened.has_prompts()
+            if task.state not in {"waiting", "interrupted"} or not has_turn:
                 raise ApiFailure(409, "CONFLICT", f"The task is {task.state}: there is no turn to cancel.")
-            if not await opened.start(None, cancel=True):
+            if not await opened.go_on(cancel=True):
                 opened.cancel()
 
     @_for_threads

@@ -21,18 +21,24 @@ def list_tasks(request: Request) -> TaskList:
 
 
 def create_task(request: Request) -> Task:
+    body, workspace = check_new_task(request)
+    return request.server.runner.create(workspace, body.mode, body.model, body.prompt)
+
+
+def check_new_task(request: Request) -> tuple[NewTask, str]:
+    """The new task with its workspace. ApiFailure if there is none, or the caller may not choose its mode or model."""
     body: NewTask = request.body
     workspace = request.server.options.resolve_workspace(body.workspace)
     loaded = request.server.options.load_settings(workspace)
     if body.mode is not None:
-        _check_mode(request, workspace, body.mode)
+        check_mode(request, workspace, body.mode)
     if body.model is not None and body.model not in request.server.options.host.list_models(loaded):
         raise ApiFailure(400, "INVALID_ARGUMENT", f"There is no model {body.model!r}. GET /api/info lists the models.")
-    return request.server.runner.create(workspace, body.mode, body.model, body.prompt)
+    return body, workspace
 
 
 def get_task(request: Request) -> Task:
-    return request.server.runner.describe(request.params["task"])
+    return request.server.tasks.describe(request.params["task"])
 
 
 def delete_task(request: Request) -> None:
@@ -41,11 +47,13 @@ def delete_task(request: Request) -> None:
 
 def prompt_task(request: Request) -> Accepted:
     body: NewPrompt = request.body
+    request.check_work(request.params["task"])
     queued = request.server.runner.prompt(request.params["task"], body.text)
     return Accepted(task=get_task(request), queued=queued)
 
 
 def resume_task(request: Request) -> Accepted:
+    request.check_work(request.params["task"])
     request.server.runner.resume(request.params["task"])
     return Accepted(task=get_task(request))
 
@@ -57,21 +65,19 @@ def cancel_task(request: Request) -> Accepted:
 
 def fork_task(request: Request) -> Task:
     body: NewFork = request.body
-    runner, task_id = request.server.runner, request.params["task"]
-    if (task := runner.describe(task_id)).mode == "full":  # the fork has the mode of the task
-        _check_mode(request, task.workspace, task.mode)
-    return runner.fork(task_id, body.before)
+    request.check_work(request.params["task"])  # the fork has the mode of the task
+    return request.server.runner.fork(request.params["task"], body.before)
 
 
 def set_mode(request: Request) -> Task:
     body: NewMode = request.body
     runner, task_id = request.server.runner, request.params["task"]
-    _check_mode(request, runner.directory.find(task_id).workspace, body.mode)
+    check_mode(request, runner.find_workspace(task_id), body.mode)
     runner.set_mode(task_id, body.mode)
     return runner.describe(task_id)
 
 
-def _check_mode(request: Request, workspace: str, mode: str) -> None:
+def check_mode(request: Request, workspace: str, mode: str) -> None:
     """ApiFailure if the caller may not choose a mode."""
     if mode not in (modes := list_modes(request.caller, request.server.options.load_settings(workspace))):
         raise ApiFailure(403, "FORBIDDEN", f"You may choose the modes {', '.join(modes)}, not {mode}.")

@@ -27,7 +27,6 @@ from handrail.protocol.permissions import PermissionRequest
 from handrail.protocol.wire import to_dict
 from handrail.server.context import Request
 from handrail.server.wire import Phase, Trace, Traces, TraceSpan
-from handrail.state import open_journal
 
 _WAITING = frozenset({"parked", "question"})
 """Ends of a turn that goes on once a person answered."""
@@ -35,8 +34,7 @@ _GOING_ON = (ToolCallPermissionGranted, ToolCallPermissionDenied, ToolCallEnd, U
 
 
 def get_trace(request: Request) -> Traces:
-    folder = request.server.runner.directory.find(request.params["task"])
-    with open_journal(folder.path) as journal:
+    with request.server.tasks.open_journal(request.params["task"]) as journal:
         return Traces(traces=build_traces(journal.events()))
 
 

@@ -1,20 +1,29 @@
-"""The WebSocket of a task: its events to the client, its answers from the client."""
+"""The WebSocket of a task: its connection, its events to the client, its answers from the client."""
 
 import asyncio
 from contextlib import aclosing, suppress
 from functools import partial
+from typing import TYPE_CHECKING, cast
 
 from starlette.websockets import WebSocket, WebSocketDisconnect
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+from websockets.frames import Frame
+from websockets.protocol import State
 
 from handrail.protocol.wire import UNREADABLE, decode_json, encode
 from handrail.server import wire
 from handrail.server.access import check_role
-from handrail.server.approvals import give_answer, give_reply
-from handrail.server.context import ServerContext
+from handrail.server.context import Request, ServerContext
 from handrail.server.dispatch import explain_error, is_number
 from handrail.server.feed import FeedBatch, FeedEnd
 from handrail.server.options import ApiFailure
 
+if TYPE_CHECKING:
+    from uvicorn._types import ASGISendEvent
+
+_GOODBYE_SECONDS = 5.0
+_MAX_UNREAD_BYTES = 1_000_000
+_MAX_PARTS = 10_000
 _WRITTEN_CHARS = 50_000
 """Frames are written together up to this length. A client has `slow_seconds` to read that."""
 
@@ -47,7 +56,7 @@ class _SocketClient:
 
     async def send_events(self, after: int) -> int:
         try:
-            async with aclosing(self._server.runner.feeds.follow(self._task_id, after)) as batches:
+            async with aclosing(self._server.tasks.feeds.follow(self._task_id, after)) as batches:
                 async for batch in batches:
                     await self._send_batch(batch)
         except FeedEnd as end:
@@ -64,7 +73,7 @@ class _SocketClient:
         if batch.caught_up is not None:
             frames.append(encode(wire.CaughtUpFrame(seq=batch.caught_up)).decode())
         frames += [frame for _, frame in batch.frames]
-        loop, seconds, chars = self._server.runner.loop, self._server.options.slow_seconds, 0
+        loop, seconds, chars = self._server.tasks.loop, self._server.options.slow_seconds, 0
         async with asyncio.timeout(seconds) as limit:
             for number, frame in enumerate(frames, start=1):
                 chars += len(frame)
@@ -98,16 +107,48 @@ class _SocketClient:
             return wire.ErrorFrame(code=failure.code, message=failure.message, id=frame.id)
 
     def _do(self, frame: wire.ClientFrame) -> int:
-        """Returns how many requests and questions still wait."""
+        """Does what the route for a frame does. Returns how many requests and questions still wait."""
         check_role(self._caller, "operator")
-        runner = self._server.runner
         match frame:
             case wire.AnswerFrame():
-                return give_answer(self._server, frame.request, frame).left
+                handler, params = "approvals.answer_request", {"request": frame.request}
             case wire.ReplyFrame():
-                return give_reply(self._server, frame.question, frame).left
+                handler, params = "approvals.reply_to_question", {"question": frame.question}
             case wire.PromptFrame():
-                runner.prompt(self._task_id, frame.text)
+                handler, params = "tasks.prompt_task", {"task": self._task_id}
             case wire.CancelFrame():
-                runner.cancel(self._task_id)
-        return 0
+                handler, params = "tasks.cancel_task", {"task": self._task_id}
+        request = Request(self._server, self._caller, params, {}, frame)
+        outcome: wire.AnswerOutcome | wire.Accepted = self._server.find_handler(handler)(request)
+        return outcome.left if isinstance(outcome, wire.AnswerOutcome) else 0
+
+
+class SocketConnection(WebSocketsSansIOProtocol):
+    """Writes frames that are sent with `more` together with the next one: a system call takes longer than a frame.
+
+    uvicorn would wait for the client before it sends the close frame, and then for ever.
+    """
+
+    def handle_ping(self) -> None:
+        """Overrides uvicorn, which would keep the pongs of a client that sends pings and reads nothing."""
+        if self.close_sent:
+            self.conn.data_to_send()  # drops the pong
+            return
+        super().handle_ping()
+        if self.transport.get_write_buffer_size() > _MAX_UNREAD_BYTES:
+            self.transport.abort()
+
+    def handle_cont(self, event: Frame) -> None:
+        """Overrides uvicorn, which would keep empty parts of a message without end."""
+        super().handle_cont(event)
+        if len(self.frames) > _MAX_PARTS:
+            self.transport.abort()
+
+    async def send(self, message: "ASGISendEvent") -> None:
+        if message.get("more") and self.conn.state is State.OPEN:
+            self.conn.send_text(cast("str", message.get("text")).encode())
+            return
+        if message["type"] == "websocket.close" and not self.writable.is_set():
+            self.writable.set()
+            self.loop.call_later(_GOODBYE_SECONDS, self.transport.abort)
+        await super().send(message)

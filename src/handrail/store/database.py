@@ -61,6 +61,7 @@ JOURNAL = Schema(
         CREATE TABLE left_call (call_id TEXT PRIMARY KEY, digest TEXT NOT NULL, holder TEXT) WITHOUT ROWID;
         CREATE INDEX left_call_digest ON left_call (digest);
         """,
+        "CREATE TABLE prompt (number INTEGER PRIMARY KEY, text BLOB NOT NULL)",
     ),
 )
 

@@ -37,6 +37,8 @@ class SessionSummary(msgspec.Struct, frozen=True):
     """The limit that ended the last turn, for a person."""
     waiting: int = 0
     """Requests and questions without an answer."""
+    has_prompts: bool = False
+    """Whether prompts wait until the model can get them."""
     changed_paths: frozenset[str] = frozenset()
     problem: str = ""
     """Why the journal cannot be read."""
@@ -90,6 +92,7 @@ def _update(journal: SessionJournal, known: SessionSummary) -> SessionSummary:
         is_task=known.is_task or messages.has_any(),
         model=messages.last_model(),
         updated=last.time if isinstance(last, Event) else known.updated,
+        has_prompts=bool(messages.list_prompts()),
         waiting=len(list_pending_requests(journal.database, None)) + len(list_pending_questions(journal)),
     )
 

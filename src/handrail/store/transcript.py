@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from typing import NamedTuple
 
 import msgspec
 
@@ -22,6 +23,13 @@ class NumberedMessage(msgspec.Struct, frozen=True):
     message: Message
 
 
+class WaitingPrompt(NamedTuple):
+    """A prompt that came while a turn ran."""
+
+    number: int
+    text: str
+
+
 def build_insert(message: Message) -> tuple[str, Row]:
     """The statement that stores a message."""
     return "INSERT INTO message (kind, data) VALUES (?, ?)", (str(message.__struct_config__.tag), encode(message))
@@ -31,8 +39,18 @@ class Messages:
     def __init__(self, journal: SessionJournal) -> None:
         self.journal = journal
 
-    def add(self, messages: Iterable[Message], *pending: PendingEvent) -> None:
-        self.journal.append(*pending, also=tuple(map(build_insert, messages)))
+    def add(self, messages: Iterable[Message], *pending: PendingEvent, taken: int = 0) -> None:
+        """Stores messages and events. The prompts up to the number `taken` wait no longer."""
+        taking = (("DELETE FROM prompt WHERE number <= ?", (taken,)),) if taken else ()
+        self.journal.append(*pending, also=(*map(build_insert, messages), *taking))
+
+    def queue_prompt(self, text: str) -> None:
+        self.journal.database.run("INSERT INTO prompt (text) VALUES (?)", (text.encode(),))
+
+    def list_prompts(self) -> list[WaitingPrompt]:
+        """The prompts that wait until the model can get them."""
+        rows = self.journal.database.rows("SELECT number, text FROM prompt ORDER BY number")
+        return [WaitingPrompt(number, text.decode()) for number, text in rows]
 
     def has_any(self) -> bool:
         return self.journal.database.row("SELECT 1 FROM message LIMIT 1") is not None

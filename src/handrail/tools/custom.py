@@ -26,6 +26,8 @@ ANY_EFFECT: tuple[SideEffect, ...] = ("files", "processes", "network")
 _PARAMETER_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 _TYPES_TO_USE = "str, int, float, bool, list, dict, Literal, an Enum, a dataclass, a TypedDict or a msgspec.Struct"
 _MAX_RETURNED_BYTES = 16 * 1024 * 1024
+_NOT_ENCODED = (TypeError, ValueError, OverflowError, RecursionError)
+"""What `encode` raises."""
 _CANCEL_POLL_SECONDS = 0.02
 
 
@@ -129,21 +131,17 @@ def _finish(value: Any, context: Context) -> Any:
 
 def check_output(output: object, name: str) -> Output:
     """The output, if it is one that can be stored. ToolError INTERNAL or LIMIT_EXCEEDED if not."""
-    problem = f"({type(output).__name__})"
-    if isinstance(output, Output):
-        try:
-            parts = (output.summary, output.content, output.whole, output.data, output.title, output.meta)
-            size = len(encode((*parts, output.files_changed, output.commands_run, output.attachments, output.warnings)))
-            return output if size <= 2 * _MAX_RETURNED_BYTES else _refuse_size(name, size)
-        except (TypeError, ValueError, OverflowError, RecursionError) as error:
-            problem = f"({clip_text(str(error), 200)})"
-    message = f"{name} returned something that is not a result {problem}."
-    raise ToolError("INTERNAL", f"{message} Your arguments are not the cause. Continue without this call.")
-
-
-def _refuse_size(name: str, size: int) -> NoReturn:
-    most = f"{size:,} bytes; a tool can return at most {_MAX_RETURNED_BYTES:,}"
-    raise ToolError("LIMIT_EXCEEDED", f"{name} returned {most}. Ask it for less.")
+    if not isinstance(output, Output):
+        raise _build_return_error(name, f"something that is not a result ({type(output).__name__})")
+    parts = (output.summary, output.content, output.whole, output.data, output.title, output.meta)
+    try:
+        size = len(encode((*parts, output.files_changed, output.commands_run, output.attachments, output.warnings)))
+    except _NOT_ENCODED as error:
+        raise _build_return_error(name, f"something that is not a result ({clip_text(str(error), 200)})") from None
+    if size > 2 * _MAX_RETURNED_BYTES:  # a value is both content and data
+        most = f"more than a tool can return: {_MAX_RETURNED_BYTES:,} bytes"
+        raise ToolError("LIMIT_EXCEEDED", f"{name} returned {most}. Ask it for less.")
+    return output
 
 
 def to_output(value: Any, name: str) -> Output:
@@ -154,16 +152,16 @@ def to_output(value: Any, name: str) -> Output:
     except UnicodeEncodeError:  # lone surrogates, as in names of files: worth showing
         value = sanitize_json(value)[0]
         content = encode(value)
-    except (TypeError, ValueError, OverflowError, RecursionError):
-        returned = f"{name} returned {render_value(value)}, which is not JSON."
-        raise ToolError(
-            "INTERNAL", f"{returned} Your arguments are not the cause. Continue without this call."
-        ) from None
-    if len(content) > _MAX_RETURNED_BYTES:
-        _refuse_size(name, len(content))
+    except _NOT_ENCODED:
+        raise _build_return_error(name, f"{render_value(value)}, which is not JSON") from None
     text = value if isinstance(value, str) else content.decode()
     # A copy, since the tool may keep and change what it returned.
     return Output(summary=f"{name} is done", content=text, data=CustomData(value=decode_json(content, Any)))
+
+
+def _build_return_error(name: str, returned: str) -> ToolError:
+    advice = "Your arguments are not the cause. Continue without this call."
+    return ToolError("INTERNAL", f"{name} returned {returned}. {advice}")
 
 
 def _build_arguments(body: Callable[..., Any], name: str) -> tuple[type[msgspec.Struct], tuple[str, ...]]:

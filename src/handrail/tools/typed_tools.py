@@ -21,34 +21,38 @@ if TYPE_CHECKING:
     from handrail.tools.write import WriteData
 
 
-def refer_types(**modules: str) -> dict[str, ForwardRef]:
-    """References to types by module, for `typing.get_type_hints`. It imports a module when it resolves its types.
-
-    In the name of a module `__` stands for a dot.
-    """
-    return {
-        name: ForwardRef(f"__import__('handrail.{module.replace('__', '.')}', fromlist=['_']).{name}")
-        for module, names in modules.items()
-        for name in names.split()
-    }
-
+_MODULES = {
+    "protocol.changes": "ChangeRecord LineOrigin StoredDiff",
+    "protocol.permissions": "Question Reply",
+    "protocol.records": "Memory ProcessRecord SkillEntry TodoItem",
+    "runtime.approvals": "Approver OnPermission SettledReply",
+    "runtime.conversation": "Conversation",
+    "runtime.foreign.source": "ToolSource",
+    "runtime.undo": "Resolve",
+    "store.approvals": "DeferredCalls",
+    "store.shared_store": "SharedStore",
+    "tools.apply_patch": "ApplyPatchData",
+    "tools.delete": "DeleteData",
+    "tools.edit": "EditData",
+    "tools.exec.spec": "ExecData",
+    "tools.find": "FindData",
+    "tools.grep": "GrepData",
+    "tools.ls": "LsData",
+    "tools.multi_edit": "MultiEditData OneEdit",
+    "tools.process": "Action ProcessData",
+    "tools.read": "ReadData",
+    "tools.undo": "UndoData",
+    "tools.write": "WriteData",
+}
+LATE_TYPES = {
+    name: ForwardRef(f"__import__('handrail.{module}', fromlist=['_']).{name}")
+    for module, names in _MODULES.items()
+    for name in names.split()
+}
+"""The types in signatures of the API, for `typing.get_type_hints`. It imports a module when it resolves its types."""
 
 if not TYPE_CHECKING:
-    globals().update(
-        refer_types(
-            tools__apply_patch="ApplyPatchData",
-            tools__delete="DeleteData",
-            tools__edit="EditData",
-            tools__exec__spec="ExecData",
-            tools__find="FindData",
-            tools__grep="GrepData",
-            tools__ls="LsData",
-            tools__multi_edit="MultiEditData OneEdit",
-            tools__process="Action ProcessData",
-            tools__read="ReadData",
-            tools__write="WriteData",
-        )
-    )
+    globals().update(LATE_TYPES)
 
 
 class TypedTools:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from handrail.mcp.http.application import McpEndpoint
     from handrail.mcp.http.guard import Address
     from handrail.models.base import Model
-    from handrail.server.limits import ServerLimits
+    from handrail.server.access import ServerLimits
 
 _LISTEN = "127.0.0.1:7420"
 _ROLES = ("viewer", "operator", "admin")
@@ -113,7 +113,7 @@ def _build_flags(options: SimpleNamespace) -> dict[str, Any]:
 
 
 def build_limits(loaded: LoadedSettings) -> "ServerLimits":
-    from handrail.server.limits import ServerLimits  # noqa: PLC0415  an optional dependency
+    from handrail.server.access import ServerLimits  # noqa: PLC0415  an optional dependency
 
     settings = loaded.settings.server
     return ServerLimits(parse_size(settings.body), settings.requests, settings.websockets)

@@ -184,6 +184,12 @@ class ProcessSession:
     def running(self) -> bool:
         return read_state(self.folder) == "running"
 
+    @property
+    def pid(self) -> int | None:
+        """The id of its first process, if that started and the session is still there."""
+        begin = read_record(self.folder)
+        return begin.first.number or None if begin is not None else None
+
     def record(self) -> ProcessRecord:
         state = read_state(self.folder)
         begin, end = read_record(self.folder), read_end(self.folder)

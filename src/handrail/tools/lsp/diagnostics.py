@@ -21,7 +21,6 @@ from handrail.tools.lsp.lookup import build_list_output, build_spec
 from handrail.tools.tool import Context, Output, Tool, Touches
 from handrail.workspace.workspace import Workspace
 
-_MAX_LISTED = 500
 _SECONDS = 20.0
 _MAX_CHANGED_FILES = 20
 """More changed files than this are not checked."""
@@ -43,7 +42,6 @@ class LspDiagnosticsData(Wire, frozen=True, omit_defaults=False):
 
 LSP_DIAGNOSTICS = build_spec(
     "lsp_diagnostics",
-    "Diagnostics",
     "List the errors and warnings of files, such as type errors and unknown names, by a language server. Changes "
     "of files report the errors that they cause by themselves.",
     LspDiagnosticsArguments,
@@ -58,11 +56,10 @@ def build_lsp_diagnostics_tool(servers: LanguageServers) -> Tool:
         found: list[Diagnostic] = []
         for path in dict.fromkeys(arguments.paths):
             found += find_diagnostics(servers, path, _SECONDS, context)
-        shown, errors = found[:_MAX_LISTED], sum(one.severity == "error" for one in found)
+        errors = sum(one.severity == "error" for one in found)
         counts = [(errors, "error"), (len(found) - errors, "other problem")]
         summary = ", ".join(format_count(number, noun) for number, noun in counts if number) or "no problems"
-        data = LspDiagnosticsData(diagnostics=tuple(shown))
-        return build_list_output(summary, list(map(render_diagnostic, shown)), data, len(found))
+        return build_list_output(summary, found, render_diagnostic, LspDiagnosticsData)
 
     return Tool(LSP_DIAGNOSTICS, run, lambda arguments: Touches(reads=tuple(dict.fromkeys(arguments.paths))))
 
@@ -97,7 +94,7 @@ def add_new_problems(tool: FileTool, check: ChangeCheck, recorder: Recorder) -> 
 
 
 def _read_texts(workspace: Workspace, recorder: Recorder, change: Change) -> ChangedText | None:
-    """None if the bytes before the change were not stored, or if either is not text."""
+    """None if the bytes before the change were not stored. What is not text counts as no file."""
     old = recorder.content(change.before) if change.before is not None else None
     try:
         new = workspace.read_small_file(change.path, MAX_FILE_BYTES) if change.after is not None else None
@@ -106,7 +103,5 @@ def _read_texts(workspace: Workspace, recorder: Recorder, change: Change) -> Cha
     if change.before is not None and old is None:
         return None
     before, after = (None if data is None else decode_source(data) for data in (old, new))
-    if (before is None) != (old is None) or (after is None) != (new is None):
-        return None
     path = os.path.join(workspace.main.path, change.path)
     return ChangedText(path, before and before.text, after and after.text)

@@ -8,20 +8,20 @@ from msgspec import Meta
 
 from handrail.changes.recorder import Recorder
 from handrail.edit.diff import build_unified_diff
+from handrail.edit.lines import Replacement, apply_replacements
 from handrail.lsp.messages import LspTextEdit, LspWorkspaceEdit
 from handrail.lsp.servers import LanguageServers
-from handrail.lsp.source_text import decode_source, encode_source, parse_uri
+from handrail.lsp.source_text import SourceText, parse_uri
 from handrail.protocol.errors import ToolError
 from handrail.protocol.text import format_count
 from handrail.protocol.tool_spec import Arguments
 from handrail.protocol.wire import Wire
-from handrail.tools.file_commit import CommitResult, FileChange, FilePlan, check_hard_links
+from handrail.tools.file_commit import CommitResult, FileChange, FilePlan, build_file_plan, check_hard_links
 from handrail.tools.file_tool import FileTarget, FileView, build_file_tool
 from handrail.tools.lsp.lookup import COUNTING, PositionArguments, SourcePath, build_spec
-from handrail.tools.text_edit import render_diff_body
+from handrail.tools.text_edit import TextFile, decode_text_file, render_diff_body
 from handrail.tools.tool import Output, ReadMarks, Tool, Touches
 from handrail.workspace.roots import clip_path
-from handrail.workspace.text import decode_text
 
 _MAX_FILES = 500
 _MAX_EDITS = 20_000
@@ -63,7 +63,6 @@ class LspFormatData(Wire, frozen=True, omit_defaults=False):
 
 LSP_RENAME = build_spec(
     "lsp_rename",
-    "Rename",
     "Rename the symbol at a position of a file in all files of the project, by a language server. All files are "
     f"changed, or none. {COUNTING}",
     LspRenameArguments,
@@ -74,7 +73,6 @@ LSP_RENAME = build_spec(
 )
 LSP_FORMAT = build_spec(
     "lsp_format",
-    "Format",
     "Format a whole file as its language server does. Refused if the server does not format.",
     LspFormatArguments,
     LspFormatData,
@@ -124,13 +122,11 @@ def _find_renames(servers: LanguageServers, arguments: LspRenameArguments) -> tu
     edit = file.ask("textDocument/rename", LspWorkspaceEdit, params, whole=True) or LspWorkspaceEdit()
     if file.server.is_indexing:
         raise ToolError("UNAVAILABLE", f"{file.server.name} still reads the project. Nothing was changed. Try again.")
-    if edit.has_file_operations:
-        raise ToolError("UNAVAILABLE", "The rename would also move or delete files. Nothing was changed.")
     edits: dict[str, tuple[LspTextEdit, ...]] = {}
     for uri, some in edit.list_edits():
         path = parse_uri(uri)
         if path is None:
-            raise ToolError("UNAVAILABLE", "The rename would change what is not a file. Nothing was changed.")
+            raise ToolError("UNAVAILABLE", "The rename would do more than edit files. Nothing was changed.")
         shown = servers.show(path)
         # Some servers repeat an edit, one for each project that has the file.
         edits[shown] = tuple(dict.fromkeys((*edits.get(shown, ()), *some)))
@@ -144,46 +140,43 @@ def _find_renames(servers: LanguageServers, arguments: LspRenameArguments) -> tu
 
 def _edit_file(view: FileView, path: str, edits: Sequence[LspTextEdit], old_name: str) -> FileChange:
     """CONFLICT if the server knew another text of the file."""
-    target = view.look_to_write(path)
-    if target.data is None:
-        raise view.context.workspace.build_not_found_error(path, "file")
-    source = decode_source(target.data)
-    if source is None:
-        raise ToolError("BINARY_FILE", f"{clip_path(path)} is not text. Nothing was changed.")
+    target, file = _open_text(view, path)
+    source = SourceText(file.readable)
     for edit in edits:
         if old_name not in source.slice(edit.range):
-            message = f"The language server knows another text of {clip_path(path)}: line {edit.range.start.line + 1}"
-            raise ToolError("CONFLICT", f"{message} has no {old_name} there. Nothing was changed. Call again.")
-    return _build_change(target, target.data, source.apply(edits))
+            raise _build_conflict(path, f"line {edit.range.start.line + 1} has no {old_name} there")
+    return _build_change(target, file, source.list_replacements(edits))
 
 
 def _plan_format(servers: LanguageServers, view: FileView, arguments: LspFormatArguments) -> FilePlan:
-    target = view.look_to_write(arguments.path)
-    file = servers.open_file(arguments.path)
-    options = {"tabSize": 4, "insertSpaces": "\n\t" not in file.text.text}
-    edits = file.ask("textDocument/formatting", tuple[LspTextEdit, ...], {"options": options}) or ()
-    text = file.text.apply(edits)
-    if text == file.text.text:
+    target, file = _open_text(view, arguments.path)
+    served = servers.open_file(arguments.path)
+    if served.text.text != file.readable:
+        raise _build_conflict(arguments.path, "it is not what this call changes")
+    options = {"tabSize": 4, "insertSpaces": "\n\t" not in file.text}
+    edits = served.ask("textDocument/formatting", tuple[LspTextEdit, ...], {"options": options}) or ()
+    change = _build_change(target, file, served.text.list_replacements(edits))
+    if change.data == target.data:
         raise ToolError("NO_CHANGE", f"{clip_path(arguments.path)} is formatted already. Nothing was changed.")
-    change = _build_change(target, target.data or b"", text)
-    return FilePlan(
-        subject=target.real,
-        changes=(change,),
-        preview=change.diff.text,
-        is_truncated=change.diff.truncated,
-        describe=partial(_describe_format, change),
-    )
+    return build_file_plan(target, change.data or b"", change.diff, partial(_describe_format, change))
 
 
-def _build_change(target: FileTarget, old: bytes, text: str) -> FileChange:
-    """The change of a file to another text, in its encoding."""
-    data = encode_source(text, old)
-    if data is None:
-        message = f"{clip_path(target.path)} has characters that do not fit its encoding. Nothing was changed."
-        raise ToolError("UNAVAILABLE", message)
+def _open_text(view: FileView, path: str) -> tuple[FileTarget, TextFile]:
+    target = view.look_to_write(path)
+    if target.data is None:
+        raise view.context.workspace.build_not_found_error(path, "file")
+    return target, decode_text_file(target.data, clip_path(path))
+
+
+def _build_conflict(path: str, reason: str) -> ToolError:
+    message = f"The language server knows another text of {clip_path(path)}: {reason}. Nothing was changed. Call again."
+    return ToolError("CONFLICT", message)
+
+
+def _build_change(target: FileTarget, file: TextFile, replacements: Sequence[Replacement]) -> FileChange:
+    data = file.rewrite(replacements, "", clip_path(target.path)).data
     check_hard_links(target, data)
-    before, after = decode_text(old), decode_text(data)
-    diff = build_unified_diff(before.text if before else "", after.text if after else "", target.real)
+    diff = build_unified_diff(file.readable, apply_replacements(file.readable, replacements), target.real)
     return FileChange(target, data, diff, target.mode)
 
 

@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from msgspec import Meta
-from msgspec.structs import astuple, replace
+from msgspec.structs import replace
 
 from handrail.lsp.messages import LspLocation, LspSymbol
 from handrail.lsp.servers import LanguageServers, ServedFile, SourceLocation
@@ -16,12 +16,12 @@ from handrail.protocol.tool_spec import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
 from handrail.tools.tool import Context, Output, Tool, Touches
 
+_Entry = TypeVar("_Entry")
 _Locations = LspLocation | tuple[LspLocation, ...]
 _LOCATIONS: Any = _Locations
-_MAX_LOCATIONS = 500
+_MAX_LISTED = 500
 _MAX_HOVER_CHARS = 8_000
 _MAX_LINE_CHARS = 160
-_MAX_SYMBOLS = 500
 _MAX_DEPTH = 20
 _MAX_NAME_CHARS = 200
 _KIND_NAMES = (
@@ -71,7 +71,7 @@ class LspSymbolsArguments(Arguments, frozen=True):
             raise ValueError("give path or query")
 
 
-class CodeSymbol(Wire, frozen=True, omit_defaults=False):
+class CodeSymbol(SourceLocation, frozen=True, omit_defaults=False):
     """A class, a function, a variable."""
 
     name: str
@@ -79,11 +79,6 @@ class CodeSymbol(Wire, frozen=True, omit_defaults=False):
     """As the protocol calls it: class, method, function, variable, …"""
     container: str
     """The name of what it is part of. Empty if it is part of nothing else."""
-    file: str
-    line: int
-    """From 0."""
-    character: int
-    """From 0, in characters."""
 
 
 class LspSymbolsData(Wire, frozen=True, omit_defaults=False):
@@ -98,7 +93,6 @@ COUNTING = "line and character count from 0; read and grep count lines from 1."
 
 def build_spec(
     name: str,
-    title: str,
     description: str,
     arguments: type[Arguments],
     data: type[Wire],
@@ -109,7 +103,7 @@ def build_spec(
     """The spec of a tool that asks a language server. `changes`: it changes files."""
     return ToolSpec(
         name=name,
-        title=title,
+        title=name.removeprefix("lsp_").capitalize(),
         description=description,
         arguments=arguments,
         data=data,
@@ -124,11 +118,11 @@ def build_spec(
 
 
 def _define(
-    name: str, title: str, description: str, data: type[Wire], intent: str, run: Callable[..., Output], *given: str
+    name: str, description: str, data: type[Wire], intent: str, run: Callable[..., Output], *given: str
 ) -> Callable[[LanguageServers], Tool]:
     """What builds a tool that answers a question about a position."""
     text = f"{description}, by a language server. {COUNTING}"
-    spec = build_spec(name, title, text, PositionArguments, data, intent, ("any other text", "grep"))
+    spec = build_spec(name, text, PositionArguments, data, intent, ("any other text", "grep"))
     return lambda servers: Tool(spec, partial(run, servers, *given), lambda arguments: Touches(reads=(arguments.path,)))
 
 
@@ -141,30 +135,39 @@ def _find_locations(
     answer: _Locations | None = file.ask(method, _LOCATIONS, params, context.cancelled, whole=is_whole)
     lines = servers.locate((answer,) if isinstance(answer, LspLocation) else answer or (), file)
     found = sorted(lines) if is_whole else list(lines)
-    shown = found[:_MAX_LOCATIONS]
-    rows = [f"{_render_position(*astuple(one))}  {clip_text(lines[one], _MAX_LINE_CHARS)}".rstrip() for one in shown]
     summary = f"{format_count(len(found), noun)} ({file.server.name})" if found else f"no {noun} found"
-    output = build_list_output(summary, rows, LocationsData(locations=tuple(shown)), len(found), _POSITIONS)
+
+    def render(place: SourceLocation) -> str:
+        return f"{_render_position(place)}  {clip_text(lines[place], _MAX_LINE_CHARS)}".rstrip()
+
+    output = build_list_output(summary, found, render, LocationsData, _POSITIONS)
     if not file.server.is_indexing:
         return output
     warning = f"{file.server.name} still reads the project; the answer may be incomplete."
     return replace(output, warnings=(warning,))
 
 
-def build_list_output(summary: str, rows: Sequence[str], data: Any, total: int, end: str = ".") -> Output:
-    """The output of a tool that lists these rows, which may be the first of more."""
-    head = f"{summary}{end}" if rows else f"{summary.capitalize()}."
+def build_list_output(
+    summary: str,
+    found: Sequence[_Entry],
+    render: Callable[[_Entry], str],
+    build_data: Callable[[tuple[_Entry, ...]], Any],
+    end: str = ".",
+) -> Output:
+    """The output of a tool that lists what it found, as far as a result takes it."""
+    shown = tuple(found[:_MAX_LISTED])
+    head = f"{summary}{end}" if shown else f"{summary.capitalize()}."
     return Output(
         summary=summary,
-        content="\n".join((head, *rows)) + "\n",
-        data=data,
-        truncated=len(rows) < total,
-        meta={"returned": len(rows), "total": total},
+        content="\n".join((head, *map(render, shown))) + "\n",
+        data=build_data(shown),
+        truncated=len(shown) < len(found),
+        meta={"returned": len(shown), "total": len(found)},
     )
 
 
-def _render_position(file: str, line: int, character: int) -> str:
-    return f"{escape_control(file)}:{line}:{character}"
+def _render_position(place: SourceLocation) -> str:
+    return f"{escape_control(place.file)}:{place.line}:{place.character}"
 
 
 def _hover(servers: LanguageServers, context: Context, arguments: PositionArguments) -> Output:
@@ -191,7 +194,6 @@ def _render_contents(contents: Any) -> str:
 
 build_lsp_definition_tool = _define(
     "lsp_definition",
-    "Definition",
     "Find where the symbol at a position of a file is defined",
     LocationsData,
     "find where a symbol is defined",
@@ -199,7 +201,6 @@ build_lsp_definition_tool = _define(
 )
 build_lsp_references_tool = _define(
     "lsp_references",
-    "References",
     "Find every use of the symbol at a position of a file, its definition included",
     LocationsData,
     "find every use of a symbol",
@@ -207,7 +208,6 @@ build_lsp_references_tool = _define(
 )
 build_lsp_hover_tool = _define(
     "lsp_hover",
-    "Hover",
     "Describe the symbol at a position of a file: its type, signature and documentation",
     LspHoverData,
     "show the type and the documentation of a symbol",
@@ -219,7 +219,6 @@ build_lsp_hover_tool = _define(
 
 LSP_SYMBOLS = build_spec(
     "lsp_symbols",
-    "Symbols",
     "List the classes, functions and variables of a file (path), or search the whole project for symbols by name "
     "(query), by a language server. Returns their positions, which count from 0, for the other lsp_ tools.",
     LspSymbolsArguments,
@@ -237,14 +236,8 @@ def build_lsp_symbols_tool(servers: LanguageServers) -> Tool:
             found = list(_walk(file, answer or (), ""))
         else:
             found = _search(servers, context, arguments.query or "", file)
-        shown = found[:_MAX_SYMBOLS]
-        rows = [
-            f"{_render_position(one.file, one.line, one.character)}  {one.kind} "
-            f"{f'{one.container}.' if one.container else ''}{one.name}"
-            for one in shown
-        ]
         summary = format_count(len(found), "symbol") if found else "no symbols"
-        return build_list_output(summary, rows, LspSymbolsData(symbols=tuple(shown)), len(found), _POSITIONS)
+        return build_list_output(summary, found, _render_symbol, LspSymbolsData, _POSITIONS)
 
     return Tool(LSP_SYMBOLS, run, lambda arguments: Touches(reads=(arguments.path,) if arguments.path else ()))
 
@@ -268,16 +261,18 @@ def _search(servers: LanguageServers, context: Context, query: str, file: Served
     for server in running:
         kind = tuple[LspSymbol, ...]
         answer = server.request("workspace/symbol", {"query": query}, kind, texts, context.cancelled, whole=True)
-        for one in (answer or ())[:_MAX_SYMBOLS]:
+        for one in (answer or ())[:_MAX_LISTED]:
             places = servers.locate((one.location,) if one.location else ())
             found += [_build_symbol(one, place, "") for place in places]
     return found
+
+
+def _render_symbol(one: CodeSymbol) -> str:
+    return f"{_render_position(one)}  {one.kind} {f'{one.container}.' if one.container else ''}{one.name}"
 
 
 def _build_symbol(symbol: LspSymbol, place: SourceLocation, container: str) -> CodeSymbol:
     kind = _KINDS[symbol.kind] if 0 <= symbol.kind < len(_KINDS) else _KINDS[0]
     names = (symbol.name, symbol.container_name or container)
     name, container = (clip_text(escape_control(text), _MAX_NAME_CHARS) for text in names)
-    return CodeSymbol(
-        name=name, kind=kind, container=container, file=place.file, line=place.line, character=place.character
-    )
+    return CodeSymbol(place.file, place.line, place.character, name, kind, container)
