@@ -56,7 +56,7 @@ def measure_calls(rail: Any, spoken: Any, calls: tuple[tuple[str, Any], ...]) ->
         spoken.note_names(result, names)
         row = "background commands" if "is_background" in given else name
         if name in surface.names and recorded and all(isinstance(outcome, Done) for outcome in recorded):
-            called = surface.build_call(name, args)
+            called = surface.build_call(name, args, result.tool_call_id)
             taken[row] = max(taken.get(row, 0.0), measure_call(surface, called, tuple(recorded)))
     return taken
 

@@ -7,6 +7,7 @@ import pytest
 
 from handrail.dialects.dialect import Code, DialectTool, Shown
 from handrail.dialects.table import build_struct, list_renamed, parse_tools
+from handrail.protocol.errors import ToolError
 
 TABLE = """
 Folder:
@@ -34,8 +35,12 @@ def build_args(**given: Any) -> Any:
 
 
 def translate(tool: DialectTool, **given: Any) -> Any:
+    return translate_args(tool, build_args(**given), given)
+
+
+def translate_args(tool: DialectTool, args: Any, given: dict[str, Any]) -> Any:
     surface: Any = None
-    return tool.translate(build_args(**given), given, surface)
+    return tool.translate(args, given, surface)
 
 
 def test_a_tool_has_its_name_description_and_canonical_tools() -> None:
@@ -88,6 +93,27 @@ def test_limits_and_kinds_are_checked(wrong: dict[str, Any]) -> None:
 
 def test_a_parameter_without_a_default_may_be_null() -> None:
     assert build_args(cmd="ls", file=None, any={"k": [1]}).any == {"k": [1]}
+
+
+def test_a_parameter_that_is_refused_says_why_and_one_with_its_default_is_not_given() -> None:
+    [tool] = parse_tools(
+        "t = exec: T.\n  tty bool=false   # Refused: there is no terminal\n  cmd* str -> command   # C.\n"
+    )
+    args = build_struct("t", tool.params or {})(cmd="a")
+    assert translate_args(tool, args, {"cmd": "a", "tty": False}) == ("exec", {"command": "a"})
+    with pytest.raises(ToolError, match=r"^tty: there is no terminal\. Nothing was run\.$") as refused:
+        translate_args(tool, args, {"cmd": "a", "tty": True})
+    assert refused.value.code == "UNAVAILABLE"
+
+
+@pytest.mark.parametrize(
+    ("given", "path"), [({"old": "a"}, "a"), ({"name": "b"}, "b"), ({"old": "a", "name": "b"}, "b")]
+)
+def test_of_two_parameters_for_one_the_later_row_counts(given: dict[str, str], path: str) -> None:
+    [tool] = parse_tools("t = read: T.\n  old str -> path   # The older name.\n  name str -> path   # The file.\n")
+    args = msgspec.convert(given, build_struct("t", tool.params or {}))
+    assert translate_args(tool, args, given) == ("read", {"path": path})
+    assert list_renamed(tool.params or {}) == {"path": "name"}
 
 
 def test_messages_name_the_parameters_of_the_dialect_also_in_records() -> None:

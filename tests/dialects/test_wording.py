@@ -110,6 +110,8 @@ def test_errors_name_no_tool_and_no_parameter_that_the_dialect_lacks(tmp_path: P
         ("onething", "read", {"file_path": "src"}, "src is a directory."),
         ("claude-code", "Read", {"file_path": ""}, "file_path is empty"),
         ("claude-code", "Bash", {"command": "sleep 9", "timeout": 100}, "Raise timeout (max 600000)"),
+        ("claude-code", "TaskStop", {}, "task_id is required for kill"),
+        ("claude-code", "Monitor", {"description": "d"}, "command is required"),
         ("agentica", "read_file", {"file_path": "a.py", "offset": 9}, "offset 9 is after the end of a.py"),
     ],
 )

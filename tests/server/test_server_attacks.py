@@ -21,9 +21,10 @@ from tests.server.test_server_tasks import Gate, create, finish
 from handrail import Handrail
 from handrail.mcp.http import listener
 from handrail.models.scripted import ScriptedReply, call
+from handrail.policy.config import Rule
 from handrail.server import runner
 from handrail.server.tokens import digest_token, make_token
-from handrail.settings import Settings
+from handrail.settings import LoadedSettings, Settings
 from handrail.settings.model import Tools
 
 PARTS = bytes([0x00, 0x80, 0, 0, 0, 0]) * 20_000
@@ -188,6 +189,22 @@ def test_an_operator_gives_no_work_to_a_task_whose_mode_only_an_admin_may_choose
         assert operator.post(f"/api/requests/{asked}/answer", json=work[f"/api/requests/{asked}/answer"]).is_success
         assert operator.post(f"/api/tasks/{question}/cancel").status_code == 202
     finish(api, question, "cancelled")
+
+
+def test_an_operator_answers_no_request_that_another_program_made_in_the_mode_full(api: Api) -> None:
+    rule = Rule(id="mine", verdict="confirm", tool="write", pattern="*", layer="user")
+    loaded = LoadedSettings(settings=Settings(mode="full"), sources={}, rules=(rule,))
+    with api.open("shell", mode=None, settings=loaded) as rail:
+        assert not rail.write("b.txt", "b\n").ok
+    [waiting] = api.get("/api/inbox").body["requests"]
+    assert waiting["mode"] == "full"
+    token = make_token()
+    api.state.open_tokens().add("ann", "operator", digest_token(token))
+    with httpx2.Client(base_url=api.url, headers={"Authorization": f"Bearer {token}"}, timeout=PATIENCE) as operator:
+        path = f"/api/requests/{waiting['request']['id']}/answer"
+        assert operator.post(path, json={"kind": "once", "revision": 0}).status_code == 403
+        assert operator.post("/api/tasks/shell/prompt", json={"text": "Work."}).status_code == 403
+    assert api.post(path, {"kind": "once", "revision": 0}).status == 200
 
 
 def test_a_task_that_cannot_be_opened_leaves_no_folder(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:

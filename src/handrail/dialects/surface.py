@@ -29,11 +29,12 @@ from handrail.protocol.calls import Done, Parked, ToolCall, clean_call
 from handrail.protocol.errors import ErrorInfo, HandrailError, ToolError, UsageError
 from handrail.protocol.events import Warning as WarningEvent
 from handrail.protocol.results import ToolResult
+from handrail.protocol.text import find_similar
 from handrail.protocol.tool_spec import BASE_NAMES, ToolSpec
 from handrail.protocol.wire import Json, convert, encode, escape_surrogates, sanitize_json
 from handrail.runtime.batch import MIN_BUDGET_CHARS, refuse_batch
 from handrail.runtime.pending_call import build_internal_error
-from handrail.runtime.registry import build_tool_set, find_nearest_name, parse_arguments
+from handrail.runtime.registry import build_tool_set, parse_arguments
 from handrail.runtime.session import Session
 from handrail.settings import LoadedSettings, Settings
 from handrail.settings.merge import ToolFile
@@ -177,28 +178,35 @@ class SessionSurface(Surface):
     def run(self, calls: tuple[ToolCall, ...], fresh: bool) -> Done | Parked:
         """Runs the calls of one message. Refused ones do not keep the others from running."""
         prepared = list(map(self._prepare, calls, repeat(fresh)))
-        results = {one.given.tool_call_id: self._refuse(one, one.error) for one in prepared if one.error is not None}
-        if rest := tuple(one.call for one in prepared if one.error is None):
-            outcome = self.run_canonical(rest, fresh)
-            if isinstance(outcome, Parked):
-                for one in prepared:
-                    self._remember(one)
-                return outcome
-            results |= {result.tool_call_id: result for result in outcome.results}
-        return self.answer_all(Done(results=tuple(results[one.given.tool_call_id] for one in prepared)), prepared)
+        refused = {one.given.tool_call_id: self._refuse(one, one.error) for one in prepared if one.error is not None}
+        rest = tuple([one.call for one in prepared if one.error is None])
+        outcome = self.run_canonical(rest, fresh) if rest else Done(results=())
+        if isinstance(outcome, Parked):
+            for one in prepared:
+                self._remember(one)
+            return outcome
+        results = outcome.results
+        if refused:
+            by_id = refused | {result.tool_call_id: result for result in results}
+            results = tuple(by_id[one.given.tool_call_id] for one in prepared)
+        return self._answer_each(results, prepared)
 
     def _refuse(self, prepared: _Prepared, error: ToolError) -> ToolResult[Any]:
         if error.code != "INVALID_ARGUMENT":
             self.warn(error.code, error.message, prepared.call.tool_call_id)
         return cast("Done", refuse_batch(self.session, (prepared.call,), error)).results[0]
 
-    def answer_all(self, outcome: Done, prepared: Iterable[_Prepared | None] = repeat(None)) -> Done:
-        """The answers of one batch, each with the rest of its budget. `prepared`: the calls, if they are at hand."""
-        left, answers = self.session.batch_characters, list[ToolResult[Any]]()
-        for result, one in zip(outcome.results, prepared, strict=False):
-            answer = self._answer(result, min(self.session.characters, max(left, MIN_BUDGET_CHARS)), one)
-            left -= len(answer.content)
-            answers.append(answer)
+    def answer_all(self, outcome: Done) -> Done:
+        """The answers of one batch."""
+        return self._answer_each(outcome.results, repeat(None))
+
+    def _answer_each(self, results: Iterable[ToolResult[Any]], prepared: Iterable[_Prepared | None]) -> Done:
+        """Each answer gets the rest of the budget of its batch."""
+        left, most = self.session.batch_characters, self.session.characters
+        answers: list[ToolResult[Any]] = []
+        for result, one in zip(results, prepared, strict=False):
+            answers.append(self._answer(result, min(most, max(left, MIN_BUDGET_CHARS)), one))
+            left -= len(answers[-1].content)
         return Done(results=tuple(answers))
 
     def name_interim(self, result: ToolResult[Any]) -> ToolResult[Any]:
@@ -269,7 +277,7 @@ class SessionSurface(Surface):
 
     def _build_unknown_error(self, name: str) -> ToolError:
         names = self.names
-        near = find_nearest_name(name, names)
+        near = find_similar(name.lower(), names, 0.75)
         warnings = (f"Did you mean {near}?",) if near else ()
         return ToolError("UNKNOWN_TOOL", f"Unknown Agent tool: {name}", details=list(names), warnings=warnings)
 

@@ -1,6 +1,5 @@
 """A server of tools inside the process, for the Claude Agent SDK."""
 
-from collections import defaultdict
 from dataclasses import replace
 from time import monotonic
 from typing import Any
@@ -57,8 +56,8 @@ class SessionServer:
 
     def __init__(self, rail: Rail, can_use_tool: CanUseTool | None = None) -> None:
         self._calls, self._ask = FrameworkCalls(rail), can_use_tool
-        self._finished = defaultdict[str, list[tuple[float, ToolResult[Any]]]](list)
-        """The results that no tool returned yet, each with its time."""
+        self._finished: list[tuple[float, str, ToolResult[Any]]] = []
+        """The results that no tool returned yet, each with its time and the digest of its call."""
         tools = [self._build_tool(one) for one in self._calls.list_tools()]
         self.config: McpSdkServerConfig = create_sdk_mcp_server(NAME, VERSION, tools)
 
@@ -74,8 +73,7 @@ class SessionServer:
         outcome = await self._decide(own, arguments, context)
         if isinstance(outcome, PermissionResultDeny):
             return outcome
-        self._drop_old()
-        self._finished[build_call_id(own, arguments, "")].append((monotonic(), outcome))
+        self._finished.append((monotonic(), build_call_id(own, arguments, ""), outcome))
         return PermissionResultAllow(updated_input=arguments)
 
     async def _decide(
@@ -94,24 +92,24 @@ class SessionServer:
             outcome = await calls.run_in_pool(calls.answer, outcome, approve(outcome.request))
         return outcome.interim if isinstance(outcome, WaitingCall) else outcome
 
-    def _drop_old(self) -> None:
-        """Drops the results of calls that Claude Code did not make after all. A later call is another one."""
+    def _take_finished(self, digest: str) -> ToolResult[Any] | None:
+        """The last result of a call. Results of calls that Claude Code did not make after all are dropped."""
         oldest = monotonic() - _MAX_WAIT_SECONDS
-        for digest, finished in list(self._finished.items()):
-            self._finished[digest] = kept = [one for one in finished if one[0] > oldest]
-            if not kept:
-                del self._finished[digest]
+        self._finished = [one for one in self._finished if one[0] > oldest]
+        found = next((one for one in reversed(self._finished) if one[1] == digest), None)
+        if found is None:
+            return None
+        self._finished.remove(found)
+        return found[2]
 
     def _build_tool(self, tool: ToolDescription) -> SdkMcpTool[Any]:
         async def run(arguments: dict[str, Any]) -> dict[str, Any]:
-            self._drop_old()
-            finished = self._finished.get(build_call_id(tool.name, arguments, ""))
-            if finished:
-                return _convert_result(finished.pop()[1])  # one that no tool returned stays below
-            decided = await self._decide(tool.name, arguments, ToolPermissionContext())  # `allowed_tools` has it
-            if isinstance(decided, PermissionResultDeny):
-                return {"content": [{"type": "text", "text": decided.message or "denied"}], "is_error": True}
-            return _convert_result(decided)
+            outcome = self._take_finished(build_call_id(tool.name, arguments, ""))
+            if outcome is None:  # `allowed_tools` has it, so the callback was not asked
+                outcome = await self._decide(tool.name, arguments, ToolPermissionContext())
+            if isinstance(outcome, PermissionResultDeny):
+                return {"content": [{"type": "text", "text": outcome.message or "denied"}], "is_error": True}
+            return _convert_result(outcome)
 
         return SdkMcpTool(name=tool.name, description=tool.description, input_schema=tool.input_schema, handler=run)
 

@@ -21,18 +21,16 @@ class SourceText:
 
     def __init__(self, text: str) -> None:
         self.text = text
+        self._lines = _LINE_END.split(text)
         self._starts = [0, *(match.end() for match in _LINE_END.finditer(text))]
 
     @property
     def line_count(self) -> int:
-        return len(self._starts)
+        return len(self._lines)
 
     def get_line(self, line: int) -> str:
         """A line without its end. Empty if there is none."""
-        if line >= len(self._starts):
-            return ""
-        end = self._starts[line + 1] if line + 1 < len(self._starts) else len(self.text)
-        return self.text[self._starts[line] : end].rstrip("\r\n")
+        return self._lines[line] if line < self.line_count else ""
 
     def to_lsp(self, line: int, character: int) -> LspPosition:
         """The position of a character. INVALID_ARGUMENT if the text has none there."""
@@ -50,7 +48,7 @@ class SourceText:
         return len(units.decode(_UNITS, "ignore"))
 
     def find_offset(self, position: LspPosition) -> int:
-        if position.line >= len(self._starts):
+        if position.line >= self.line_count:
             return len(self.text)
         return self._starts[position.line] + self.to_character(position)
 

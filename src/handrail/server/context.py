@@ -26,6 +26,8 @@ class TaskService(TaskSource, Protocol):
     loop: asyncio.AbstractEventLoop
     handlers: Mapping[str, Callable[..., Any]]
     """Its own handlers, by the names that the routes have for them. All other routes have those of this package."""
+    pages: Mapping[str, Callable[[], bytes]]
+    """Pages of plain text beside the API, by their paths. A viewer may read them."""
 
     async def close(self) -> None: ...
 
@@ -65,7 +67,11 @@ class Request(NamedTuple):
     def check_work(self, task_id: str) -> None:
         """ApiFailure if the caller may not choose the mode of a task, so may not give the model work there either."""
         options, task = self.server.options, self.server.tasks.describe(task_id)
-        if task.mode == "full" and "full" not in list_modes(self.caller, options.load_settings(task.workspace)):
+        mode = task.mode
+        if mode is None and task.waiting:  # another program's: the session is opened in the mode of its request
+            requests = options.state.open_inbox(task.workspace).list_requests()
+            mode = next((one.mode for one in requests if one.request.session_id == task_id), None)
+        if mode == "full" and "full" not in list_modes(self.caller, options.load_settings(task.workspace)):
             text = "The task works in the mode full. Only an admin may work in it. Choose another mode for it first."
             raise ApiFailure(403, "FORBIDDEN", text)
 
