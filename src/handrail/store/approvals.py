@@ -191,9 +191,8 @@ class DeferredCalls:
         marker = self._journal.left_call_marker
         if marker.is_missing():
             return False
-        found = self._database.row("SELECT 1 FROM left_call LIMIT 1") is not None
-        marker.last_query_found_none = not found
-        return found
+        marker.last_query_found_none = self._database.row("SELECT 1 FROM left_call LIMIT 1") is None
+        return not marker.last_query_found_none
 
     def version(self) -> int:
         """A number that changes when another process writes to the journal."""

@@ -288,7 +288,7 @@ class _GlobLookup:
             group, key = found
             group[key] = number
             return 0
-        if all(way[0] == FOLDERS and _is_name(way[1:]) for way in ways):
+        if all(way[:1] == (FOLDERS,) and FOLDERS not in way[1:] and _SLASH not in way for way in ways):
             self._name_globs.add(number, tuple(way[1:] for way in ways))
         else:
             self._path_globs.add(number, ways)
@@ -341,8 +341,3 @@ class _GlobList:
             self._compiled = re.compile(latest_first, re.DOTALL)
         match = self._compiled.match(text)
         return -1 if match is None or match.lastindex is None else self._globs[-match.lastindex][0]
-
-
-def _is_name(pieces: Pieces) -> bool:
-    """Whether pieces match no slash."""
-    return all(piece == STAR or (isinstance(piece, frozenset) and _SLASH.isdisjoint(piece)) for piece in pieces)

@@ -65,10 +65,9 @@ class LineReader:
     def _read(self) -> bytes:
         until = time.monotonic() + _WATCH_SECONDS
         while True:
-            is_watching = time.monotonic() < until
-            ready = dict(self._poll.poll(0 if is_watching else _IDLE_SECONDS * 1000))
-            if not ready and is_watching:
-                continue
+            while not (ready := dict(self._poll.poll(0))) and time.monotonic() < until:
+                pass
+            ready = ready or dict(self._poll.poll(_IDLE_SECONDS * 1000))
             if self._waker in ready or (not ready and self._is_orphaned()):
                 return b""
             if ready:

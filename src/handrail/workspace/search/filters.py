@@ -21,19 +21,14 @@ class GlobFilter:
     def __init__(self, scope: SearchScope, *, has_ignore_rules: bool = True) -> None:
         self._include = compile_glob(scope.include) if scope.include is not None else None
         self._excludes = build_excluder(scope.exclude) if scope.exclude else None
-        self._ignore = _IgnoreFilter(scope) if has_ignore_rules else None
-
-    @property
-    def has_gap(self) -> bool:
-        """Whether some ignore rules are unknown."""
-        return self._ignore is not None and self._ignore.top.gap is not None
+        self.ignore = _IgnoreFilter(scope) if has_ignore_rules else None
 
     def accepts(self, path: bytes) -> bool:
         return bool(self.select([path]))
 
     def select(self, paths: list[bytes]) -> list[bytes]:
         included = paths if self._include is None else list(filter(self._include, paths))
-        if self._excludes is None and self._ignore is None:
+        if self._excludes is None and self.ignore is None:
             return included
         return [path for path in included if self.enters(path, is_folder=False)]
 
@@ -44,7 +39,7 @@ class GlobFilter:
         """Whether neither globs nor ignore rules leave out a path."""
         if self._excludes is not None and self._excludes(path, is_folder):
             return False
-        return self._ignore is None or not self._ignore.matches(path, is_folder=is_folder)
+        return self.ignore is None or not self.ignore.matches(path, is_folder=is_folder)
 
 
 class PathFilter:
@@ -58,7 +53,7 @@ class PathFilter:
     @property
     def has_gap(self) -> bool:
         """Whether some ignore rules are unknown."""
-        return self._globs.has_gap
+        return self._globs.ignore is not None and self._globs.ignore.top.gap is not None
 
     def accepts(self, path: bytes) -> bool:
         return self._globs.accepts(path) and not self._credentials.matches(path)

@@ -195,7 +195,6 @@ _FORMAT = (
 _PLAIN_GLOB = re.compile(r"[\w.*?/+@=~-]+", re.ASCII)
 """Globs that ripgrep and our matcher are sure to read alike."""
 _PLAIN_NAME = re.compile(r"[\w.*?+@=~{},-]+", re.ASCII)
-_WILDCARDS = frozenset("*?{")
 _WALK_THREADS = min(12, 3 * (os.cpu_count() or 1))
 """Threads that list names. While they wait for each other, the processors would be idle with fewer."""
 _FILE_TYPE = "handrailwanted"
@@ -217,12 +216,13 @@ class Ripgrep:
     def files(self, scope: SearchScope, stop: Stop) -> Iterator[list[bytes]]:
         wanted = () if self.ordered else _list_wanted_globs(scope.include)
         paths = PathFilter(scope, has_ignored=bool(wanted))
-        order = (f"--threads={_WALK_THREADS}", *self._order)
-        options = ("--files", "--null", *order, *wanted, *_list_globs(scope), "--", "./")
+        globs = (*wanted, *_list_globs(scope))
+        options = ("--files", "--null", f"--threads={_WALK_THREADS}", *self._order, *globs, "--", "./")
         with _RipgrepProcess(self._program, options, scope.folder) as process:
             for names in _split_names(process.pieces(stop, scope.stats)):
-                yield paths.select(names)
-            scope.stats.unsure = bool(wanted) and paths.has_gap
+                kept = paths.select(names)
+                scope.stats.unsure = bool(wanted) and paths.has_gap
+                yield kept
             process.check_end()
 
     def hits(self, scope: SearchScope, pattern: Pattern, stop: Stop) -> Iterator[FileHits]:
@@ -275,13 +275,11 @@ def _list_globs(scope: SearchScope) -> list[str]:
 
 
 def _list_wanted_globs(include: str | None) -> tuple[str, ...]:
-    """Return an option by which ripgrep compares no other names with the ignore rules.
-
-    It wins over these rules, also for folders of such a name. So the name must be one that folders rarely have.
-    """
-    name = _find_included_name(include)
-    is_rare = name is not None and ("." in name[1:] or _WILDCARDS.isdisjoint(name))
-    return (f"--glob={name}",) if is_rare else ()
+    """Return an option for ripgrep to compare only folders with ignore rules. It also enters folders of that name."""
+    name = _find_included_name(include)  # a pattern without a dot may match large ignored folders
+    if name is None or ("." not in name[1:] and any(map(name.count, "*?{"))):
+        return ()
+    return (f"--glob={name}",)
 
 
 def _is_plain_ignore(pattern: str, scope: SearchScope) -> bool:
