@@ -1,5 +1,6 @@
 """The demo shows what it says, and leaves nothing behind."""
 
+import json
 import os
 import re
 import signal
@@ -140,7 +141,14 @@ def test_the_sample_project_can_be_kept_and_worked_with(tmp_path: Path) -> None:
     shop = tmp_path / "my shop"
     assert f"The project is in {shop}. Try:\n  cd '{shop}'\n  handrail log --changes\n" in text
     assert "+ 50) // 100" in (shop / "cart.py").read_text()
+    entries = json.loads(run("log", "--session", "demo", "--json", cwd=shop)[1])["entries"]
+    calls = [one for one in entries if one["kind"] == "call"]
+    commands = [(one["decision"], one["outcome"].split(",")[0]) for one in calls if one["tool"] == "exec"]
+    assert [one["decision"] for one in calls if one["subject"] == ".env"] == ["refused"]
+    assert ([one["undo"] for one in calls if one["tool"] == "edit"], (shop / "prices.txt").exists()) == ([1], True)
+    assert commands == [("not asked", "exit code 1"), ("asked", "exit code 0")]
     assert run("undo", "--turn", cwd=shop)[0] == 0
+    assert ((shop / "prices.txt").exists(), (shop / "prices.old").exists()) == (False, True)
     assert "round(sum(prices)" in (shop / "cart.py").read_text()
     code, text = run("demo", "--keep", "my shop")
     assert (code, "is not empty. Nothing was written." in text) == (2, True)

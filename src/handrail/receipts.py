@@ -219,7 +219,7 @@ def check_receipt(state: StoredState, data: bytes, signers: str | None = None) -
     body, seal, end = data.rpartition(_SEAL)
     signature = _read_signature(end) if seal else None
     if signature is None:
-        return ReceiptCheck(("This is not a signed receipt, or its end was changed.",))
+        return ReceiptCheck(("The file is not a signed receipt, or the end of the file was changed.",))
     signer = find_signer(body + b"}\n", signature, _NAMESPACE)
     if signer is None:
         return ReceiptCheck(("The receipt or its signature was changed after it was signed.",))

@@ -268,8 +268,8 @@ def test_typing_holds_a_prompt_back_and_stays_in_the_composer(chat: Chat, worksp
 def test_without_a_key_for_the_model_the_session_is_kept(chat: Chat) -> None:
     window = chat(words=("--model", "anthropic:claude-x"))
     window.sends("hello")
-    window.sees("✗ No key for anthropic. Set ANTHROPIC_API_KEY")
-    saved = "The session is saved: handrail chat -c"
+    window.sees("error: no key for anthropic. Set ANTHROPIC_API_KEY")
+    saved = "The session is kept. next: handrail chat -c"
     window.waits_for(lambda: saved in " ".join(" ".join(window.lines).split()), saved)
     window.press(b"\x04")
     assert window.program.ends() == 0

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from tests.test_prose import rules
 
-from handrail.cli.errors import _TEXTS, print_tool_error  # pyright: ignore[reportPrivateUsage]
+from handrail.cli.errors import print_tool_error
 from handrail.protocol.errors import CODES, ErrorInfo
 from handrail.terminal.call_lines import describe_to_person
+from handrail.terminal.error_text import _TEXTS  # pyright: ignore[reportPrivateUsage]
 
 FOR_MODELS = re.compile(r"Do not (repeat|try)|Continue without|Your arguments|[Tt]he user\b(?! file)|Call again\.")
 SOURCES = Path(__file__).parents[2] / "src/handrail"

@@ -10,6 +10,8 @@ from typing import NamedTuple, TextIO
 
 import pytest
 
+from handrail.terminal.call_lines import render_running_line
+from handrail.terminal.glyphs import Glyphs
 from handrail.terminal.live_view import LiveView, RunningCalls
 from handrail.terminal.screen import Screen
 from handrail.terminal.style import paint_nothing
@@ -113,3 +115,10 @@ def test_of_many_calls_the_first_are_shown_and_the_output_that_came_last() -> No
         "    and 2 more",
         "    late",
     ]
+
+
+def test_a_long_command_leaves_room_for_its_time() -> None:
+    running = RunningCalls(paint_nothing)
+    running.begin("c", render_running_line("exec", {"command": "make every part of it " * 10}, Glyphs(width=60)))
+    [row] = running.render()
+    assert (len(row) < 60, row.endswith("… 0.00 s")) == (True, True), row

@@ -75,7 +75,7 @@ class Chat(ComposerWork):
             return
         if is_command_like(entry.text):
             self._echo(entry)
-            self.fail(describe_unknown(entry.text))
+            self.fail(*describe_unknown(entry.text))
             return
         self._entries.append(entry)
         self._wake.set()
@@ -199,16 +199,10 @@ class Chat(ComposerWork):
         """Shows errors that have a text for the person. Others end the session."""
         try:
             await work
-        except (HandrailError, ToolError) as error:
-            self.fail(str(error))
-        except asyncio.CancelledError:
-            raise
         except Exception as error:
-            if self.host.is_refusal(error):
-                self.fail(str(error))
-                return
-            self._failure = error
-            self.leave(_FAILED)
+            if not self.report(error):
+                self._failure = error
+                self.leave(_FAILED)
         finally:
             if self._left:
                 self.leave(self._code)

@@ -6,12 +6,11 @@ import signal
 import subprocess
 import sys
 from collections import deque
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 
 from handrail.chat.slash_commands import COMMANDS, HELP, describe_unknown, is_command_like, run_command
 from handrail.chat.work import ChatHost, Entry, SessionWork
-from handrail.protocol.errors import HandrailError, ToolError
 from handrail.terminal.diff_view import ViewerPage
 from handrail.terminal.glyphs import Glyphs
 from handrail.terminal.keyboard import KeyTiming, raise_on_signal
@@ -64,7 +63,7 @@ class PlainChat(SessionWork):
 
     def lend_for_prompt(self, what: str) -> AbstractAsyncContextManager[KeyTiming]:
         del what  # lines are read, so no key comes meanwhile
-        return self._lend()
+        return nullcontext(KeyTiming())
 
     def hold_screen(self) -> AbstractAsyncContextManager[None]:
         return nullcontext()
@@ -100,10 +99,6 @@ class PlainChat(SessionWork):
     def queue(self, texts: Sequence[str]) -> None:
         self._entries.extend(Entry(text, text) for text in texts)
 
-    @asynccontextmanager
-    async def _lend(self) -> AsyncGenerator[KeyTiming]:
-        yield KeyTiming()
-
     def _stop(self) -> None:
         self.cancel()
 
@@ -135,12 +130,9 @@ class PlainChat(SessionWork):
             if entry.text.startswith("/") and name in COMMANDS:
                 await run_command(self, entry.text)
             elif is_command_like(entry.text):
-                self.fail(describe_unknown(entry.text))
+                self.fail(*describe_unknown(entry.text))
             else:
                 await self.run_entry(entry)
-        except (HandrailError, ToolError) as error:
-            self.fail(str(error))
         except Exception as error:
-            if not self.host.is_refusal(error):
+            if not self.report(error):
                 raise
-            self.fail(str(error))

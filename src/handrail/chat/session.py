@@ -18,7 +18,7 @@ from handrail.models.base import Model, StreamPiece
 from handrail.protocol.calls import ToolCall
 from handrail.protocol.decisions import Mode
 from handrail.protocol.events import Event, User
-from handrail.protocol.messages import AssistantMessage, CallPart, UserMessage
+from handrail.protocol.messages import AssistantMessage, UserMessage
 from handrail.protocol.results import Attachment
 from handrail.settings import LoadedSettings
 from handrail.settings.load import find_managed_mode, pick_stricter_mode
@@ -111,7 +111,7 @@ class ChatSession:
     async def go_on(self) -> Turn:
         """Continues a turn that waits for a person, or was cut off."""
         self.tally = Tally()
-        for call in self._list_open_calls():
+        for call in self.rail.conversation.open_calls():
             self._sink.remember(call.tool_call_id, call.args)
         await self.rail.in_pool(self.rail.specs)
         turn = await self.agent.go_on()
@@ -181,12 +181,6 @@ class ChatSession:
             on_piece=self._sink.show_piece,
             steering=self.take_steering,
         )
-
-    def _list_open_calls(self) -> tuple[CallPart, ...]:
-        """The calls of the last message: their results may come without a start."""
-        messages = self.rail.conversation.messages()
-        last = messages[-1].message if messages else None
-        return last.calls if isinstance(last, AssistantMessage) else ()
 
     def _handle(self, item: object) -> None:
         if isinstance(item, _PreviewOutput):

@@ -4,8 +4,8 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 from handrail.protocol.decisions import MODES
-from handrail.protocol.errors import UsageError
-from handrail.protocol.text import to_one_line, truncate
+from handrail.protocol.errors import HandrailError, ToolError, UsageError
+from handrail.protocol.text import find_similar, to_one_line, truncate
 
 if TYPE_CHECKING:
     from handrail.chat.session import ChatSession
@@ -60,26 +60,24 @@ _MAX_WORDS = 20
 async def run_command(chat: "SessionWork", text: str) -> None:
     """Runs a slash command."""
     name, _, argument = text[1:].partition(" ")
-    await _HANDLERS[name](chat, argument.strip())
+    try:
+        await _HANDLERS[name](chat, argument.strip())
+    except (HandrailError, ToolError) as error:
+        chat.report(error, "/log changes" if name in {"diff", "undo"} else "/help")
 
 
 def is_command_like(text: str) -> bool:
     """Whether a text can only be a misspelt command: one word behind a slash, or one that is like a command."""
     word, _, more = text[1:].partition(" ")
-    return text.startswith("/") and word.isascii() and word.isalpha() and (not more or bool(_find_near(word)))
+    return (
+        text.startswith("/") and word.isascii() and word.isalpha() and (not more or bool(find_similar(word, COMMANDS)))
+    )
 
 
-def describe_unknown(text: str) -> str:
-    """What a misspelt command was probably meant to be."""
+def describe_unknown(text: str) -> tuple[str, str]:
+    """The error about a misspelt command, and the command that was probably meant."""
     word = text[1:].partition(" ")[0]
-    near = "".join(f" Did you mean /{name}?" for name in _find_near(word))
-    return f"There is no command /{word[:40]}.{near} /help lists them."
-
-
-def _find_near(word: str) -> list[str]:
-    from difflib import get_close_matches  # noqa: PLC0415  few commands are misspelt
-
-    return get_close_matches(word, COMMANDS, n=1)
+    return f"There is no command /{word[:40]}. Nothing was done.", f"/{find_similar(word, COMMANDS) or 'help'}"
 
 
 async def show_transcript(chat: "SessionWork") -> None:
@@ -162,9 +160,10 @@ async def _policy(chat: "SessionWork", argument: str) -> None:
 async def _mode(chat: "SessionWork", argument: str) -> None:
     session = _require(chat)
     if argument == "full" and session.mode != "full":
-        raise UsageError("Full mode needs the flag --mode full or the user file. The mode was not changed.")
+        problem = "full mode needs the flag --mode full or the user file. The mode was not changed."
+        raise UsageError(problem, then="handrail chat -c --mode full")
     if argument and argument not in MODES:
-        raise UsageError(f"There is no mode {argument[:40]}. Use plan, ask or auto.")
+        raise UsageError(f"there is no mode {argument[:40]}. The mode was not changed.", then="/mode ask")
     if argument:
         await session.rail.set_mode(argument)
     chat.say(f"mode {session.mode}")
@@ -251,14 +250,14 @@ _HANDLERS: dict[str, Callable[["SessionWork", str], Awaitable[Any]]] = {
 
 def _require(chat: "SessionWork") -> "ChatSession":
     if chat.session is None:
-        raise UsageError("The session is still being opened. Try again in a moment.")
+        raise UsageError("the session is still being opened. Nothing was done.", then="try again in a moment")
     return chat.session
 
 
 def _require_idle(chat: "SessionWork") -> "ChatSession":
     """The session, if no turn runs that the command would interfere with."""
     if chat.is_working:
-        raise UsageError("The model is working. Stop it first: esc.")
+        raise UsageError("the model is working. Nothing was done.", then="esc, which stops the model")
     return _require(chat)
 
 

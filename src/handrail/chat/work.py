@@ -1,7 +1,6 @@
 """The work of a session: its turns, the person's own commands, the questions to the person."""
 
 import asyncio
-import os
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Sequence
@@ -13,11 +12,11 @@ import msgspec
 from handrail.protocol.calls import Done, Parked
 from handrail.protocol.results import OVERLAY_TIER
 from handrail.protocol.text import escape_control, measure_width, to_one_line, truncate
+from handrail.terminal.error_text import describe_turn_failure, render_error
 from handrail.terminal.glyphs import Glyphs, SpoofGuard
 from handrail.terminal.keyboard import KeyTiming
 from handrail.terminal.markdown import MarkdownStream
-from handrail.terminal.screen import format_seconds
-from handrail.terminal.slash_hints import to_slash_commands
+from handrail.terminal.screen import format_folder, format_seconds
 from handrail.terminal.style import paint_nothing, wrap_painted
 
 if TYPE_CHECKING:
@@ -56,8 +55,8 @@ class ChatHost(Protocol):
         """The program and arguments of another command of handrail."""
         ...
 
-    def is_refusal(self, error: Exception) -> bool:
-        """Whether an error of `prepare` has a text for the person."""
+    def explain(self, error: Exception) -> tuple[str, str] | None:
+        """The text of an error for the person, and the next step if it is known. None: a defect."""
         ...
 
 
@@ -162,8 +161,17 @@ class SessionWork(ABC):
         """Writes rows of handrail, which break between words."""
         self.write([part.rstrip() for row in rows for part in wrap_painted(row or " ", self.width, "  ")])
 
-    def fail(self, text: str) -> None:
-        self.write_wrapped([f"{self.glyphs.sign('failed')} {to_one_line(to_slash_commands(text))}"])
+    def fail(self, text: str, then: str) -> None:
+        """Shows an error of the session with the next step."""
+        line = to_one_line(text)
+        self.write(render_error(line, to_one_line(then), self.glyphs.paint, self.width, in_session=True))
+
+    def report(self, error: Exception, then: str = "/help") -> bool:
+        """Shows an error that has a text for the person. Returns whether it has one. `then`: if it names no step."""
+        found = self.host.explain(error)
+        if found is not None:
+            self.fail(found[0], found[1] or then)
+        return found is not None
 
     async def switch(self, session_id: str) -> None:
         """Goes on in another session of the workspace."""
@@ -246,8 +254,6 @@ class SessionWork(ABC):
         await self._run_turn(lambda: session.run(text, prompt.pictures))
 
     async def _run_turn(self, run: "Callable[[], Awaitable[Turn]]") -> None:
-        from handrail.chat.outcome import render_turn_end  # noqa: PLC0415  loaded with the session
-
         session = self.session
         if session is None:
             return
@@ -260,9 +266,28 @@ class SessionWork(ABC):
             self.view.end_turn()
             self.is_working = was_working
         seconds = time.monotonic() - begun
-        self.write_wrapped(await render_turn_end(session, turn, seconds, self.glyphs))
+        self.write([""])
+        if turn.reason == "error":
+            then = "/model PROVIDER:ANOTHER" if turn.code == "NOT_FOUND" else "handrail chat -c"
+            self.fail(describe_turn_failure(turn.message or turn.code or "the turn failed"), then)
+        self.write_wrapped(await self._render_turn_end(session, turn, seconds))
         self.queue(session.take_steering())
         self.call_attention(f"{turn.reason} after {format_seconds(seconds)}", waits=seconds > LONG_SECONDS)
+
+    async def _render_turn_end(self, session: "ChatSession", turn: "Turn", seconds: float) -> list[str]:
+        """The rows below a turn: its outcome, its changes, the next step."""
+        from handrail.terminal.turn_summary import render_ending  # noqa: PLC0415  loaded with the session
+
+        rows: list[str] = []
+        if turn.reason != "error" or session.tally.calls:
+            processes = await session.rail.processes()
+            rows = render_ending(turn.reason, session.tally, seconds, processes, self.glyphs, here=None)
+        if turn.reason in {"cancelled", "limit"} and turn.message:
+            rows.append(f"  {to_one_line(turn.message)}")
+        if turn.reason in {"parked", "question"}:
+            noun = "question" if turn.reason == "question" else "request"
+            rows.append(f"  A {noun} waits for you: /continue asks again, a new prompt denies it.")
+        return rows
 
     async def _run_shell(self, session: "ChatSession", entry: Entry) -> None:
         """Runs a command of the person as a call. Only what they surely typed needs no approval."""
@@ -303,12 +328,9 @@ class SessionWork(ABC):
 
     def _render_header(self, setup: "SessionSetup", tier: int) -> list[str]:
         """The facts of the session, in as many rows as they take."""
-        home = os.path.expanduser("~")
-        folder = os.path.abspath(setup.workspace)
-        shown = f"~{folder.removeprefix(home)}" if home != "/" and folder.startswith(f"{home}/") else folder
         mode = self.session.mode if self.session is not None else setup.loaded.settings.mode
         sandbox = _describe_sandbox(tier, setup.loaded.settings)
-        rows = [to_one_line(shown)]
+        rows = [format_folder(setup.workspace)]
         for fact in (mode, to_one_line(setup.model.name), sandbox, f"session {setup.session[:_SESSION_CHARS]}"):
             longer = f"{rows[-1]}{self.glyphs.between}{fact}"
             rows[-1:] = [longer] if measure_width(longer) <= self.width else [rows[-1], f"  {fact}"]

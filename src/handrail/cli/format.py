@@ -1,13 +1,14 @@
 """Texts for people that several commands share: events, times, sizes, gaps of undo, refusals."""
 
 import os
-from collections.abc import Iterable
+import sys
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from types import SimpleNamespace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from handrail.cli.exits import FAILED
-from handrail.cli.output import print_error, print_json
+from handrail.cli.output import print_error, print_json, print_painted
 from handrail.protocol.errors import ToolError
 from handrail.protocol.events import (
     BrokenEvent,
@@ -25,9 +26,10 @@ from handrail.protocol.events import (
     format_display,
     get_event_kind,
 )
-from handrail.protocol.text import to_one_line, truncate
+from handrail.protocol.text import escape_control, to_one_line, truncate
 from handrail.protocol.wire import encode
 from handrail.terminal.call_lines import describe_to_person, describe_unasked
+from handrail.terminal.style import measure_columns, wrap_line
 
 if TYPE_CHECKING:
     from handrail.api import Handrail
@@ -53,6 +55,16 @@ def describe_event(event: Event) -> str:
         return f"{event.process} {event.state}{f' ({end})' if end else ''}: {event.command}"
     texts = (getattr(event, name, None) for name in ("text", "content", "message", "mode", "reason", "state", "model"))
     return str(next(filter(None, texts), ""))
+
+
+def choose_event_renderer(dialect: str | None, workspace: str) -> Callable[[Event], Iterable[Any]]:
+    """Renders an event as itself, or as the messages of a dialect that has events of its own."""
+    if dialect is not None:
+        from handrail.dialects.adapters import ADAPTERS  # noqa: PLC0415  few speak a dialect
+
+        if dialect in ADAPTERS:
+            return ADAPTERS[dialect](os.path.realpath(workspace)).render
+    return lambda event: (event,)
 
 
 def _describe_call_event(event: ToolEvent) -> str:
@@ -117,6 +129,13 @@ def replace_home(text: str) -> str:
             text = text.replace(value, f"${name}")
     home = os.path.expanduser("~")
     return text.replace(home, "~") if home not in {"/", "~", ""} else text
+
+
+def print_wrapped(text: str, indent: int = 0) -> None:
+    """Writes lines to stdout, which break between words on a terminal."""
+    if (columns := measure_columns(sys.stdout)) is not None:
+        text = "".join(wrap_line(line, columns, indent) for line in escape_control(text).removesuffix("\n").split("\n"))
+    print_painted(text)
 
 
 def print_refusal(options: SimpleNamespace, command: str, error: ToolError, then: str) -> int:

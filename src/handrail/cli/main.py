@@ -31,9 +31,6 @@ def run(words: list[str]) -> int:
     except KeyboardInterrupt:
         print_error("interrupted", "handrail log")
         return INTERRUPTED
-    except CommandFailed as failure:
-        print_error(str(failure), failure.then or _suggest_command(words, failure.code))
-        return failure.code
     except (Exception, SystemExit) as error:  # SystemExit: from a custom tool
         return _explain(error, words)
 
@@ -127,14 +124,14 @@ def _build_later(name: str) -> Callable[..., Any]:
 
 def _explain(error: BaseException, words: list[str]) -> int:
     """Prints an error. Returns the exit code."""
-    from handrail.protocol.errors import HandrailError, StoreError  # noqa: PLC0415  most commands do not fail
+    from handrail.protocol.errors import HandrailError  # noqa: PLC0415  most commands do not fail
 
-    if isinstance(error, StoreError):
-        print_error(*error.describe())
-        return INFRASTRUCTURE
-    if isinstance(error, HandrailError):
-        print_error(str(error), getattr(error, "then", "") or _suggest_command(words, USAGE))
-        return USAGE
+    if isinstance(error, (CommandFailed, HandrailError)):
+        from handrail.cli.errors import describe_error  # noqa: PLC0415
+
+        text, then, code = describe_error(error)
+        print_error(text, then or _suggest_command(words, code))
+        return code
     if isinstance(error, OSError) and error.filename:
         print_error(f"{error.filename} cannot be used: {error.strerror}", "handrail doctor")
         return INFRASTRUCTURE

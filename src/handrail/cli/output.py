@@ -22,8 +22,6 @@ from handrail.terminal.style import (
 from handrail.terminal.tables import layout_table
 
 _PATIENCE_SECONDS = 1.0
-_CAPITAL = re.compile(r"(A|An|Another|Change|Command|Every|It|No|Nothing|Only|Rule|Stopped|That|The|There|This|You)\b")
-"""The first word of a message for models. Others may be names."""
 _COMMAND = re.compile(r"(?:^\s*(?:\$ )?|: |`)handrail [a-z]")
 """A line with a command of handrail to copy."""
 _IN_SESSION = "HANDRAIL_IN_SESSION"
@@ -106,18 +104,13 @@ def warn(text: str) -> None:
 
 def print_error(text: str, then: str = "") -> None:
     """Writes an error for a person to stderr: what failed and what was not done, then one command."""
-    paint = choose_paint(sys.stderr, os.environ)
-    if _CAPITAL.match(text):
-        text = text[0].lower() + text[1:]
-    if then:
-        text = re.sub(rf" `{re.escape(then)}` [^.]*\.", "", text)
-    for head, shown in ((paint("error:", "failed"), text), (paint("next:", "running"), then)):
-        if shown:
-            line = _name_slash_commands(shown)
-            line = f"{head} {escape_control(line) if _is_terminal(sys.stderr) else line}"
-            # The command stays in one line, so that it can be copied.
-            columns = measure_columns(sys.stderr) if shown is text else None
-            _write_encodable(sys.stderr, "".join(wrap_line(one, columns, 7) for one in line.split("\n")))
+    from handrail.terminal.error_text import render_error  # noqa: PLC0415  most commands do not fail
+
+    if _is_terminal(sys.stderr):
+        text, then = escape_control(text), escape_control(then)
+    paint, columns = choose_paint(sys.stderr, os.environ), measure_columns(sys.stderr)
+    for row in render_error(text, then, paint, columns, in_session=bool(os.environ.get(_IN_SESSION))):
+        _write_encodable(sys.stderr, f"{row}\n")
 
 
 def _name_slash_commands(text: str) -> str:

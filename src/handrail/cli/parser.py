@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from handrail.cli.exits import CommandFailed
-from handrail.protocol.text import render_value
+from handrail.protocol.text import find_similar, render_value
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
@@ -287,18 +287,11 @@ def _suggest_command(word: str) -> str:
     if word in _TOOLS:
         return f" {word} is a tool: handrail call {word} '{{…}}' (handrail tools --json has its arguments)."
     seconds = {name.partition(" ")[2]: name for name in reversed(COMMANDS) if " " in name}
-    near = seconds.get(word) or _find_near(word.lower(), " ".join(_GROUPS.values()).split())
-    near = near or seconds.get(_find_near(word.lower(), [*seconds]) or "")
+    near = seconds.get(word) or find_similar(word.lower(), " ".join(_GROUPS.values()).split())
+    near = near or seconds.get(find_similar(word.lower(), seconds))
     return f" Did you mean {near}?" if near else ""
 
 
 def _suggest_subcommand(group: str, word: str) -> str:
-    near = _find_near(word.lower(), [name.removeprefix(f"{group} ") for name in list_subcommands(group)])
+    near = find_similar(word.lower(), [name.removeprefix(f"{group} ") for name in list_subcommands(group)])
     return f" Did you mean {group} {near}?" if near else ""
-
-
-def _find_near(word: str, names: list[str]) -> str | None:
-    """The name that was probably meant."""
-    from difflib import get_close_matches  # noqa: PLC0415  only for a mistake
-
-    return next(iter(get_close_matches(word[:80], names, n=1)), None)

@@ -18,6 +18,7 @@ from handrail.protocol.text import to_one_line
 from handrail.protocol.wire import convert, to_dict
 from handrail.terminal.permission_prompt import RequestHooks, TerminalApprover, is_person_present
 from handrail.terminal.request_text import describe_question, render_request, render_title
+from handrail.terminal.style import measure_columns
 
 _SNAPSHOT_TIER = 2
 _REACHES = frozenset({"exec.network", "git.network"})
@@ -77,7 +78,8 @@ def print_question(question: Question) -> None:
 
 def render_request_text(request: PermissionRequest, outdated: tuple[str, ...] = (), again: str = "") -> str:
     """The request with its reasons, everything that would change, and the question."""
-    lines = render_request(request, width=None, diff=None, files=None, outdated=outdated, again=again)
+    width = measure_columns(sys.stdout)
+    lines = render_request(request, width=width, diff=None, files=None, outdated=outdated, again=again)
     return "\n".join([render_title(request), *lines, *([] if outdated else [describe_question(request)]), ""])
 
 

@@ -13,7 +13,7 @@ from handrail.protocol import events
 from handrail.protocol.changes import ChangeSet
 from handrail.protocol.errors import ErrorInfo
 from handrail.protocol.results import ToolResult
-from handrail.protocol.text import escape_control, pad, to_one_line, truncate
+from handrail.protocol.text import escape_control, to_one_line, truncate
 from handrail.protocol.wire import Time, Wire, to_dict
 from handrail.terminal.call_lines import describe_subject, describe_to_person
 from handrail.terminal.style import Paint, measure_columns, measure_painted, pad_painted, paint_nothing, wrap_line
@@ -198,7 +198,7 @@ def render_transcript(entries: list[Entry], paint: Paint = paint_nothing) -> str
         lines.append(paint(day, "heading"))
         for entry in of_day:
             time = paint(f"{entry.time.astimezone():%H:%M:%S}", "dim")
-            head = f"{time}  {pad(to_one_line(entry.label), width)}  "
+            head = f"{time}  {pad_painted(to_one_line(entry.label), width)}  "
             if isinstance(entry, CallRow):
                 lines.append(_render_row(head, entry, paint, subject=(most, subject), columns=columns))
                 lines += [f"{' ' * indent}warning: {to_one_line(text)}" for text in entry.warnings]
@@ -222,7 +222,7 @@ def join_text(entry: Entry) -> str:
 def _render_row(head: str, row: CallRow, paint: Paint, *, subject: tuple[int, int], columns: int | None) -> str:
     """The row in columns, or without their blanks if it is too wide for a narrow screen."""
     name, (decision, facts) = _clip(row.subject, subject[0]), _render_facts(row, paint)
-    aligned = f"{head}{pad(name, subject[1])}  {pad_painted(decision, 9)}  {facts}"
+    aligned = f"{head}{pad_painted(name, subject[1])}  {pad_painted(decision, 9)}  {facts}"
     is_too_wide = columns is not None and columns < _MIN_ALIGNED_COLUMNS and measure_painted(aligned) > columns
     return f"{head}{name}  {decision}  {facts}" if is_too_wide else aligned
 

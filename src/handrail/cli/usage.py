@@ -19,7 +19,7 @@ from handrail.cli.parser import (
     list_subcommands,
     load_command,
 )
-from handrail.protocol.text import render_value
+from handrail.protocol.text import find_similar, render_value
 
 COMMON_EXITS = {
     OK: "ok",
@@ -116,9 +116,7 @@ class _Parser(ArgumentParser):
         """Suggests the nearest option, or the quotes that a prompt lacks."""
         if unknown[0].startswith("--"):
             options = [option[2:] for option in self._option_string_actions if option.startswith("--")]
-            from difflib import get_close_matches  # noqa: PLC0415  only for a mistake
-
-            near = next(iter(get_close_matches(unknown[0][2:].split(" ")[0][:80], options, n=1)), None)
+            near = find_similar(unknown[0][2:].split(" ")[0], options)
             return f" Did you mean --{near}?" if near else ""
         takes_prompt = any(action.metavar == "PROMPT" for action in self._actions)
         unquoted = takes_prompt and not unknown[0].startswith("-")
@@ -171,12 +169,8 @@ def _render_commands(rows: dict[str, str]) -> list[str]:
 
 def _format_hanging(head: str, text: str) -> str:
     """Wraps the text behind its head to the width of the terminal, and breaks no word at a hyphen."""
-    lines, width = [head], _measure_help_width()
-    for word in text.split():
-        if len(lines[-1]) + len(word) > width and lines[-1].strip():
-            lines.append(" " * len(head))
-        lines[-1] += f"{word} "
-    return "\n".join(line.rstrip() for line in lines)
+    width, indent = _measure_help_width(), " " * len(head)
+    return "\n".join(wrap(text, width, initial_indent=head, subsequent_indent=indent, break_on_hyphens=False)) or head
 
 
 def _measure_help_width() -> int:

@@ -29,11 +29,12 @@ from handrail.protocol.calls import Done, Parked, ToolCall, clean_call
 from handrail.protocol.errors import ErrorInfo, HandrailError, ToolError, UsageError
 from handrail.protocol.events import Warning as WarningEvent
 from handrail.protocol.results import ToolResult
+from handrail.protocol.text import find_similar
 from handrail.protocol.tool_spec import BASE_NAMES, ToolSpec
 from handrail.protocol.wire import Json, convert, encode, escape_surrogates, sanitize_json
 from handrail.runtime.batch import MIN_BUDGET_CHARS, refuse_batch
 from handrail.runtime.pending_call import build_internal_error
-from handrail.runtime.registry import build_tool_set, find_nearest_name, parse_arguments
+from handrail.runtime.registry import build_tool_set, parse_arguments
 from handrail.runtime.session import Session
 from handrail.settings import LoadedSettings, Settings
 from handrail.settings.merge import ToolFile
@@ -276,7 +277,7 @@ class SessionSurface(Surface):
 
     def _build_unknown_error(self, name: str) -> ToolError:
         names = self.names
-        near = find_nearest_name(name, names)
+        near = find_similar(name.lower(), names, 0.75)
         warnings = (f"Did you mean {near}?",) if near else ()
         return ToolError("UNKNOWN_TOOL", f"Unknown Agent tool: {name}", details=list(names), warnings=warnings)
 

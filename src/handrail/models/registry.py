@@ -4,7 +4,6 @@ import os
 import threading
 from collections.abc import Mapping
 from contextlib import suppress
-from difflib import get_close_matches
 from urllib.parse import urlsplit
 
 from handrail.models.base import Model, ModelError
@@ -19,6 +18,7 @@ from handrail.models.providers import (
     find_first_set,
     load_provider,
 )
+from handrail.protocol.text import find_similar
 
 
 def find_model(
@@ -77,9 +77,8 @@ def _describe_unknown(name: str, before: str, colon: str) -> str:
     if not name:
         return "No model is chosen. Use --model provider:model, such as anthropic:claude-… or ollama:…."
     known = ", ".join(f"{one}:…" for one in PROVIDERS)
-    near = get_close_matches(before.lower(), [*PROVIDERS, *OTHER_NAMES], 1, 0.7) if colon else []
-    if near:
-        return f"There is no provider {before!r}. Did you mean {near[0]}:{name.partition(':')[2]}?"
+    if colon and (near := find_similar(before.lower(), [*PROVIDERS, *OTHER_NAMES], 0.7)):
+        return f"There is no provider {before!r}. Did you mean {near}:{name.partition(':')[2]}?"
     if colon:
         return f"There is no provider {before!r}; there are {known}. For a local model: ollama:{name}."
     return f"{name!r} does not name a provider. Add one of {known}."

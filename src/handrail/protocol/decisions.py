@@ -188,7 +188,7 @@ class Decision(Wire, frozen=True):
     """The grants that would make an approval unnecessary: classes of commands, or tools of other servers. Empty: a part
     that needs approval has none."""
     edits: bool = False
-    """Whether the grant for plain edits may cover it. For a command, its changes have to be plain edits too."""
+    """Whether the grant for plain edits may cover the call. The changes of a command must be plain edits too."""
 
     def to_part(self) -> DecisionPart:
         """The decision as its only part."""

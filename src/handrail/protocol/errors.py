@@ -125,8 +125,10 @@ class ToolError(Exception):
 class HandrailError(Exception):
     """Anything handrail raises at its caller."""
 
-    def __init__(self, *args: object) -> None:  # `inspect.signature` finds none in C
+    def __init__(self, *args: object, then: str = "") -> None:
         super().__init__(*args)
+        self.then = then
+        """The next step for a person, if it is known."""
 
 
 class UsageError(HandrailError):

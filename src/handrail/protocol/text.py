@@ -3,11 +3,11 @@
 import re
 import reprlib
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 _MAX_MARKS_PER_LETTER = 4
-_WRAP_LOOKBACK_CHARACTERS = 20
+_WRAP_LOOKBACK_CHARACTERS = 32
 _EMOJI = "([\u00a9\u00ae\u203c-\u3299\U0001f000-\U0001faff]\ufe0f)"
 """A sign and the selector that makes it an emoji. The selector has a visible effect only after such a sign."""
 _ODD_SPACES = "\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
@@ -97,6 +97,13 @@ def measure_width(text: str) -> int:
     return len(text) if text.isascii() else sum(map(_measure_char, text))
 
 
+def find_similar(name: str, names: Iterable[str], cutoff: float = 0.6) -> str:
+    """The name that was probably meant. Empty if none is close."""
+    from difflib import get_close_matches  # noqa: PLC0415  only a mistake needs it
+
+    return next(iter(get_close_matches(name[:128], list(names), 1, cutoff)), "")
+
+
 def wrap(text: str, width: int | None, indent: str = "") -> Iterator[str]:
     """The whole text in rows of at most `width` columns. Rows after the first are indented."""
     before, room = "", max(1, width or len(text) * 2)
@@ -114,11 +121,6 @@ def wrap(text: str, width: int | None, indent: str = "") -> Iterator[str]:
 def truncate_to_width(text: str, width: int) -> str:
     """The text, or its beginning and an ellipsis, in at most `width` columns."""
     return text if measure_width(text) <= width else f"{text[: _count_fitting(text, max(1, width - 1))]}…"
-
-
-def pad(text: str, width: int) -> str:
-    """The text with spaces up to a width in columns."""
-    return text + " " * max(0, width - measure_width(text))
 
 
 def _escape_piece(text: str) -> str:

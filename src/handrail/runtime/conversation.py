@@ -12,7 +12,7 @@ from handrail.policy.decide import decide
 from handrail.protocol.calls import Done, Parked, ToolCall
 from handrail.protocol.errors import StoreError, ToolError
 from handrail.protocol.events import End, Error, User
-from handrail.protocol.messages import Message
+from handrail.protocol.messages import AssistantMessage, CallPart, Message
 from handrail.protocol.wire import escape_surrogates
 from handrail.runtime.batch import refuse_batch
 from handrail.runtime.decide import collect_touched_facts
@@ -84,6 +84,11 @@ class Conversation:
     def messages(self, after: int = 0) -> list[NumberedMessage]:
         """All messages with a higher number, oldest first."""
         return self._enter(self._messages.list_after, after)
+
+    def open_calls(self) -> tuple[CallPart, ...]:
+        """The calls of the last message, if it is the model's: their results may come without a start."""
+        last = next((one.message for one in reversed(self.messages())), None)
+        return last.calls if isinstance(last, AssistantMessage) else ()
 
     def last_turn_event(self) -> User | End | Error | None:
         event = self._enter(self._session.journal.find_last, "user", "end", "error")

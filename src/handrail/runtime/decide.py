@@ -13,10 +13,11 @@ from handrail.protocol.changes import Change
 from handrail.protocol.decisions import Access, Decision, Facts, MemoryFact, PathFact
 from handrail.protocol.errors import REFUSAL_ADVICE, ErrorCode, Problem, ToolError
 from handrail.protocol.permissions import StandingGrant
+from handrail.protocol.text import find_similar
 from handrail.protocol.tool_spec import ToolSpec, parse_major_version
 from handrail.protocol.wire import escape_surrogates
 from handrail.runtime.pending_call import PendingCall
-from handrail.runtime.registry import find_nearest_name, parse_arguments
+from handrail.runtime.registry import parse_arguments
 from handrail.runtime.session import Session
 from handrail.tools.tool import CommandUse, ProcessUse, Tool, Touches
 from handrail.workspace.facts import build_path_fact
@@ -305,7 +306,7 @@ def _build_unknown_tool_error(session: Session, pending: PendingCall) -> ToolErr
     if session.foreign is not None and (why := session.foreign.why_gone(pending.call.name)):
         message = f"{message} ({why})"
     pending.warn("UNKNOWN_TOOL", message)
-    near = find_nearest_name(pending.call.name, names)
+    near = find_similar(pending.call.name.lower(), names, 0.75)
     return ToolError("UNKNOWN_TOOL", message, details=list(names), warnings=(f"Did you mean {near}?",) if near else ())
 
 

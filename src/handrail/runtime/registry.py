@@ -15,7 +15,7 @@ from handrail.protocol.arguments import CONVERSION_ERRORS, build_argument_error,
 from handrail.protocol.digest import sha256
 from handrail.protocol.errors import ToolError, UsageError
 from handrail.protocol.permissions import Permission
-from handrail.protocol.text import render_value
+from handrail.protocol.text import find_similar, render_value
 from handrail.protocol.tool_spec import BASE_NAMES, ForeignArguments, ToolSpec
 from handrail.protocol.wire import convert
 from handrail.settings import Settings
@@ -150,13 +150,6 @@ def parse_arguments(spec: ToolSpec, arguments: object) -> msgspec.Struct:
         raise explain_conversion_error(spec, arguments, error) from None
 
 
-def find_nearest_name(name: str, names: Iterable[str]) -> str | None:
-    from difflib import get_close_matches
-
-    near = get_close_matches(name[:128].lower(), list(names), n=1, cutoff=0.75)
-    return near[0] if near else None
-
-
 def _list_permissions(spec: ToolSpec) -> tuple[Permission, ...]:
     """The permissions that a tool uses. A command can do anything to files, a server anything that it reaches."""
     if spec.foreign is not None:
@@ -167,7 +160,7 @@ def _list_permissions(spec: ToolSpec) -> tuple[Permission, ...]:
 def _refuse_misspelled(setting: str, names: Collection[str], registry: "ToolRegistry") -> None:
     """UsageError for an unknown name that is close to a tool. Tools of servers come and go, so they do not count."""
     for name in names:
-        if not _can_exist(name, registry) and (near := find_nearest_name(name, registry.other_names)):
+        if not _can_exist(name, registry) and (near := find_similar(name.lower(), registry.other_names, 0.75)):
             raise UsageError(f"there is no tool {render_value(name)} ([tools] {setting}); did you mean {near}?")
 
 

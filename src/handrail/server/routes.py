@@ -95,7 +95,7 @@ ROUTES: tuple[Route, ...] = (
     _read("/api/tasks/{task}/events", "events.list_events", "Events after a number.", wire.EventPage,
           "after", "limit"),
     _read("/api/tasks/{task}/stream", "events.stream_events", "Events as server-sent events.", None, "after"),
-    _read("/api/tasks/{task}/trace", "trace.get_trace", "Where the time of each turn went.", wire.Traces),
+    _read("/api/tasks/{task}/trace", "trace.get_trace", "Show how long the parts of each turn took.", wire.Traces),
     _read("/api/tasks/{task}/output/{call}", "events.get_output", "The raw output of a command.", None),
 
     _read("/api/inbox", "approvals.get_inbox", "What waits for people, and grants.", wire.InboxList, "workspace"),

@@ -7,7 +7,7 @@ from typing import cast
 import msgspec
 
 from handrail.protocol.errors import HandrailError
-from handrail.protocol.text import truncate
+from handrail.protocol.text import find_similar, truncate
 from handrail.protocol.wire import convert
 from handrail.settings.declaration import Section
 from handrail.settings.model import DEFAULTS, Settings, list_settings
@@ -27,8 +27,7 @@ class SettingsError(HandrailError):
 
     def __init__(self, headline: str, problems: Sequence[str], advice: str, then: str = "handrail config") -> None:
         self.problems = tuple(problems)
-        self.then = then
-        super().__init__("\n".join((f"{headline}:", *(f"  {problem}" for problem in self.problems), advice)))
+        super().__init__("\n".join((f"{headline}:", *(f"  {problem}" for problem in self.problems), advice)), then=then)
 
 
 def find_invalid_values(values: Mapping[str, object]) -> dict[str, object]:
@@ -92,12 +91,6 @@ def suggest_key(key: str, names: Iterable[str]) -> str:
     return f"did you mean {similar}?" if similar else f"there are {', '.join(names)}"
 
 
-def find_similar(name: str, names: Iterable[str]) -> str | None:
-    from difflib import get_close_matches  # noqa: PLC0415  only a mistake needs it
-
-    return next(iter(get_close_matches(truncate(name, MAX_SHOWN_CHARACTERS), list(names), n=1)), None)
-
-
 def _describe_value(key: str, value: object) -> str:
     if key in DEFAULTS:
         return f"{key} is {truncate_repr(value)}; allowed: {list_settings()[key].allowed}{_describe_hint(key, value)}"
@@ -116,7 +109,7 @@ def _find_setting(key: str) -> str | None:
     leaf = key.rpartition(".")[2]
     if leaf in _BY_LEAF:
         return _BY_LEAF[leaf]
-    return find_similar(key, DEFAULTS) or _BY_LEAF.get(find_similar(leaf, _BY_LEAF) or "")
+    return find_similar(key, DEFAULTS) or _BY_LEAF.get(find_similar(leaf, _BY_LEAF))
 
 
 def _list_neighbours(key: str) -> list[str]:

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import msgspec
 
 from handrail.protocol.decisions import MODES, Mode
-from handrail.protocol.text import escape_unprintable
+from handrail.protocol.text import escape_unprintable, find_similar
 from handrail.settings.errors import (
     ADVICE,
     SettingsError,
     describe_refused,
     find_invalid_values,
-    find_similar,
     list_first_problems,
     quote_path,
     truncate_repr,

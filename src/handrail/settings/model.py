@@ -381,7 +381,7 @@ class Settings(Section, frozen=True, kw_only=True):
     ] = None
     dialect: Annotated[
         _DialectName | None,
-        Field("The system whose tool names and answers a session speaks."),
+        Field("Give the model the tool names and result formats of another system, such as claude-code."),
         Field(allowed="one of " + ", ".join(get_args(_DialectName))),
     ] = None
     # A preview runs before the approval of its command, even if only in a copy.

@@ -17,9 +17,10 @@ from handrail.protocol.events import (
 )
 from handrail.protocol.permissions import Answer, PermissionRequest
 from handrail.protocol.results import ToolResult
-from handrail.protocol.text import escape_exact_line, pad, to_one_line, truncate
+from handrail.protocol.text import escape_exact_line, to_one_line, truncate
 from handrail.terminal.glyphs import Glyphs
 from handrail.terminal.screen import format_seconds
+from handrail.terminal.style import pad_painted
 
 _REFUSED = frozenset({"POLICY_DENIED", "PERMISSION_DENIED", "OUTSIDE_WORKSPACE", "CANCELLED"})
 _MAX_DISPLAY_LINES = 8
@@ -27,6 +28,8 @@ _COLUMN = 66
 """Where the outcome of a call begins, if there is room."""
 _MIN_SUBJECT = 18
 """The columns that a call keeps beside a long outcome."""
+_TIME_COLUMNS = 15
+"""The columns beside a running call: its sign, and a time such as `59 min 59 s`."""
 _MIN_WIDE = 72
 """On a screen with fewer columns, an outcome that does not fit has a row of its own."""
 
@@ -67,7 +70,7 @@ def render_call_lines(
     sign = glyphs.sign("failed" if has_failed(result) else "ok")
     if has_two_rows:
         return [f"{sign} {subject}", f"    {painted}"]
-    return [f"{sign} {pad(subject, min(_COLUMN, room) - indent)}  {painted}"]
+    return [f"{sign} {pad_painted(subject, min(_COLUMN, room) - indent)}  {painted}"]
 
 
 def has_failed(result: ToolResult[Any]) -> bool:
@@ -110,7 +113,8 @@ def _explain_error(error: ErrorInfo) -> str:
 
 
 def render_running_line(name: str, args: object, glyphs: Glyphs) -> str:
-    return f"{glyphs.sign('running')} {truncate(f'{_render_call(name, args)} …', glyphs.width - 2)}"
+    """The line of a call, with room for its time behind it."""
+    return f"{glyphs.sign('running')} {truncate(f'{_render_call(name, args)} …', glyphs.width - _TIME_COLUMNS)}"
 
 
 def render_display(event: Display, glyphs: Glyphs) -> list[str]:

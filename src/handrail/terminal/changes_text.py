@@ -15,7 +15,6 @@ from handrail.protocol.text import (
     escape_exact_line,
     format_count,
     measure_width,
-    pad,
     to_one_line,
     truncate,
 )
@@ -306,7 +305,9 @@ def _paint_deletions(lines: list[str], changes: list[Change], paint: Paint) -> l
 def _align(entries: list[_Entry]) -> list[str]:
     name = min(_MAX_ALIGNED_NAME, max((measure_width(entry.name) for entry in entries), default=0))
     counts = max((measure_width(entry.counts) for entry in entries), default=0)
-    return [f"{pad(one.name, name)}  {pad(one.counts, counts)}   {one.remarks}".rstrip() for one in entries]
+    return [
+        f"{pad_painted(one.name, name)}  {pad_painted(one.counts, counts)}   {one.remarks}".rstrip() for one in entries
+    ]
 
 
 def _count_hidden(hidden: list[Change], count: int) -> list[str]:

@@ -16,7 +16,6 @@ from handrail.protocol.text import (
     escape_exact_line,
     list_escaped_chars,
     measure_width,
-    pad,
     to_one_line,
     truncate_to_width,
     wrap,
@@ -35,7 +34,7 @@ from handrail.terminal.changes_text import (
     render_preview_run,
     summarize_files,
 )
-from handrail.terminal.style import Paint, paint_nothing, truncate_painted, wrap_painted
+from handrail.terminal.style import Paint, pad_painted, paint_nothing, truncate_painted, wrap_painted
 
 MAX_DIFF_LINES = 40
 """Lines of a diff, unless all are asked for."""
@@ -341,7 +340,9 @@ def _render_asking_parts(request: PermissionRequest, width: int | None, paint: P
     if first + second + max(len(part.rule) for part in asking) + 17 > (width or _WIDEST_COLUMNS):
         first = second = 0  # too wide for columns
     for part, (name, reason) in zip(asking, columns, strict=True):
-        yield from _append_rule(f"    {pad(name, first)}    {pad(reason, second)}", part.rule, width, paint)
+        yield from _append_rule(
+            f"    {pad_painted(name, first)}    {pad_painted(reason, second)}", part.rule, width, paint
+        )
 
 
 def _append_rule(text: str, rule: str, width: int | None, paint: Paint) -> Iterator[str]:
@@ -447,7 +448,7 @@ def _arrange(choices: list[PromptChoice], width: int) -> list[str]:
     if width >= _MIN_TWO_COLUMN_WIDTH and right and side + max(map(measure_width, right)) <= width:
         rows = max(len(left), len(right))
         left, right = (column + [""] * (rows - len(column)) for column in (left, right))
-        return [f"{pad(one, side)}{other}".rstrip() for one, other in zip(left, right, strict=True)]
+        return [f"{pad_painted(one, side)}{other}".rstrip() for one, other in zip(left, right, strict=True)]
     return [row for line in lines.values() for row in wrap(line, width, "  ")]
 
 

@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import TextIO
 
-from handrail.protocol.text import escape_char, measure_width, truncate_to_width
+from handrail.protocol.text import escape_char, measure_width, to_one_line, truncate_to_width
 from handrail.terminal.style import can_encode, choose_paint, pad_painted, truncate_painted
 
 _MAX_COLUMNS = 102
@@ -190,6 +190,12 @@ class Scroll:
         if self._below:
             back = " · q back" if self.seen else ""
             self._screen.status(f"{len(self._below)} more lines · space or ↓ shows them{back} · n deny · l later")
+
+
+def format_folder(path: str) -> str:
+    """A folder with ~ for the home."""
+    folder, home = os.path.abspath(path), os.path.expanduser("~")
+    return to_one_line(f"~{folder.removeprefix(home)}" if home != "/" and folder.startswith(f"{home}/") else folder)
 
 
 def format_seconds(seconds: float) -> str:

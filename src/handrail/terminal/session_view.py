@@ -11,6 +11,7 @@ from handrail.edit.diff_parser import DiffLine, iterate_diff
 from handrail.models.base import CallPiece, ReasoningPiece, StreamPiece
 from handrail.protocol.calls import ToolCall
 from handrail.protocol.changes import ChangeSet
+from handrail.protocol.errors import ErrorInfo
 from handrail.protocol.events import (
     ChangeEvent,
     Display,
@@ -39,6 +40,7 @@ from handrail.terminal.call_lines import (
     render_event,
     render_running_line,
 )
+from handrail.terminal.error_text import describe_tool_error, render_error
 from handrail.terminal.glyphs import Glyphs, SpoofGuard
 from handrail.terminal.live_view import RunningCalls
 from handrail.terminal.markdown import MarkdownStream
@@ -240,6 +242,10 @@ class SessionView:
 
     def _render_result(self, result: ToolResult[Any], args: object, label: str, change: ChangeSet | None) -> list[str]:
         """The line of a call. Below it, why nobody was asked, or what needs no approval from now on."""
+        error = result.error
+        is_own = result.name == "undo" or result.tool_call_id == self.own_call
+        if error is not None and is_own and error.code != "CANCELLED":
+            return self._render_own_error(result.name, error, args)
         rows = render_call_lines(result, args, self._sized_glyphs(), label, change)
         rows = [to_slash_commands(row) if self._in_session else row for row in rows]
         rows = rows if result.ok or self._detail == "lines" else self._wrap(rows[0], 2)
@@ -248,6 +254,13 @@ class SessionView:
         if granted := self._granted.pop(result.tool_call_id, ""):
             rows += self._wrap(f"{_BODY}{granted}", len(_BODY))
         return rows
+
+    def _render_own_error(self, tool: str, error: ErrorInfo, args: object) -> list[str]:
+        """The error of a call that the person made."""
+        text, then = describe_tool_error(error, tool, args)
+        then = "handrail log --changes" if tool == "undo" else then
+        paint, width = self._glyphs.paint, self._output.width
+        return render_error(to_one_line(text), to_one_line(then), paint, width, in_session=self._in_session)
 
     def _render_excerpt(self, result: ToolResult[Any], card: Card) -> list[str]:
         """The first changed lines of a file, the last output of a failed command, or the list of steps."""

@@ -132,15 +132,14 @@ def _render_files(tally: Tally, glyphs: Glyphs, here: str | None) -> list[str]:
         return [f"  {files}"]
     if here is None:
         numbers = ", ".join(map(str, tally.numbers))
-        done, then = f"  {files}{glyphs.between}undo {numbers}", "/diff turn · /undo turn · /rewind"
-        row = f"{done}      {then}"
-        return [row] if measure_width(row) < glyphs.width else [done, f"  {then}"]
-    return _fit([files, f"handrail diff --turn{here}", f"handrail undo --turn{here}"], glyphs)
+        done = f"{files}{glyphs.between}undo {numbers}"
+        return _fit([done, "/diff turn · /undo turn · /rewind"], glyphs, " " * 6)
+    return _fit([files, f"handrail diff --turn{here}", f"handrail undo --turn{here}"], glyphs, glyphs.between)
 
 
-def _fit(facts: list[str], glyphs: Glyphs) -> list[str]:
+def _fit(facts: list[str], glyphs: Glyphs, between: str) -> list[str]:
     """One row, or a row for each fact: a break within a command would spoil the command."""
-    row = glyphs.between.join(facts)
+    row = between.join(facts)
     return [f"  {row}"] if measure_width(row) < glyphs.width - 2 else [f"  {fact}" for fact in facts]
 
 

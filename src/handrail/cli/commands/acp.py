@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from handrail.cli.commands.mcp import build_missing_error
 from handrail.cli.commands.run_setup import build_turn_limits, enable_companion_tools, open_named_model
 from handrail.cli.context import is_whole_home, load_settings
-from handrail.cli.exits import OK, CommandFailed
+from handrail.cli.exits import OK
 from handrail.cli.output import print_error, print_note
 from handrail.cli.parser import Command, add_mode_option
-from handrail.protocol.errors import UsageError, build_install_command
+from handrail.protocol.errors import UsageError
 from handrail.protocol.wire import convert
 from handrail.settings import LoadedSettings
 from handrail.settings.mcp_json import merge_server_tables
@@ -41,9 +42,7 @@ def run(options: SimpleNamespace) -> int:
     except ImportError as error:
         if (error.name or "").partition(".")[0] not in {"acp", "pydantic"}:
             raise
-        raise CommandFailed(
-            "the extra `acp` is not installed. Nothing was started.", then=build_install_command("acp")
-        ) from None
+        raise build_missing_error("the agent for editors", "acp", error) from None
     if sys.stdin is not None and sys.stdin.isatty():
         print_note(
             "An editor starts handrail acp and talks to it here. Ctrl-C ends it."

@@ -287,8 +287,7 @@ def run_clear(options: SimpleNamespace) -> int:
 
 def _add_revoke_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("id", metavar="ID", type=parse_nonempty_text, help="the grant, or the path of an opened folder")
-    add_workspace_option(parser, "its workspace (here first, then anywhere)")
-    add_json_option(parser)
+    _add_place_arguments(parser)
 
 
 def run_revoke(options: SimpleNamespace) -> int:

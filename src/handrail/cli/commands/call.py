@@ -20,7 +20,7 @@ from handrail.cli.parser import (
 )
 from handrail.cli.stdin import read_json_argument
 from handrail.protocol.decisions import Mode
-from handrail.protocol.errors import ErrorInfo, HandrailError, StoreError
+from handrail.protocol.errors import ErrorInfo, HandrailError
 from handrail.protocol.events import Display, Event, format_display
 from handrail.protocol.permissions import Question
 from handrail.protocol.results import ToolResult
@@ -83,7 +83,7 @@ def _read_call(options: SimpleNamespace) -> dict[str, Any]:
     unwrap = load_dialect(options.dialect).unwrap if options.dialect else None
     given: Any = read_json_argument(options.tool, "") if unwrap is not None and options.tool[:1] in {"{", "-"} else None
     if unwrap is None or not isinstance(given, dict):
-        raise CommandFailed("JSON is missing: the arguments of the tool. Nothing was run.", then="handrail help call")
+        raise CommandFailed("the JSON with the tool's arguments is missing. Nothing was run.")
     call: dict[str, Any] = {"args": {}, **unwrap(cast("dict[str, Any]", given))}
     if not isinstance(call.get("name"), str):
         raise CommandFailed(f"the call names no tool of {options.dialect}. Nothing was run.")
@@ -94,11 +94,11 @@ def run_command(options: SimpleNamespace, build_arguments: Callable[[], Any]) ->
     """Calls exec. Returns the exit code of the command, or NOT_RUN."""
     try:
         return run_tool(options, "exec", build_arguments(), exit_code=True)
-    except StoreError as error:
-        text, command = error.describe()
-        raise CommandFailed(text, NOT_RUN, then=command) from None
     except (CommandFailed, HandrailError) as error:
-        raise CommandFailed(str(error), NOT_RUN, then=getattr(error, "then", "")) from None
+        from handrail.cli.errors import describe_error  # noqa: PLC0415  most calls succeed
+
+        text, then, _ = describe_error(error)
+        raise CommandFailed(text, NOT_RUN, then=then) from None
 
 
 def run_tool(

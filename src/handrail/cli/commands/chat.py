@@ -100,8 +100,11 @@ class CommandLineHost:
         count = 2 if len(words) > 1 and f"{words[0]} {words[1]}" in ALL_COMMANDS else 1
         return [*program, *words[:count], *place, *words[count:]]
 
-    def is_refusal(self, error: Exception) -> bool:
-        return isinstance(error, CommandFailed)
+    def explain(self, error: Exception) -> tuple[str, str] | None:
+        from handrail.cli.errors import describe_error  # noqa: PLC0415  few sessions have errors
+        from handrail.protocol.errors import HandrailError, ToolError  # noqa: PLC0415
+
+        return describe_error(error)[:2] if isinstance(error, CommandFailed | HandrailError | ToolError) else None
 
 
 def _add_arguments(parser: "ArgumentParser") -> None:

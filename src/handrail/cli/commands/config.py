@@ -10,6 +10,7 @@ import msgspec
 
 from handrail.cli.context import add_unknown_tool_notes, has_servers, resolve_project_folder
 from handrail.cli.exits import OK, CommandFailed
+from handrail.cli.format import print_wrapped
 from handrail.cli.output import print_json, print_note, print_out, render_table
 from handrail.cli.parser import Command, add_workspace_option
 from handrail.protocol.schema import DIALECT, build_flat_schema
@@ -92,7 +93,7 @@ def _print_setting(options: SimpleNamespace, loaded: LoadedSettings) -> int:
         place = f"{fact['source']}, line {fact['line']}" if fact["line"] else fact["source"]
         rows = [("source", place), ("default", _render(fact["default"])), ("allowed", fact["allowed"])]
         start = "\n" if fact is not facts[0] else ""
-        print_out(f"{start}{fact['key']} = {_render(fact['value'])}\n{fact['help']}\n{render_table(rows)}")
+        print_wrapped(f"{start}{fact['key']} = {_render(fact['value'])}\n{fact['help']}\n{render_table(rows)}")
     for ignored in (one for one in loaded.ignored if one.key in keys):
         print_note(ignored.note)
     return OK

@@ -17,7 +17,7 @@ from handrail.cli.context import (
 )
 from handrail.cli.exits import FAILED, OK, CommandFailed
 from handrail.cli.files import OutFolder
-from handrail.cli.format import build_event_row, format_time
+from handrail.cli.format import build_event_row, choose_event_renderer, format_time
 from handrail.cli.output import (
     choose_out_paint,
     print_json,
@@ -215,14 +215,20 @@ def run_export(options: SimpleNamespace) -> int:
     out = OutFolder(options.out)
     broken: list[BrokenEvent] = []
     written: dict[str, int] = {}
-    render = _find_renderer(options.dialect, os.path.realpath(resolve_workspace(options)))
+    if options.dialect is not None:
+        from handrail.dialects.adapters import ADAPTERS  # noqa: PLC0415  few export for other systems
+
+        if options.dialect not in ADAPTERS:
+            problem = f"there is no dialect {render_value(options.dialect)} for events. Use {', '.join(ADAPTERS)}"
+            raise CommandFailed(problem)
+    render = choose_event_renderer(options.dialect, resolve_workspace(options))
     folder = resolve_session_folder(options, options.task)
     session = os.path.basename(folder)
 
     def render_lines(name: str, events: Iterable[Event | BrokenEvent]) -> Iterator[bytes]:
         for event in events:
             written[name] = written.get(name, 0) + 1
-            yield from render(event) if isinstance(event, Event) else ()
+            yield from (encode(one) + b"\n" for one in render(event)) if isinstance(event, Event) else ()
 
     def build_path(event: Event | BrokenEvent) -> str | None:
         return build_export_path(session, event, get_export_kind(options.dialect)) if isinstance(event, Event) else None
@@ -242,18 +248,6 @@ def run_export(options: SimpleNamespace) -> int:
     else:
         print_out("".join(f"{path}  {count} events\n" for path, count in paths.items()))
     return OK
-
-
-def _find_renderer(dialect: str | None, workspace: str) -> Callable[[Event], Iterator[bytes]]:
-    """Renders an event as one line, or as the lines of another system."""
-    if dialect is None:
-        return lambda event: iter((encode(event) + b"\n",))
-    from handrail.dialects.adapters import ADAPTERS  # noqa: PLC0415  few export for other systems
-
-    if dialect not in ADAPTERS:
-        raise CommandFailed(f"there is no dialect {render_value(dialect)} for events. Use {', '.join(ADAPTERS)}")
-    adapter = ADAPTERS[dialect](workspace)
-    return lambda event: (encode(one) + b"\n" for one in adapter.render(event))
 
 
 # The story of a line

@@ -2,7 +2,6 @@
 
 import os
 import shlex
-from difflib import get_close_matches
 from types import SimpleNamespace
 
 import msgspec
@@ -16,7 +15,7 @@ from handrail.mcp.hosts.config_file import HostFile
 from handrail.mcp.hosts.hosts import NAMES, McpHost, find_host_name, find_launch_command, list_hosts
 from handrail.mcp.hosts.merge import CannotMerge, ConfigSyntaxError
 from handrail.protocol.records import check_session_id
-from handrail.protocol.text import to_one_line
+from handrail.protocol.text import find_similar, to_one_line
 
 
 class ConfigEdit(msgspec.Struct, frozen=True):
@@ -65,8 +64,8 @@ def _list_given(options: SimpleNamespace, *names: str) -> list[str]:
 def _resolve_host_name(spelled: str) -> str:
     if name := find_host_name(spelled):
         return name
-    near = get_close_matches(spelled.lower()[:80], NAMES, n=1)
-    suggestion = f" Did you mean {near[0]}?" if near else ""
+    near = find_similar(spelled.lower(), NAMES)
+    suggestion = f" Did you mean {near}?" if near else ""
     raise CommandFailed(
         f"there is no client {to_one_line(spelled[:80])!r}.{suggestion} Known clients: {', '.join(NAMES)}."
         " Other clients run: handrail mcp --workspace FOLDER"

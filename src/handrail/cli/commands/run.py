@@ -2,50 +2,74 @@
 
 import asyncio
 import os
+import shlex
 import signal
 import sys
 import time
 from argparse import ArgumentParser
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
 from threading import Lock
 from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 from msgspec.structs import replace
 
 from handrail.agent.loop import Agent, ask_in_turn
+from handrail.agent.turn import Turn
 from handrail.async_api import AsyncHandrail
-from handrail.cli.commands.run_setup import RunConfig, build_turn_limits, prepare_run
-from handrail.cli.commands.run_summary import RunOutcome, get_turn_exit_code, print_ending
+from handrail.cli.commands.run_setup import RunConfig, build_turn_limits, find_last_model, prepare_run
 from handrail.cli.commands.run_view import RunView
 from handrail.cli.context import add_dialect_option, find_server_sources, resolve_workspace
 from handrail.cli.exits import FAILED, INFRASTRUCTURE, INTERRUPTED, LIMIT, OK, WAITING, CommandFailed
 from handrail.cli.files import OutFile
-from handrail.cli.output import print_json, print_note
+from handrail.cli.format import choose_event_renderer
+from handrail.cli.output import print_error, print_json, print_note, warn
 from handrail.cli.parser import (
     Command,
     add_json_option,
     add_plain_option,
     add_session_options,
 )
-from handrail.cli.permission import LEFT_WAITING
+from handrail.cli.permission import LEFT_WAITING, describe_answer_commands, render_request_text
 from handrail.cli.usage import parse_nonempty_text, parse_number
 from handrail.models.base import Model
 from handrail.protocol.calls import Done, Parked
 from handrail.protocol.events import End, Error, Event, ToolCallStart
-from handrail.protocol.messages import AssistantMessage, CallPart
 from handrail.protocol.permissions import ApproverReply, PermissionRequest, Question
+from handrail.protocol.records import ProcessRecord
 from handrail.protocol.text import to_one_line
 from handrail.protocol.wire import encode
+from handrail.terminal.error_text import describe_turn_failure
 from handrail.terminal.glyphs import Glyphs, build_glyphs
 from handrail.terminal.keyboard import raise_on_signal
 from handrail.terminal.permission_prompt import RequestHooks, TerminalApprover, reload_subject
 from handrail.terminal.question_prompt import spell_out
-from handrail.terminal.turn_summary import Tally
+from handrail.terminal.screen import format_folder
+from handrail.terminal.turn_summary import Tally, render_ending
 
 _LEFT = b"error: interrupted. The session is kept.\nnext: handrail run -c\n"
+
+_EXITS = {"done": OK, "cancelled": INTERRUPTED, "limit": LIMIT, "parked": WAITING, "question": WAITING}
+_ERRORS = {
+    "UNAVAILABLE": INFRASTRUCTURE,
+    "NOT_FOUND": INFRASTRUCTURE,
+    "SANDBOX_UNAVAILABLE": INFRASTRUCTURE,
+    "LIMIT_EXCEEDED": LIMIT,
+    "CANCELLED": INTERRUPTED,
+}
+
+
+class RunOutcome(msgspec.Struct, frozen=True, kw_only=True):
+    """A turn that is over, or waits for a person."""
+
+    turn: Turn
+    tally: Tally
+    seconds: float
+    processes: tuple[ProcessRecord, ...]
+    interrupted: bool
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -103,12 +127,9 @@ COMMANDS = {
 
 
 def _print_header(config: RunConfig, options: SimpleNamespace, glyphs: Glyphs) -> None:
-    folder = os.path.abspath(config.workspace)
-    home = os.path.expanduser("~")
-    shown = f"~{folder.removeprefix(home)}" if home != "/" and folder.startswith(f"{home}/") else folder
     session = [f"session {config.session}"] if options.verbose else []
     mode = config.loaded.settings.mode
-    print_note(glyphs.between.join([to_one_line(shown), mode, to_one_line(config.model.name), *session]))
+    print_note(glyphs.between.join([format_folder(config.workspace), mode, to_one_line(config.model.name), *session]))
     if config.unattended and mode in {"ask", "auto"}:
         why = _explain_unattended(options)
         print_note(f"No approvals here ({why}): requests are denied. --park lets them wait.")
@@ -139,12 +160,61 @@ def _finish(
     return get_turn_exit_code(outcome.turn)
 
 
+# The end
+
+
+def get_turn_exit_code(turn: Turn) -> int:
+    return _EXITS[turn.reason] if turn.reason != "error" else _ERRORS.get(turn.code or "", FAILED)
+
+
+def print_ending(outcome: RunOutcome, config: RunConfig, options: SimpleNamespace, glyphs: Glyphs) -> None:
+    """Prints the summary of a turn, and the next command."""
+    turn = outcome.turn
+    here = f" --workspace {shlex.quote(options.workspace)}" if options.workspace else ""
+    again = f"handrail run -c{here}{_render_model_option(config, options, turn)}"
+    if turn.reason == "error":
+        print_error(describe_turn_failure(turn.message or turn.code or "it failed"), again)
+    if turn.reason != "error" or outcome.tally.calls:
+        for line in render_ending(turn.reason, outcome.tally, outcome.seconds, outcome.processes, glyphs, here=here):
+            print_note(line)
+    if turn.reason in {"cancelled", "limit"}:
+        then = f"{again}{'' if turn.requests or turn.questions else ' PROMPT'}"
+        print_error(describe_turn_failure(turn.message or "interrupted"), then)
+    elif turn.reason in {"parked", "question"}:
+        _print_waiting(turn, f"handrail run --resume {config.session}{here}")
+    elif options.out is not None and turn.reason != "done":
+        warn(f"{options.out} was not written.")
+
+
+def _print_waiting(turn: Turn, resume: str) -> None:
+    """Prints pending requests and questions, and the commands that answer them."""
+    for request in turn.requests:
+        print_note(render_request_text(request).rstrip())
+        warn(describe_answer_commands(request))
+    for question in turn.questions:
+        warn(f"? {to_one_line(question.question)}")
+        for number, option in enumerate(question.options, 1):
+            warn(f"{number:>3}  {to_one_line(option)}")
+        warn(f"To reply: {resume} {'NUMBER-OR-TEXT' if question.options else 'TEXT'}")
+    if turn.requests:
+        warn(f"Then go on: {resume}")
+
+
+def _render_model_option(config: RunConfig, options: SimpleNamespace, turn: Turn) -> str:
+    """The option that the next run needs, if no model has answered in the session yet."""
+    if turn.reason == "error" and turn.code == "NOT_FOUND":
+        return " --model PROVIDER:ANOTHER"
+    if not options.model or find_last_model(config.session, config.workspace) == config.model.name:
+        return ""
+    return f" --model {shlex.quote(options.model)}"
+
+
 class _EventPrinter:
     """Prints each event as a line of JSON, up to the end of the turn."""
 
     def __init__(self, config: RunConfig) -> None:
         """The dialect may have its own form of events."""
-        self._render = _find_event_renderer(config.loaded.settings.dialect, config.workspace)
+        self._render = choose_event_renderer(config.loaded.settings.dialect, config.workspace)
         self._over = False
         self.failure: CommandFailed | None = None
         """Why it cannot print any more."""
@@ -158,15 +228,6 @@ class _EventPrinter:
                 print_json(encode(message))
         except CommandFailed as failure:  # a listener must not raise, and the turn can go on
             self.failure = failure
-
-
-def _find_event_renderer(dialect: str | None, workspace: str) -> Callable[[Event], Iterable[Any]]:
-    if dialect is None:
-        return lambda event: (event,)
-    from handrail.dialects.adapters import ADAPTERS  # noqa: PLC0415  few runs speak a dialect
-
-    adapter = ADAPTERS[dialect](os.path.realpath(workspace)) if dialect in ADAPTERS else None
-    return adapter.render if adapter is not None else lambda event: (event,)
 
 
 # The turn
@@ -199,7 +260,7 @@ async def _run_turn(
             if isinstance(event, ToolCallStart):
                 view.remember(event.tool_call_id, event.args)
         interrupt.listen(asyncio.get_running_loop(), agent.cancel)
-        for call in _list_open_calls(rail) if config.after else ():
+        for call in rail.conversation.open_calls() if config.after else ():
             view.remember(call.tool_call_id, call.args)
         unsubscribe = rail.subscribe(listener.tell)
         rail.subscribe_to_previews(view.show_preview)
@@ -232,14 +293,6 @@ def _list_earlier_events(rail: AsyncHandrail, last: int) -> Iterator[Event]:
             return
         if isinstance(event, Event):
             yield event
-
-
-def _list_open_calls(rail: AsyncHandrail) -> tuple[CallPart, ...]:
-    """The calls of the last message: their results may come without a start."""
-    messages = rail.conversation.messages()
-    last = messages[-1].message if messages else None
-    parts = last.parts if isinstance(last, AssistantMessage) else ()
-    return tuple(part for part in parts if isinstance(part, CallPart))
 
 
 async def _read_reply(rail: AsyncHandrail, prompt: str) -> str:

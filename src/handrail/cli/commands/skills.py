@@ -8,6 +8,7 @@ from msgspec import to_builtins
 
 from handrail.cli.context import load_settings, resolve_workspace
 from handrail.cli.exits import FAILED, OK, CommandFailed
+from handrail.cli.format import print_wrapped
 from handrail.cli.output import print_json, print_note, print_out, render_table, warn
 from handrail.cli.parser import Command, add_place_options
 from handrail.cli.usage import parse_nonempty_text
@@ -33,7 +34,7 @@ def run(options: SimpleNamespace) -> int:
     if entries:
         print_out(render_table([("skill", "from", "tools", "description"), *map(_build_row, entries)]))
     else:
-        print_out("No skills here. A skill is a folder with a SKILL.md, such as .claude/skills/NAME/SKILL.md.\n")
+        print_wrapped("No skills here. A skill is a folder with a SKILL.md, such as .claude/skills/NAME/SKILL.md.\n")
     for text in found.warnings:
         warn(text)
     if odd := [entry.name for entry in entries if entry.warnings]:

@@ -3,15 +3,15 @@
 import os
 import sys
 from argparse import ArgumentParser
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from types import SimpleNamespace
 
 from handrail.cli.context import open_state_folder, resolve_workspace
 from handrail.cli.exits import FAILED, OK, CommandFailed
-from handrail.cli.format import format_time
-from handrail.cli.output import print_json, print_note, print_out, print_painted, render_table, warn
+from handrail.cli.format import format_time, print_wrapped
+from handrail.cli.output import print_json, print_note, print_out, render_table, warn
 from handrail.cli.parser import Command, add_place_options
-from handrail.protocol.text import escape_control, format_count, to_one_line
+from handrail.protocol.text import format_count, to_one_line
 from handrail.protocol.wire import encode
 from handrail.settings import PROJECT_FILE, LoadedSettings, Project, load
 from handrail.settings.mcp_json import McpJson, read_mcp_json
@@ -21,7 +21,6 @@ from handrail.settings.paths import MCP_FILE, TOOLS_FOLDER
 from handrail.settings.project_tools import ProjectTools, read_project_tools
 from handrail.terminal.keyboard import KeyPress, KeyReader, KeyTiming, enter_raw_mode
 from handrail.terminal.permission_prompt import is_person_present
-from handrail.terminal.style import measure_columns, wrap_line
 
 _SCHEMA = "handrail.trust/1"
 
@@ -52,9 +51,10 @@ def _give(options: SimpleNamespace, workspace: str) -> int:
     if tools is not None and not tools.digest:
         raise CommandFailed(f"{tools.remark}. Nothing was trusted.", then=f"ls -l {TOOLS_FOLDER}")
     if not options.json:
-        _print_lines(_list_project(project, untrusted, trusted) if project else ())
-        _print_lines(map(to_one_line, _list_servers(brought)) if brought else ())
-        _print_lines(map(to_one_line, _list_tools(tools)) if tools else ())
+        lines = _list_project(project, untrusted, trusted) if project else []
+        lines += map(to_one_line, _list_servers(brought)) if brought else ()
+        lines += map(to_one_line, _list_tools(tools)) if tools else ()
+        print_wrapped("".join(f"{line}\n" for line in lines), 4)
     if not options.yes and not _ask_person():
         print_out("Nothing was trusted.\n")
         return FAILED
@@ -67,12 +67,6 @@ def _give(options: SimpleNamespace, workspace: str) -> int:
         what = "the file" if is_one else "one of these files"
         print_note(f"Trusted until {what} changes. To revoke it: handrail trust --revoke")
     return OK
-
-
-def _print_lines(lines: Iterable[str]) -> None:
-    """Prints lines, which break between words at a terminal."""
-    columns = measure_columns(sys.stdout)
-    print_painted("".join(wrap_line(escape_control(line), columns, 4) if columns else f"{line}\n" for line in lines))
 
 
 def _ask_person() -> bool:

@@ -58,7 +58,7 @@ def _guess_problem(lines: list[str]) -> str:
     if any(lines[at + 1].startswith("--- ") for at in stars):
         return " Context diffs are not supported; send a unified diff (diff -u)."
     if any(line.startswith("@@") for line in lines):
-        return " Its hunks do not name a file."
+        return " The hunks of the patch do not name a file."
     return ""
 
 

@@ -13,13 +13,13 @@ from handrail.policy.decide import is_read_only_tool
 from handrail.protocol.decisions import ForeignFact
 from handrail.protocol.errors import UsageError
 from handrail.protocol.permissions import PERMISSIONS
-from handrail.protocol.text import clip_text, render_value
+from handrail.protocol.text import clip_text, find_similar, render_value
 from handrail.protocol.tool_spec import OWN_SERVER, ToolSpec
 from handrail.protocol.wire import encode
 from handrail.runtime.foreign.call import build_foreign_spec, build_foreign_tool
 from handrail.runtime.foreign.pins import PinStore, compute_fingerprint, to_description
 from handrail.runtime.foreign.source import ForeignTool, ToolSource, find_tool_problem, split_tool_name
-from handrail.runtime.registry import ToolRegistry, find_nearest_name
+from handrail.runtime.registry import ToolRegistry
 from handrail.tools.tool import Tool
 
 Warn = Callable[[str, str], None]
@@ -78,7 +78,7 @@ class ForeignCatalog:
         names = [tool.spec.name for tool in self._list_tools()]
         for name in self._disable if all(listing.tools for listing in self._listings.values()) else ():
             if not any(is_mcp_tool_excluded((name,), tool) for tool in names):
-                hint = f" Did you mean {near}?" if (near := find_nearest_name(name, names)) else ""
+                hint = f" Did you mean {near}?" if (near := find_similar(name.lower(), names, 0.75)) else ""
                 text = f"[tools] disable: no server lists a tool {render_value(name)}, so nothing was disabled.{hint}"
                 self._add_warning("UNKNOWN_TOOL", text)
         return registry.with_foreign(self._select_fitting(self._select_unique(registry), is_disabled))
