@@ -36,7 +36,8 @@ _numbers = count(1)
 class Server:
     """A server with its data in a temporary folder. It can be killed and started again."""
 
-    def __init__(self) -> None:
+    def __init__(self, **settings: str) -> None:
+        self._settings = _SETTINGS | settings
         self._folder = Path(tempfile.mkdtemp(prefix="handrail-postgres-"))
         self._user = "nobody" if os.geteuid() == 0 else None
         if self._user:  # the server refuses to run as root
@@ -52,7 +53,7 @@ class Server:
         self.start()
 
     def start(self) -> None:
-        settings = [part for name, value in _SETTINGS.items() for part in ("-c", f"{name}={value}")]
+        settings = [part for name, value in self._settings.items() for part in ("-c", f"{name}={value}")]
         command = [self._program("postgres"), "-D", self._data, "-k", self._folder, *settings]
         with (self._folder / "log").open("ab") as log:
             self._process = subprocess.Popen(list(map(str, command)), stdout=log, stderr=log, user=self._user)
@@ -72,6 +73,11 @@ class Server:
         assert self._process is not None
         self._process.send_signal(getattr(__import__("signal"), f"SIG{signal}"))
         self._process.wait()
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
 
     def url(self, database: str) -> str:
         return f"postgresql://handrail@/{database}?host={self._folder}"

@@ -47,7 +47,7 @@ from handrail.store.inbox import Inbox, check_requests
 from handrail.store.journal import PastCall, SessionJournal, list_calls
 from handrail.store.memories import Memories
 from handrail.store.runner import Lease, has_lease, is_in_use
-from handrail.store.session_summary import SessionSummaries, SessionSummary
+from handrail.store.session_summary import SessionSummaries, SessionSummary, update_summary
 from handrail.store.state_dir import (
     StateFolder,
     make_id,
@@ -62,7 +62,7 @@ from handrail.store.state_dir import (
 from handrail.store.transcript import Messages
 
 # What programs that list sessions take from here.
-__all__ = ["Inbox", "SessionJournal", "SessionSummaries", "SessionSummary", "has_lease"]
+__all__ = ["Inbox", "SessionJournal", "SessionSummaries", "SessionSummary", "has_lease", "update_summary"]
 
 _DAY = 86_400
 _YOUNG_SECONDS = 60

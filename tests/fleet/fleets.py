@@ -15,13 +15,11 @@ from typing import Self
 import psycopg
 
 import postgres
+from handrail.fleet.options import GitWorkspace, RunOptions, SharedFolder
 from handrail.fleet.sessions import (
     FleetRequest,
     FleetSessions,
-    GitWorkspace,
     Outcome,
-    RunOptions,
-    SharedFolder,
     prepare_database,
 )
 from handrail.fleet.status import open_status_database, read_status

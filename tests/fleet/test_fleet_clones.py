@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from fleets import Fleet, run_git
 
-from handrail.fleet.sessions import GitWorkspace, RunOptions
+from handrail.fleet.options import GitWorkspace, RunOptions
 from handrail.protocol.events import ToolCallEnd
 from handrail.protocol.permissions import Answer
 

@@ -111,9 +111,40 @@ def test_a_session_is_started_approved_and_verified_from_the_shell(
     assert "limit of 0 sessions" in run("fleet", "run", "More.", *options).stderr
 
 
+def test_the_inbox_of_a_fleet_is_that_of_every_machine(run: Run, tmp_path: Path) -> None:
+    with Fleet(tmp_path) as fleet:
+        for name, model in (("one", "append:1"), ("two", "append:1"), ("three", "ask")):
+            fleet.submit(model, name, mode="ask")
+        fleet.start_worker()
+        for name in ("one", "two", "three"):
+            fleet.wait_for(name, "waiting")
+        of_fleet = ("--database", fleet.url)
+        body = json.loads(run("approvals", "--json", *of_fleet).stdout)
+        requests = {one["sessionId"]: one["short"] for one in body["waiting"]}
+        assert (sorted(requests), [one["sessionId"] for one in body["questions"]]) == (["one", "two"], ["three"])
+        assert str(tmp_path / "workspaces" / "one") in run("approvals", database=fleet.url).stdout
+        assert json.loads(run("approvals", "--json", "--all", database=None).stdout)["waiting"] == []
+        assert "echo line-0" in run("approvals", "show", requests["one"], *of_fleet).stdout
+        allowed = run("approvals", "allow", requests["one"], *of_fleet)
+        assert (allowed.returncode, allowed.stderr) == (0, "answered; a worker continues session one\n")
+        denied = run("approvals", "deny", requests["two"], "--reason", "no", database=fleet.url)
+        assert denied.stderr == "answered; a worker continues session two\n"
+        replied = run("approvals", "reply", body["questions"][0]["short"], "2", *of_fleet)
+        assert replied.stderr == "answered; a worker continues session three\n"
+        for name in ("one", "two", "three"):
+            assert fleet.wait_for(name) == "idle"
+        assert (fleet.read("one", "log.txt"), fleet.read("two", "log.txt")) == ("line-0\n", "")
+        again = run("approvals", "allow", requests["one"], *of_fleet)
+        assert again.returncode == 1
+        assert "already has an answer" in again.stderr
+
+
 @pytest.mark.parametrize(
     ("words", "database", "message"),
     [
+        (("approvals", "--database", "postgresql://localhost:1/none"), None, "the database cannot be opened"),
+        (("serve", "--database", "postgresql://localhost:1/none"), None, "needs --workspace"),
+        (("serve", "--database", "postgresql://localhost:1/none", "--workspace", "/x"), None, "cannot be opened"),
         (("fleet", "status"), None, "no database is named"),
         (("worker",), "postgresql://localhost:1/none", "the database cannot be opened"),
         (("fleet", "status"), "not a url", "the database cannot be opened"),

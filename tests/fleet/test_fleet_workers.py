@@ -11,7 +11,8 @@ from fleets import PATIENCE, Fleet
 
 import postgres
 from handrail import UsageError
-from handrail.fleet.sessions import RunOptions, SharedFolder, TenantLimits
+from handrail.fleet.options import RunOptions, SharedFolder
+from handrail.fleet.sessions import TenantLimits
 from handrail.protocol.events import (
     End,
     Error,

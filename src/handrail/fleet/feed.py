@@ -14,11 +14,62 @@ from handrail.protocol.errors import StoreError
 from handrail.protocol.events import AnyEvent, BrokenEvent
 from handrail.store.journal import SessionJournal
 from handrail.store.postgres import PostgresDatabase, SessionScope
+from handrail.store.postgres_schema import build_open_error
 
 FeedListener = Callable[[AnyEvent | BrokenEvent], object]
 _CHANNEL = "handrail_events"
 _LOOK_SECONDS = 5.0
 """How often the feed looks for events without a notification."""
+
+
+class EventNotices:
+    """Calls a function with each session that has news, in a thread of its own: new events, or another state.
+
+    With None the function looks at all sessions: some news may be lost, as the connection is new.
+    """
+
+    def __init__(self, url: str, tell: Callable[[str | None], None]) -> None:
+        """StoreError if the database cannot be used."""
+        self._url, self._tell = url, tell
+        self._ended = threading.Event()
+        try:
+            self._listening = self._listen()
+        except psycopg.Error as error:
+            raise build_open_error(error) from error
+        self._thread = threading.Thread(target=self._run, name="feed", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def close(self) -> None:
+        self._ended.set()
+        with suppress(psycopg.Error), psycopg.connect(self._url, autocommit=True, connect_timeout=10) as connection:
+            connection.execute("SELECT pg_notify(%s, '')", (_CHANNEL,))
+        self._thread.join()
+
+    def _listen(self) -> psycopg.Connection:
+        connection = psycopg.connect(self._url, autocommit=True, connect_timeout=10)
+        connection.execute(f"LISTEN {_CHANNEL}".encode())
+        return connection
+
+    def _run(self) -> None:
+        while not self._ended.is_set():
+            try:
+                self._tell(None)
+                for notification in self._listening.notifies(timeout=_LOOK_SECONDS):
+                    if self._ended.is_set():
+                        break
+                    self._tell(notification.payload)
+            except (psycopg.Error, StoreError):
+                self._listen_again()
+        self._listening.close()
+
+    def _listen_again(self) -> None:
+        while not self._ended.wait(0.2):
+            with suppress(psycopg.Error):
+                self._listening.close()
+                self._listening = self._listen()
+                return
 
 
 class _Followed:
@@ -33,14 +84,11 @@ class EventFeed:
 
     def __init__(self, url: str) -> None:
         """StoreError if the database cannot be used."""
-        self._url = url
         self._database = PostgresDatabase(SessionScope(url=url, session=""), "")
         self._lock = threading.Lock()
         self._sessions: dict[str, _Followed] = {}
-        self._ended = threading.Event()
-        self._listening = self._listen()
-        self._thread = threading.Thread(target=self._run, name="feed", daemon=True)
-        self._thread.start()
+        self._notices = EventNotices(url, self._look)
+        self._notices.start()
 
     def follow(self, session: str, listener: FeedListener, after: int = 0) -> Callable[[], None]:
         """Calls the listener with every event after a number, once and in order. Returns how to stop."""
@@ -60,45 +108,20 @@ class EventFeed:
         return stop
 
     def close(self) -> None:
-        self._ended.set()
-        self._wake("")
-        self._thread.join()
+        self._notices.close()
         self._database.close()
 
     def _wake(self, session: str) -> None:
         """Notifies this feed, and all others, to look at a session."""
         self._database.rows("SELECT pg_notify(?, ?)::text", (_CHANNEL, session))
 
-    def _listen(self) -> psycopg.Connection:
-        connection = psycopg.connect(self._url, autocommit=True, connect_timeout=10)
-        connection.execute(f"LISTEN {_CHANNEL}".encode())
-        return connection
-
-    def _run(self) -> None:
-        while not self._ended.is_set():
-            try:
-                self._deliver(self._list_sessions())  # what came before the connection listened
-                for notification in self._listening.notifies(timeout=_LOOK_SECONDS):
-                    self._deliver({notification.payload})
-                    if self._ended.is_set():
-                        break
-            except (psycopg.Error, StoreError):
-                self._listen_again()
-        self._listening.close()
-
-    def _listen_again(self) -> None:
-        while not self._ended.wait(0.2):
-            with suppress(psycopg.Error):
-                self._listening.close()
-                self._listening = self._listen()
-                return
-
-    def _list_sessions(self) -> set[str]:
+    def _look(self, session: str | None) -> None:
         with self._lock:
-            return set(self._sessions)
+            followed = set(self._sessions)
+        self._deliver(followed if session is None else followed & {session})
 
     def _deliver(self, sessions: set[str]) -> None:
-        for session in sessions & self._list_sessions():
+        for session in sessions:
             with self._lock:
                 followed = self._sessions.get(session, _Followed())
                 after = min((last for _, last in followed.listeners.values()), default=1 << 62)

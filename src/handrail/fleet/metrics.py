@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from wsgiref.simple_server import WSGIServer
 
-from prometheus_client import CollectorRegistry, Counter, Histogram, start_http_server
+from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest, start_http_server
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
@@ -60,6 +60,9 @@ class Metrics:
         """Serves the figures in a thread. Returns the port."""
         self._server, _ = start_http_server(port, host, self._registry)
         return self._server.server_port
+
+    def render(self) -> bytes:
+        return generate_latest(self._registry)
 
     def close(self) -> None:
         if self._server is not None:

@@ -12,13 +12,12 @@ from handrail.agent.loop import Agent
 from handrail.agent.transcript import Transcript
 from handrail.agent.turn import Turn, TurnLimits, build_defect_error
 from handrail.api import Handrail
-from handrail.fleet.sessions import Claim, FleetSessions, Outcome, State, build_outcome
+from handrail.fleet.sessions import Claim, FleetSessions, Outcome, State, TenantLimits, build_outcome
 from handrail.fleet.workspaces import open_workspace
 from handrail.models.base import Model
 from handrail.protocol.errors import HandrailError, StoreError, UsageError
 from handrail.protocol.events import Error, Event, Usage
 from handrail.settings import Settings
-from handrail.store.postgres import SessionScope
 from handrail.store.runner import list_dead_runners
 from handrail.store.shared_store import SharedStore
 from handrail.store.state_dir import StateFolder, make_private, remove_folder
@@ -87,6 +86,7 @@ class Run:
         if claim.tries > MAX_TRIES:
             self._give_up(claim)
             return
+        self._cancelled = self._cancelled or claim.cancelled
         folder = os.path.join(self._folder, f"{claim.session}-{claim.epoch}")
         try:
             make_private(folder)
@@ -115,7 +115,7 @@ class Run:
 
     def _work(self, claim: Claim, folder: str) -> tuple[Turn, str | None, list[str]]:
         """Returns how the turn ended, the branch with the result, and the runners whose work is not settled."""
-        scope = SessionScope(url=self._sessions.url, session=claim.session, epoch=claim.epoch)
+        scope = self._sessions.build_scope(claim.session, claim.epoch)
         workspace = open_workspace(self._sessions, claim, folder)
         with closing(SharedStore(scope, workspace.log, workspace.private_root)) as store:
             state = StateFolder(os.path.join(folder, "state"))
@@ -162,8 +162,9 @@ class Run:
             return turn
 
     async def _run_turn(self, rail: Handrail, claim: Claim, model: Model) -> Turn:
-        limits, used = self._sessions.measure_tenant(claim.tenant)
-        tokens = None
+        limits, used, tokens = TenantLimits(), TenantLimits(), None
+        if self._sessions.find_limits(claim.tenant) != limits:
+            limits, used = self._sessions.measure_tenant(claim.tenant)
         if limits.tokens is not None:  # earlier runs of this turn count as used, and are part of the turn
             tokens = max(0, limits.tokens - (used.tokens or 0)) + Transcript(rail.conversation).usage.tokens
         agent = Agent(rail, model, limits=TurnLimits(tokens=tokens))
@@ -193,7 +194,7 @@ class Run:
 
     def _give_up(self, claim: Claim) -> None:
         message = f"The turn was given up: {MAX_TRIES} workers ended while they ran it, without any progress."
-        scope = SessionScope(url=self._sessions.url, session=claim.session, epoch=claim.epoch)
+        scope = self._sessions.build_scope(claim.session, claim.epoch)
         store = SharedStore(scope)
         store.append_event((Error, {"code": "INTERNAL", "message": message, "retryable": True}))
         self._sessions.release(claim, "failed", Outcome(reason="error", code="INTERNAL", message=message))

@@ -11,22 +11,25 @@ import msgspec
 import psycopg
 
 from handrail.agent.turn import Turn
+from handrail.fleet.options import RunOptions
 from handrail.protocol.decisions import Mode
 from handrail.protocol.errors import UsageError
 from handrail.protocol.events import AnyEvent, BrokenEvent, User
+from handrail.protocol.events import Mode as ModeEvent
 from handrail.protocol.messages import AssistantMessage, UserMessage
 from handrail.protocol.permissions import Answer, PermissionRequest, Reply
+from handrail.protocol.receipt import ChainedRecord
 from handrail.protocol.text import render_value
 from handrail.protocol.wire import decode_json, encode, escape_surrogates
 from handrail.runtime.approvals import bind_answer, check_answer
 from handrail.runtime.results import build_answer_event
 from handrail.store.approvals import save_answer
-from handrail.store.audit import Verification
+from handrail.store.audit import Verification, decode_record
 from handrail.store.database import Row
 from handrail.store.inbox import find_stored_request
-from handrail.store.journal import SessionJournal
-from handrail.store.postgres import PostgresDatabase, SessionScope, StaleWorkerError
-from handrail.store.postgres_schema import FLEET, JOBS, build_open_error, migrate
+from handrail.store.journal import PendingEvent, SessionJournal
+from handrail.store.postgres import ConnectionPool, PostgresDatabase, SessionReader, SessionScope, StaleWorkerError
+from handrail.store.postgres_schema import FLEET, JOBS, build_open_error, list_tables, migrate
 from handrail.store.shared_store import SharedStore
 from handrail.store.state_dir import check_session_id, make_id
 from handrail.store.transcript import Messages, build_insert
@@ -40,15 +43,16 @@ _DEFER = """
     SELECT procrastinate_defer_jobs_v1(ARRAY[ROW(?, ?, 0, ?, NULL, ?::jsonb, NULL)]::procrastinate_job_to_defer_v1[])
 """
 _CREATE = """
-    INSERT INTO handrail.session (id, tenant, state, lock, options) VALUES (?, ?, 'queued', ?, ?)
-    ON CONFLICT (id) DO UPDATE SET state = 'queued', options = excluded.options, cancelled = false, changed = now()
+    INSERT INTO handrail.session (id, tenant, state, lock, options) VALUES (?, ?, ?, ?, ?)
+    ON CONFLICT (id) DO UPDATE
+    SET state = excluded.state, options = excluded.options, cancelled = false, changed = now()
     WHERE session.state IN ('idle', 'failed') AND session.tenant = excluded.tenant
 """
 _CLAIM = """
     UPDATE handrail.session SET epoch = epoch + 1, state = 'running', worker = ?, changed = now(),
         tries = CASE WHEN last_seq = last.seq THEN tries + 1 ELSE 1 END, last_seq = last.seq
     FROM (SELECT coalesce(max(seq), 0) AS seq FROM handrail.event WHERE scope = ?) AS last
-    WHERE id = ? RETURNING epoch, tenant, options, tries, base
+    WHERE id = ? RETURNING epoch, tenant, options, tries, base, cancelled
 """
 _RELEASE = """
     UPDATE handrail.session SET state = ?, outcome = ?, runners = ?, worker = NULL, tries = 0, cancelled = false,
@@ -58,6 +62,26 @@ _RELEASE = """
 _INFO = "SELECT id, tenant, state, worker, options, outcome, tokens, seconds, created, changed FROM handrail.session"
 _WAITING = "SELECT scope, data FROM handrail.request WHERE answer IS NULL AND id > ? ORDER BY id LIMIT ?"
 _OPEN = "SELECT scope FROM handrail.request WHERE id = ? AND answer IS NULL"
+_MATCHES = """
+    position(lower(?) IN lower(id || ' ' || coalesce((
+        SELECT convert_from(data, 'UTF8') FROM handrail.event WHERE scope = id AND kind = 'user' AND seq <= 2
+    ), ''))) > 0
+"""
+_CANCEL = """
+    UPDATE handrail.session SET cancelled = true WHERE id = ? AND state IN ('queued', 'running', 'waiting')
+    RETURNING state, lock
+"""
+_SET_MODE = """
+    UPDATE handrail.session SET options = ?, changed = now()
+    WHERE id = ? AND state NOT IN ('queued', 'running')
+"""
+_DELETE = "DELETE FROM handrail.session WHERE id = ? AND state IN ('idle', 'failed')"
+_DELETE_ROWS = (
+    *(f"DELETE FROM handrail.{table} WHERE scope = ?" for table in list_tables() if table != "audit_line"),  # noqa: S608
+    "DELETE FROM handrail.reply WHERE session = ?",
+    "DELETE FROM handrail.folder WHERE session = ?",
+)
+_HAS_AUDIT = "SELECT 1 FROM handrail.audit_line WHERE scope = ? LIMIT 1"
 _USED = """
     SELECT count(*) FILTER (WHERE state IN ('queued', 'running', 'waiting') AND id <> ?), coalesce(sum(tokens), 0),
         coalesce(sum(seconds), 0)
@@ -65,27 +89,12 @@ _USED = """
 """
 
 
-class GitWorkspace(msgspec.Struct, frozen=True, tag="git"):
-    """A repository that each worker clones. The result is a branch that the worker pushes there."""
-
-    url: str
-    revision: str = "HEAD"
-    branch: str | None = None
-    """None: `handrail/SESSION`."""
+class BusySessionError(UsageError):
+    """The session has an open turn, or is gone. Nothing was done."""
 
 
-class SharedFolder(msgspec.Struct, frozen=True, tag="folder"):
-    """A folder that all workers see under one path. Its sessions run one after the other."""
-
-    path: str
-
-
-class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """How a session runs, on any worker."""
-
-    model: str
-    workspace: GitWorkspace | SharedFolder
-    mode: Mode = "ask"
+class TenantLimitError(UsageError):
+    """The tenant has reached a limit. Nothing was started."""
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -110,6 +119,8 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     """How many workers claimed the session since its last event."""
     base: str | None = None
     """The commit that the first worker cloned."""
+    cancelled: bool = False
+    """Whether the turn is to end at once."""
 
 
 class TenantLimits(msgspec.Struct, frozen=True, kw_only=True):
@@ -143,43 +154,78 @@ class FleetRequest(msgspec.Struct, frozen=True):
 class FleetSessions:
     """The sessions in one database. It can be used from any thread of any machine."""
 
-    def __init__(self, url: str) -> None:
-        self.url = url
+    def __init__(self, url: str, *, pooled: bool = False) -> None:
+        """StoreError if the database cannot be used. `pooled`: keeps connections for the next sessions."""
+        self.url, self._pool = url, ConnectionPool() if pooled else None
         self._database = PostgresDatabase(SessionScope(url=url, session=""), "", FLEET)
 
     def close(self) -> None:
         self._database.close()
+        self.close_unused(0.0)
+
+    def close_unused(self, seconds: float) -> None:
+        """Closes the kept connections that no session used for so long."""
+        if self._pool is not None:
+            self._pool.close_unused(seconds)
+
+    def build_scope(self, session: str, epoch: int | None = None) -> SessionScope:
+        return SessionScope(url=self.url, session=session, epoch=epoch, pool=self._pool)
 
     # For programs and people
 
     def submit(self, prompt: str, options: RunOptions, *, session: str | None = None, tenant: str = "") -> str:
         """Gives a new or idle session a prompt. A worker runs it. Returns the id of the session.
 
-        UsageError if the session is at work, or the tenant has reached a limit.
+        BusySessionError if the session is at work, TenantLimitError if the tenant has reached a limit.
         """
         session = check_session_id(session or make_id("s"))
         found = self.find(session)
         if found is not None and (found.options.workspace, found.tenant) != (options.workspace, tenant):
             raise UsageError(f"session {session} has another workspace or tenant; choose another id")
+        if found is None and self._database.row(_HAS_AUDIT, (session,)) is not None:
+            raise UsageError(f"session {session} was removed, and its audit is kept; choose another id")
         self._check_limits(tenant, session)
         message = UserMessage(message_id=make_id("m"), text=escape_surrogates(prompt))
-        lock = session if isinstance(options.workspace, GitWorkspace) else f"folder:{options.workspace.path}"
+        lock = options.build_lock(session)
         event = (User, {"message_id": message.message_id, "text": message.text})
 
         with closing(self._open_journal(session)) as database:
             journal = SessionJournal(database, session, f"submit-{os.urandom(6).hex()}")
 
             def create(_first: int) -> None:
-                if database.execute(_CREATE, (session, tenant, lock, encode(options))).rowcount != 1:
-                    raise UsageError(f"session {session} has an open turn; answer its requests, or wait for its end")
+                row = (session, tenant, "queued", lock, encode(options))
+                if database.execute(_CREATE, row).rowcount != 1:
+                    problem = f"session {session} has an open turn; answer its requests, or wait for its end"
+                    raise BusySessionError(problem)
                 database.execute(*build_insert(message))
                 database.execute(*build_job(session, lock))
 
             last = Messages(journal).last()
             if isinstance(last, AssistantMessage) and last.calls:
-                raise UsageError(f"session {session} has an open turn; continue it with handrail fleet resume")
+                problem = f"session {session} has an open turn; continue it with handrail fleet resume"
+                raise BusySessionError(problem)
             journal.write((event,), create)
         return session
+
+    def create(self, options: RunOptions, tenant: str = "") -> str:
+        """Makes a session that waits for its first prompt. Returns its id."""
+        session = make_id("s")
+        row = (session, tenant, "idle", options.build_lock(session), encode(options))
+        self._write(session, (ModeEvent, {"mode": options.mode}), (_CREATE, row))
+        return session
+
+    def set_mode(self, session: FleetSession, mode: Mode) -> None:
+        """Changes the mode of the next run. BusySessionError if a run may have begun."""
+        changed = (encode(msgspec.structs.replace(session.options, mode=mode)), session.id)
+        self._write(session.id, (ModeEvent, {"mode": mode}), (_SET_MODE, changed))
+
+    def delete(self, session: str) -> None:
+        """Removes a session, but not its audit. BusySessionError if its turn is open."""
+        with self._database.lock, self._database.transaction:
+            if self._database.execute(_DELETE, (session,)).rowcount != 1:
+                raise BusySessionError(f"session {session} has an open turn")
+            for statement in _DELETE_ROWS:
+                self._database.execute(statement, (session,))
 
     def list_waiting(self, after: str = "", limit: int = 1000) -> list[FleetRequest]:
         """The requests without an answer, the oldest first. `after`: only requests with a greater id."""
@@ -222,18 +268,24 @@ class FleetSessions:
             self._database.execute(*build_job(session, lock))
 
     def cancel(self, session: str) -> bool:
-        """Ends the running turn. Returns whether the session is queued or running."""
-        update = "UPDATE handrail.session SET cancelled = true WHERE id = ? AND state IN ('queued', 'running')"
-        return self._database.run(update, (session,)) == 1
+        """Ends the turn that runs or waits. Returns whether there is one."""
+        with self._database.lock, self._database.transaction:
+            row = self._database.execute(_CANCEL, (session,)).fetchone()
+            if row is not None and row[0] == "waiting":
+                self._database.execute(*build_job(session, row[1]))
+        return row is not None
 
     def find(self, session: str) -> FleetSession | None:
         row = self._database.row(f"{_INFO} WHERE id = ?", (session,))
         return _read_summary(row) if row else None
 
-    def list_sessions(self, *states: State, limit: int = 1000) -> list[FleetSession]:
-        """The sessions in some states, or all, the last changed first."""
-        where = f"WHERE state IN ({', '.join('?' * len(states))})" if states else ""
-        rows = self._database.rows(f"{_INFO} {where} ORDER BY changed DESC LIMIT ?", (*states, limit))
+    def list_sessions(self, *states: State, limit: int = 1000, text: str = "") -> list[FleetSession]:
+        """The sessions in some states, or all, the last changed first. `text`: part of an id or of a first prompt."""
+        known = f"state IN ({', '.join('?' * len(states))})" if states else "true"
+        matches = _MATCHES if text else "? = ''"
+        rows = self._database.rows(
+            f"{_INFO} WHERE {known} AND {matches} ORDER BY changed DESC LIMIT ?", (*states, text, limit)
+        )
         return list(map(_read_summary, rows))
 
     def events(self, session: str, after: int = 0) -> list[AnyEvent | BrokenEvent]:
@@ -241,9 +293,22 @@ class FleetSessions:
         with closing(self._open_journal(session)) as database:
             return list(SessionJournal(database, session, "").events(after))
 
+    def rows(self, query: str, values: Row = ()) -> list[Row]:
+        return self._database.rows(query, values)
+
+    def open_view(self, session: str) -> SessionJournal:
+        """The journal for reading. It holds no connection."""
+        return SessionJournal(SessionReader(self.build_scope(session)), session, "")
+
+    def list_audit(self, session: str, limit: int) -> list[ChainedRecord]:
+        """The last audit records of a session that were not changed, the last first."""
+        query = "SELECT line FROM handrail.audit_line WHERE scope = ? ORDER BY seq DESC LIMIT ?"
+        found = (decode_record(row[0]) for row in self._database.rows(query, (session, limit)))
+        return [one[0] for one in found if one is not None]
+
     def verify(self, session: str) -> Verification:
         """Compares the audit chain of a session with its journal. A call that just ended may lack its record yet."""
-        with closing(SharedStore(SessionScope(url=self.url, session=session))) as store:
+        with closing(SharedStore(self.build_scope(session))) as store:
             return store.verify()
 
     def set_limits(self, tenant: str, limits: TenantLimits) -> None:
@@ -261,9 +326,16 @@ class FleetSessions:
             row = self._database.execute(_CLAIM, (worker, session, session)).fetchone()
         if row is None:
             return None
-        epoch, tenant, options, tries, base = row
-        wanted = decode_json(options, RunOptions)
-        return Claim(session=session, epoch=epoch, tenant=tenant, options=wanted, tries=tries, base=base)
+        epoch, tenant, options, tries, base, cancelled = row
+        return Claim(
+            session=session,
+            epoch=epoch,
+            tenant=tenant,
+            options=decode_json(options, RunOptions),
+            tries=tries,
+            base=base,
+            cancelled=cancelled,
+        )
 
     def save_base(self, claim: Claim, commit: str) -> None:
         update = "UPDATE handrail.session SET base = ? WHERE id = ? AND epoch = ?"
@@ -302,21 +374,35 @@ class FleetSessions:
 
     def measure_tenant(self, tenant: str, session: str = "") -> tuple[TenantLimits, TenantLimits]:
         """The limits of a tenant, and what it uses. `session` does not count as one of its sessions."""
+        used = self._database.rows(_USED, (session, tenant))[0]
+        return self.find_limits(tenant), TenantLimits(sessions=used[0], tokens=int(used[1]), seconds=float(used[2]))
+
+    def find_limits(self, tenant: str) -> TenantLimits:
         row = self._database.row("SELECT sessions, tokens, seconds FROM handrail.tenant WHERE name = ?", (tenant,))
         sessions, tokens, seconds = row or (None, None, None)
-        used = self._database.rows(_USED, (session, tenant))[0]
-        limits = TenantLimits(sessions=sessions, tokens=tokens, seconds=seconds)
-        return limits, TenantLimits(sessions=used[0], tokens=int(used[1]), seconds=float(used[2]))
+        return TenantLimits(sessions=sessions, tokens=tokens, seconds=seconds)
 
     def _check_limits(self, tenant: str, session: str) -> None:
+        if self.find_limits(tenant) == TenantLimits():
+            return  # what it uses takes longer to find, the more sessions it had
         limits, used = self.measure_tenant(tenant, session)
         for name in ("sessions", "tokens", "seconds"):
             limit = getattr(limits, name)
             if limit is not None and getattr(used, name) >= limit:
-                raise UsageError(f"tenant {render_value(tenant)} has reached its limit of {limit} {name}")
+                raise TenantLimitError(f"tenant {render_value(tenant)} has reached its limit of {limit} {name}")
+
+    def _write(self, session: str, event: PendingEvent, statement: tuple[str, Row]) -> None:
+        """Appends an event, if a statement changes one row."""
+        with closing(self._open_journal(session)) as database:
+
+            def execute(_first: int) -> None:
+                if database.execute(*statement).rowcount != 1:
+                    raise BusySessionError(f"session {session} has a running turn")
+
+            SessionJournal(database, session, f"set-{os.urandom(6).hex()}").write((event,), execute)
 
     def _open_journal(self, session: str) -> PostgresDatabase:
-        return PostgresDatabase(SessionScope(url=self.url, session=session), "")
+        return PostgresDatabase(self.build_scope(session), "")
 
     def _find_lock(self, session: str) -> str:
         row = self._database.row("SELECT lock FROM handrail.session WHERE id = ?", (session,))

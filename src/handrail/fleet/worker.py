@@ -35,6 +35,8 @@ _HEARTBEAT = 1 / 3
 _DRAIN = 8 / 15
 _SWEEP_SECONDS = 2.0
 _POLL_SECONDS = 1.0
+_UNUSED_SECONDS = 10.0
+"""How long a connection waits for the next session."""
 _CHECK = "SELECT status::text AS status, worker_id, attempts FROM procrastinate_jobs WHERE id = %(job)s"
 _BEAT = "UPDATE procrastinate_workers SET last_heartbeat = now() WHERE id = %(worker)s"
 _SWEEP = """
@@ -82,7 +84,7 @@ class Worker:
         self._worker: int | None = None
         """Our number at procrastinate, with the first job."""
         self._folder = ""
-        self._sessions = FleetSessions(url)
+        self._sessions = FleetSessions(url, pooled=True)
 
     def run(self) -> int:
         """Returns the exit code when all runs have ended. If some were handed back, their threads still work, so the
@@ -175,6 +177,7 @@ class Worker:
     async def _watch_cancelled(self) -> None:
         while True:
             await asyncio.sleep(_POLL_SECONDS)
+            self._sessions.close_unused(_UNUSED_SECONDS)
             if self._runs:
                 with suppress(StoreError):
                     for session in await asyncio.to_thread(self._sessions.list_cancelled, self.name):

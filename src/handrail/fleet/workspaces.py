@@ -13,7 +13,8 @@ from urllib.parse import urlsplit, urlunsplit
 from handrail.changes.apply import apply_steps
 from handrail.changes.history import History
 from handrail.changes.model import ApplyOptions
-from handrail.fleet.sessions import Claim, FleetSessions, GitWorkspace
+from handrail.fleet.options import GitWorkspace
+from handrail.fleet.sessions import Claim, FleetSessions
 from handrail.protocol.changes import State
 from handrail.protocol.errors import StoreError, ToolError, UsageError
 from handrail.protocol.text import render_value

@@ -28,8 +28,8 @@ from handrail.server.wire import ROLES, ApiCaller, ApiError, Closing, Role
 
 CALLER = "handrail.caller"
 """The caller of a request, in its scope."""
-API, LOGIN, LOGOUT, MCP = "/api/", "/api/login", "/api/logout", "/mcp"
-_PROTECTED = (API, "/ws/", MCP)
+API, LOGIN, LOGOUT, MCP, METRICS = "/api/", "/api/login", "/api/logout", "/mcp", "/metrics"
+_PROTECTED = (API, "/ws/", MCP, METRICS)
 _PUBLIC = frozenset((LOGIN, LOGOUT))
 _SCHEMES = ("http", "https")
 _SAFE = frozenset(("GET", "HEAD"))

@@ -4,6 +4,7 @@ import asyncio
 import resource
 import socket
 from collections import defaultdict
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
@@ -21,7 +22,7 @@ from handrail.mcp.http.listener import Listener, UnauthenticatedLimit, build_con
 from handrail.protocol.wire import encode
 from handrail.server.access import CALLER, LOGIN, LOGOUT, MCP, Access, ServerLimits, ServerNames, render_failure
 from handrail.server.console_files import ConsoleFiles
-from handrail.server.context import ServerContext
+from handrail.server.context import ServerContext, TaskService
 from handrail.server.dispatch import Dispatcher
 from handrail.server.login import CookieLogin
 from handrail.server.options import ApiFailure, ServerOptions
@@ -52,12 +53,18 @@ class Entrance(NamedTuple):
     """The files of a TLS certificate and its key."""
 
 
-def serve(entrance: Entrance, options: ServerOptions, exit_code: int, mcp: "McpEndpoint | None" = None) -> None:
+def serve(
+    entrance: Entrance,
+    options: ServerOptions,
+    exit_code: int,
+    mcp: "McpEndpoint | None" = None,
+    open_tasks: Callable[[ServerOptions, asyncio.AbstractEventLoop], TaskService] = TaskRunner,
+) -> None:
     """Serves until a signal. A second signal exits with `exit_code`. `mcp` is served beside the API."""
     silence_logs()
     _allow_descriptors()
     try:
-        asyncio.run(_serve(entrance, options, exit_code, mcp))
+        asyncio.run(_serve(entrance, options, exit_code, mcp, open_tasks))
     finally:
         if mcp is not None:
             mcp.close()
@@ -71,13 +78,19 @@ def _allow_descriptors() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
-async def _serve(entrance: Entrance, options: ServerOptions, exit_code: int, mcp: "McpEndpoint | None") -> None:
+async def _serve(
+    entrance: Entrance,
+    options: ServerOptions,
+    exit_code: int,
+    mcp: "McpEndpoint | None",
+    open_tasks: Callable[[ServerOptions, asyncio.AbstractEventLoop], TaskService],
+) -> None:
     loop = asyncio.get_running_loop()
     pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="handler")
-    runner = TaskRunner(options, loop)
+    tasks = open_tasks(options, loop)
     tokens, limit = TokenBook(options.state, entrance.start_token), UnauthenticatedLimit()
     login = CookieLogin(tokens, entrance.names.cookie)
-    app = build_app(ServerContext(options, runner, pool), login, entrance.limits.body_bytes, mcp)
+    app = build_app(ServerContext(options, tasks, pool), login, entrance.limits.body_bytes, mcp)
     access = Access(app, entrance.names, tokens, limit, entrance.limits)
     certificate, key = entrance.certificate or (None, None)
     config = build_config(
@@ -94,7 +107,7 @@ async def _serve(entrance: Entrance, options: ServerOptions, exit_code: int, mcp
 
     async def end() -> None:
         watch.cancel()
-        closing = loop.create_task(runner.close())
+        closing = loop.create_task(tasks.close())
         if mcp is not None:
             await mcp.end()  # in the task that started it
         await closing
@@ -119,6 +132,7 @@ def build_app(context: ServerContext, login: CookieLogin, max_body_bytes: int, m
         HttpRoute("/healthz", _report_health, methods=["GET"]),
         *(HttpRoute(path, partial(dispatcher.respond, at), methods=_METHODS) for path, at in by_path.items()),
         WebSocketRoute("/ws/{task}", serve_task),
+        *(HttpRoute(path, partial(_serve_page, context, render)) for path, render in context.tasks.pages.items()),
     ]
     if mcp is not None:
         routes.append(HttpRoute(MCP, mcp.app))
@@ -131,6 +145,10 @@ def build_app(context: ServerContext, login: CookieLogin, max_body_bytes: int, m
 
 async def _report_health(_http: HttpRequest) -> Response:
     return Response(encode({"ok": True}), media_type="application/json")
+
+
+async def _serve_page(context: ServerContext, render: Callable[[], bytes], _http: HttpRequest) -> Response:
+    return Response(await context.in_thread(render), media_type="text/plain")
 
 
 _NOWHERE = render_failure(ApiFailure(404, *_WHY[404]))

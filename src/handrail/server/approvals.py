@@ -13,7 +13,14 @@ from handrail.protocol.events import (
     ToolCallQuestionRequired,
     ToolCallRunning,
 )
-from handrail.protocol.permissions import Answer, InboxQuestion, InboxRequest, Reply, StandingGrant
+from handrail.protocol.permissions import (
+    Answer,
+    InboxQuestion,
+    InboxRequest,
+    PermissionRequest,
+    Reply,
+    StandingGrant,
+)
 from handrail.protocol.records import StoredGrant
 from handrail.protocol.wire import Json
 from handrail.server import wire
@@ -26,8 +33,8 @@ from handrail.terminal.changes_text import describe_outdated
 def get_inbox(request: Request) -> wire.InboxList:
     inboxes = _list_inboxes(request.server, request.query["workspace"])
     return wire.InboxList(
-        requests=tuple(_build_waiting(one) for inbox in inboxes for one in inbox.list_requests()),
-        questions=tuple(_build_question(one) for inbox in inboxes for one in inbox.list_questions()),
+        requests=tuple(build_waiting(one) for inbox in inboxes for one in inbox.list_requests()),
+        questions=tuple(build_question(one) for inbox in inboxes for one in inbox.list_questions()),
         grants=tuple(_build_grant(one) for inbox in inboxes for one in inbox.list_grants()),
     )
 
@@ -35,10 +42,10 @@ def get_inbox(request: Request) -> wire.InboxList:
 def get_request(request: Request) -> wire.RequestDetail:
     waiting = _find_request(request.server, request.params["request"])
     if waiting.request.preview_id is None:
-        return wire.RequestDetail(waiting=_build_waiting(waiting), outdated=())
+        return wire.RequestDetail(waiting=build_waiting(waiting), outdated=())
     with request.server.runner.rail(waiting.request.session_id) as rail:
         outdated = list_changed_files(rail, waiting.request)
-    return wire.RequestDetail(waiting=_build_waiting(waiting), outdated=outdated)
+    return wire.RequestDetail(waiting=build_waiting(waiting), outdated=outdated)
 
 
 def retry_request(request: Request) -> wire.RequestDetail:
@@ -52,7 +59,7 @@ def retry_request(request: Request) -> wire.RequestDetail:
         if rail.would_differ(waiting.environment):
             raise _build_refusal(AnswerObstacle("variables"))
         fresh = rail.retry(waiting.request.id, wanted.command)
-    return wire.RequestDetail(waiting=_build_waiting(replace(waiting, request=fresh)), outdated=())
+    return wire.RequestDetail(waiting=build_waiting(replace(waiting, request=fresh)), outdated=())
 
 
 def revoke_grant(request: Request) -> None:
@@ -78,14 +85,9 @@ def answer_request(request: Request) -> wire.AnswerOutcome:
     waiting = _find_request(server, request_id)
     asked, task = waiting.request, waiting.request.session_id
     request.check_work(task)
-    answer = Answer(kind=wanted.kind, reason=wanted.reason or None, revision=wanted.revision, grants=wanted.grants)
-    if waiting.answer is not None and waiting.answer.kind != answer.kind:
-        raise _build_late_refusal(waiting.answer)
-    if answer.kind != "deny" and answer.revision is None:
-        raise ApiFailure(400, "INVALID_ARGUMENT", "An approval names the revision that you saw. Nothing was answered.")
-    if answer.kind != "deny" and answer.revision != asked.revision:
-        message = f"The request is now at revision {asked.revision}. Look at it again. Nothing was answered."
-        raise _refuse(message, {"revision": asked.revision})
+    if waiting.answer is not None and waiting.answer.kind != wanted.kind:
+        raise build_late_refusal(waiting.answer)
+    answer = build_answer(asked, wanted)
     with server.runner.rail(task) as rail:
         if obstacle := find_obstacle(rail, waiting, answer, checks_files=waiting.answer is None):
             raise _build_refusal(obstacle)
@@ -96,8 +98,18 @@ def answer_request(request: Request) -> wire.AnswerOutcome:
         except UsageError:
             if rail.is_pending(request_id):
                 raise
-            raise _build_late_refusal() from None
+            raise build_late_refusal() from None
     return wire.AnswerOutcome(task=task, subject=request_id, left=left)
+
+
+def build_answer(asked: PermissionRequest, wanted: wire.NewAnswer) -> Answer:
+    """ApiFailure if it is an approval of another revision, or of an unknown one."""
+    if wanted.kind != "deny" and wanted.revision is None:
+        raise ApiFailure(400, "INVALID_ARGUMENT", "An approval names the revision that you saw. Nothing was answered.")
+    if wanted.kind != "deny" and wanted.revision != asked.revision:
+        message = f"The request is now at revision {asked.revision}. Look at it again. Nothing was answered."
+        raise _refuse(message, {"revision": asked.revision})
+    return Answer(kind=wanted.kind, reason=wanted.reason or None, revision=wanted.revision, grants=wanted.grants)
 
 
 def _is_answer(event: Event, waiting: InboxRequest, answer: Answer) -> bool:
@@ -121,7 +133,7 @@ def reply_to_question(request: Request) -> wire.AnswerOutcome:
     try:
         left = server.runner.settle(task, lambda rail: rail.reply(question, reply))
     except UsageError:  # another reply was faster
-        raise _build_late_reply() from None
+        raise build_late_reply() from None
     return wire.AnswerOutcome(task=task, subject=question_id, left=left)
 
 
@@ -144,7 +156,7 @@ def _find_request(server: ServerContext, request_id: str) -> InboxRequest:
             if waiting.request.id == request_id:
                 return waiting
         if (answer := inbox.list_answers().get(request_id)) is not None:
-            raise _build_late_refusal(answer)
+            raise build_late_refusal(answer)
     raise ApiFailure(404, "NOT_FOUND", "There is no such request. GET /api/inbox lists the requests.")
 
 
@@ -158,11 +170,11 @@ def _find_question(server: ServerContext, question_id: str) -> InboxQuestion:
             with open_journal(folder) as journal:
                 entry = journal.entry(question_id)
                 if entry is not None and isinstance(journal.event(entry.start_seq + 1), ToolCallQuestionRequired):
-                    raise _build_late_reply()
+                    raise build_late_reply()
     raise ApiFailure(404, "NOT_FOUND", "There is no such question. GET /api/inbox lists the questions.")
 
 
-def _build_waiting(one: InboxRequest) -> wire.WaitingRequest:
+def build_waiting(one: InboxRequest) -> wire.WaitingRequest:
     return wire.WaitingRequest(
         request=one.request,
         task=one.request.session_id,
@@ -178,7 +190,7 @@ def _build_grant(one: StoredGrant) -> wire.GrantEntry:
     return wire.GrantEntry(id=one.id, grant=grant, folder=folder, workspace=one.workspace)
 
 
-def _build_question(one: InboxQuestion) -> wire.WaitingQuestion:
+def build_question(one: InboxQuestion) -> wire.WaitingQuestion:
     return wire.WaitingQuestion(
         question=one.question, task=one.session_id, workspace=one.workspace or "", time=one.time
     )
@@ -191,14 +203,14 @@ def _refuse(message: str, details: Json = None) -> ApiFailure:
     return ApiFailure(409, "CONFLICT", message, details)
 
 
-def _build_late_refusal(answer: Answer | None = None) -> ApiFailure:
+def build_late_refusal(answer: Answer | None = None) -> ApiFailure:
     kind = f": {answer.kind}" if answer is not None else ""
     return _refuse(
         f"The request has an answer already{kind}. Yours does not count.", answer and {"answer": answer.kind}
     )
 
 
-def _build_late_reply() -> ApiFailure:
+def build_late_reply() -> ApiFailure:
     return _refuse("The question has a reply already. Yours does not count.")
 
 

@@ -1,10 +1,11 @@
 """Change sets of a workspace: their diffs, undo, redo."""
 
-from contextlib import closing
+from contextlib import AbstractContextManager, closing
 from itertools import islice
 from typing import Any
 
 from handrail import change_records
+from handrail.api import Handrail
 from handrail.protocol.changes import ChangeRecord
 from handrail.protocol.errors import ToolError
 from handrail.protocol.results import ToolResult
@@ -17,7 +18,7 @@ def list_changes(request: Request) -> ChangeList:
     query, server = request.query, request.server
     task, path = query["task"], query["path"]
     listed = change_records.list_changes(server.options.state, server.options.resolve_workspace(query["workspace"]))
-    found = (one for one in listed if task in {None, one.session_id} and (path is None or _is_about(one, path)))
+    found = (one for one in listed if task in {None, one.session_id} and (path is None or is_about(one, path)))
     with closing(listed):
         return ChangeList(changes=tuple(islice(found, query["limit"])))
 
@@ -30,17 +31,22 @@ def get_change(request: Request) -> ChangeDetail:
 
 
 def undo_change(request: Request) -> UndoOutcome:
-    wanted: NewUndo = request.body
-    number = int(request.params["number"])
-    with open_own_session(request, request.query["workspace"]) as rail:
+    return undo(open_own_session(request, request.query["workspace"]), int(request.params["number"]), request.body)
+
+
+def redo_change(request: Request) -> UndoOutcome:
+    return redo(open_own_session(request, request.query["workspace"]), request.body)
+
+
+def undo(session: AbstractContextManager[Handrail], number: int, wanted: NewUndo) -> UndoOutcome:
+    with session as rail:
         if wanted.preview:
             return UndoOutcome(diff=rail.preview_undo(number, resolve=wanted.resolve), result=None)
         return _build_outcome(rail.undo(number, resolve=wanted.resolve))
 
 
-def redo_change(request: Request) -> UndoOutcome:
-    wanted: NewUndo = request.body
-    with open_own_session(request, request.query["workspace"]) as rail:
+def redo(session: AbstractContextManager[Handrail], wanted: NewUndo) -> UndoOutcome:
+    with session as rail:
         if wanted.preview:
             return UndoOutcome(diff=rail.preview_redo(resolve=wanted.resolve), result=None)
         return _build_outcome(rail.redo(resolve=wanted.resolve))
@@ -53,7 +59,7 @@ def _build_outcome(result: ToolResult[Any]) -> UndoOutcome:
     return UndoOutcome(diff=result.data.diff if result.data is not None else "", result=result)
 
 
-def _is_about(record: ChangeRecord, path: str) -> bool:
+def is_about(record: ChangeRecord, path: str) -> bool:
     """Whether it changed this file, or a file in this folder."""
     folder = f"{path.rstrip('/')}/"
     paths = {name for change in record.changes for name in (change.path, change.renamed_from) if name}

@@ -26,6 +26,8 @@ class TaskService(TaskSource, Protocol):
     loop: asyncio.AbstractEventLoop
     handlers: Mapping[str, Callable[..., Any]]
     """Its own handlers, by the names that the routes have for them. All other routes have those of this package."""
+    pages: Mapping[str, Callable[[], bytes]]
+    """Pages of plain text beside the API, by their paths. A viewer may read them."""
 
     async def close(self) -> None: ...
 

@@ -57,7 +57,7 @@ def build_task(folder: TaskFolder, summary: SessionSummary, live: OpenTask | Non
     return Task(
         id=folder.id,
         workspace=folder.workspace,
-        title=truncate(to_one_line(summary.prompt.strip().partition("\n")[0]), _MAX_TITLE_CHARS),
+        title=build_title(summary),
         state=state,
         reason=_find_reason(state, summary, live),
         mode=summary.mode,
@@ -69,6 +69,10 @@ def build_task(folder: TaskFolder, summary: SessionSummary, live: OpenTask | Non
         files_changed=len(summary.changed_paths),
         here=live is not None,
     )
+
+
+def build_title(summary: SessionSummary) -> str:
+    return truncate(to_one_line(summary.prompt.strip().partition("\n")[0]), _MAX_TITLE_CHARS)
 
 
 def get_last_use(summary: SessionSummary) -> datetime:

@@ -89,5 +89,9 @@ class ServerOptions(NamedTuple):
         """The served folder of this path, or all of them."""
         return self.workspaces if named is None else (self.resolve_workspace(named),)
 
+    def find_folder(self, workspace: str) -> str:
+        """The folder with the files of a workspace."""
+        return workspace
+
     def load_settings(self, workspace: str, mode: Mode | None = None) -> LoadedSettings:
         return self.host.load_settings(workspace, mode or self.mode)

@@ -54,7 +54,7 @@ def try_rule(request: Request) -> RuleEffect:
 def _open_inspector(request: Request, named: str | None) -> PolicyInspector:
     options = request.server.options
     workspace = options.resolve_workspace(named)
-    return PolicyInspector(workspace, options.load_settings(workspace), state=options.state)
+    return PolicyInspector(options.find_folder(workspace), options.load_settings(workspace), state=options.state)
 
 
 def _render_rule(table: Mapping[str, object]) -> str:

@@ -111,7 +111,7 @@ ROUTES: tuple[Route, ...] = (
     _read("/api/changes", "changes.list_changes", "List change sets, the latest first.", wire.ChangeList,
           "workspace", "task", "path", "limit"),
     _read("/api/changes/{number}", "changes.get_change", "A change set with its diff.", wire.ChangeDetail,
-          "workspace"),
+          "workspace", "task"),
     _post("/api/changes/{number}/undo", "changes.undo_change", "Undo a change set, or preview that.",
           wire.NewUndo, wire.UndoOutcome, "workspace"),
     _post("/api/redo", "changes.redo_change", "Undo the last undo.", wire.NewUndo, wire.UndoOutcome, "workspace"),

@@ -48,6 +48,7 @@ class TaskRunner:
         self._options, self.loop = options, loop
         self.directory = TaskDirectory(options)
         self.handlers: Mapping[str, Callable[..., Any]] = {}
+        self.pages: Mapping[str, Callable[[], bytes]] = {}
         self.feeds = TaskFeeds(loop, self, options.dialect)
         self._open: dict[str, OpenTask] = {}
         self._opening = asyncio.Lock()

@@ -68,9 +68,25 @@ FLEET = Schema(
             session text COLLATE "C", name text COLLATE "C", files bytea NOT NULL, PRIMARY KEY (session, name)
         );
         """,
+        # PL/pgSQL keeps the plan of a query for the whole connection, SQL for one call.
+        """
+        CREATE INDEX session_changed ON handrail.session (changed);
+        CREATE FUNCTION handrail.notify_state() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN
+            PERFORM pg_notify('handrail_events', NEW.id);
+            RETURN NULL;
+        END $$;
+        CREATE TRIGGER notify AFTER UPDATE OF state ON handrail.session FOR EACH ROW
+            EXECUTE FUNCTION handrail.notify_state();
+        CREATE OR REPLACE FUNCTION handrail.count_message() RETURNS bigint LANGUAGE plpgsql
+            AS 'BEGIN RETURN (SELECT coalesce(max(number), 0) + 1 FROM handrail_session.message); END';
+        CREATE OR REPLACE FUNCTION handrail.count_change_set() RETURNS bigint LANGUAGE plpgsql
+            AS 'BEGIN RETURN (SELECT coalesce(max(number), 0) + 1 FROM handrail_session.change_set); END';
+        """,
     ),
 )
 """Tables that only a fleet has. A blob belongs to all sessions, a folder to one of them."""
+SCHEMAS = (JOURNAL, CHANGES, AUDIT, FLEET)
 
 _SAVE_STEP = "INSERT INTO handrail.migration VALUES (%s, %s) ON CONFLICT (name) DO UPDATE SET step = excluded.step"
 _READ_STEP = "SELECT step FROM handrail.migration WHERE name = %s"
@@ -111,7 +127,7 @@ def migrate(url: str) -> None:
         with psycopg.connect(url, connect_timeout=10) as connection:
             connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
             connection.execute(_PREPARE)
-            for schema in (JOURNAL, CHANGES, AUDIT, FLEET):
+            for schema in SCHEMAS:
                 version = read_step(connection, schema)
                 for step in schema.steps[version:]:
                     connection.execute((step if schema is FLEET else derive_step(step)).encode())

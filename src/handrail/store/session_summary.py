@@ -62,7 +62,7 @@ class SessionSummaries:
         try:
             with closing(ReadOnlyDatabase(path)) as database:
                 journal = SessionJournal(database, os.path.basename(folder), "")
-                summary = _update(journal, cached[2] if cached is not None else SessionSummary())
+                summary = update_summary(journal, cached[2] if cached is not None else SessionSummary())
         except (StoreError, TypeError) as error:  # TypeError: a damaged row holds another type
             summary = SessionSummary(problem=str(error))
         with self._lock:
@@ -73,7 +73,8 @@ class SessionSummaries:
         return summary
 
 
-def _update(journal: SessionJournal, known: SessionSummary) -> SessionSummary:
+def update_summary(journal: SessionJournal, known: SessionSummary) -> SessionSummary:
+    """The summary with the events that came since."""
     if known.problem or journal.seq < known.last_seq:  # the journal was moved away, and the session began anew
         known = SessionSummary()
     if known.created is None and journal.seq:

@@ -1105,7 +1105,7 @@ export interface Routes {
   "POST /api/questions/{question}/reply": { query: never; body: NewReply; answer: AnswerOutcome };
   "DELETE /api/grants/{grant}": { query: never; body: undefined; answer: undefined };
   "GET /api/changes": { query: "workspace" | "task" | "path" | "limit"; body: undefined; answer: ChangeList };
-  "GET /api/changes/{number}": { query: "workspace"; body: undefined; answer: ChangeDetail };
+  "GET /api/changes/{number}": { query: "workspace" | "task"; body: undefined; answer: ChangeDetail };
   "POST /api/changes/{number}/undo": { query: "workspace"; body: NewUndo; answer: UndoOutcome };
   "POST /api/redo": { query: "workspace"; body: NewUndo; answer: UndoOutcome };
   "GET /api/processes": { query: "workspace"; body: undefined; answer: ProcessList };

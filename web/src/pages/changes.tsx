@@ -47,7 +47,8 @@ export default function ChangesPage({ parts, query }: PageProps) {
   const search = query.size > 0 ? `?${query.toString()}` : "";
   useListKeys();
   const titles = (tasks.data?.tasks ?? []).filter((one) => one.filesChanged > 0).map((one) => [one.id, one.title] as const);
-  const open = Number.isInteger(number) && ready ? <OpenChange key={`${workspace} ${number}`} number={number} workspace={workspace} search={search} onChange={changes.reload} /> : null;
+  const owner = task || changes.data?.changes.find((one) => one.number === number)?.sessionId || "";
+  const open = Number.isInteger(number) && ready ? <OpenChange key={`${workspace} ${number}`} number={number} workspace={workspace} task={owner} search={search} onChange={changes.reload} /> : null;
   const tools = mayOperate && <button type="button" className="end" onClick={() => setRedoing(true)}>Redo the last undo ↷</button>;
   return (
     <Split title="Changes" tools={tools} back={`/changes${search}`} open={open}>
@@ -123,12 +124,16 @@ function Size({ record }: { record: ChangeRecord }) {
 interface OpenProps {
   number: number;
   workspace: string;
+  /** In a clone of a fleet, the number of a change is unique only with its task. */
+  task: string;
   search: string;
   onChange: () => void;
 }
 
-function OpenChange({ number, workspace, search, onChange }: OpenProps) {
-  const detail = useResource(`change ${workspace} ${number}`, (signal) => request("GET /api/changes/{number}", { params: { number }, query: { workspace }, signal }));
+function OpenChange({ number, workspace, task, search, onChange }: OpenProps) {
+  const detail = useResource(`change ${workspace} ${task} ${number}`, (signal) =>
+    request("GET /api/changes/{number}", { params: { number }, query: { workspace, task }, signal }),
+  );
   const [undoing, setUndoing] = useState<Target | null>(null);
   const done = () => {
     detail.reload();

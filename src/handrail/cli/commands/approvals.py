@@ -20,11 +20,13 @@ from handrail.cli.commands.approvals_answer import (
     describe_retry,
     list_outdated_files,
     open_asking_session,
+    open_inbox,
     refuse_other_variables,
     resolve_grant,
     resolve_question,
     resolve_request,
 )
+from handrail.cli.commands.fleet_database import add_database_option, find_database, reply_in_fleet
 from handrail.cli.context import load_settings, open_state_folder, resolve_workspace
 from handrail.cli.exits import FAILED, LIMIT, OK, WAITING, CommandFailed
 from handrail.cli.format import shorten_session
@@ -76,6 +78,7 @@ _MIN_EXPIRY = timedelta(minutes=1)
 
 def add_arguments(parser: ArgumentParser) -> None:
     add_workspace_option(parser)
+    add_database_option(parser)
     parser.add_argument("--all", action="store_true", help="of every workspace")
     parser.add_argument("--watch", action="store_true", help="keep running, and show each new request")
     add_plain_option(parser)
@@ -84,9 +87,10 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(options: SimpleNamespace) -> int:
     """Lists the inbox, or watches it."""
-    state, workspace = open_state_folder(), _resolve_scope(options)
-    inbox = state.open_inbox(workspace)
-    if any(one.time < datetime.now(UTC) - _MIN_EXPIRY for one in inbox.list_requests()):
+    state, is_fleet = open_state_folder(), find_database(options) is not None
+    workspace = None if is_fleet else _resolve_scope(options)
+    inbox = open_inbox(options, workspace)
+    if not is_fleet and any(one.time < datetime.now(UTC) - _MIN_EXPIRY for one in inbox.list_requests()):
         settings = load(os.environ, {}).settings
         if (expired := expire_requests(state, workspace, settings)) and not options.json:
             print_note(f"{format_count(expired, 'request')} expired, unanswered for {settings.ask.expire}")
@@ -102,14 +106,14 @@ def run(options: SimpleNamespace) -> int:
         body |= {"granted": [_build_grant_row(one, names) for one in granted]}
         print_json(encode({"schema": SCHEMA, **body}))
     elif waiting or granted or asked:
-        print_out(_render_inbox(waiting, granted, asked, names, places=options.all))
+        print_out(_render_inbox(waiting, granted, asked, names, places=workspace is None))
         if asked:
             print_note(f"to reply: handrail approvals reply {names[asked[0].question.tool_call_id]} NUMBER-OR-TEXT")
         if waiting:
             first = names[waiting[0].request.id]
             print_note(f"to answer: handrail approvals allow {first} | deny {first} --reason TEXT")
     else:
-        where = "" if options.all else " here"
+        where = "" if workspace is None else " here"
         print_note(f"no request waits{where}, and nothing is granted{'; every workspace: --all' if where else ''}")
     return OK
 
@@ -124,6 +128,7 @@ def _add_request_arguments(parser: ArgumentParser, subject: str = "request") -> 
 
 
 def _add_place_arguments(parser: ArgumentParser) -> None:
+    add_database_option(parser)
     add_workspace_option(parser, "its workspace (here first, then anywhere)")
     add_json_option(parser)
 
@@ -179,11 +184,13 @@ def run_reply(options: SimpleNamespace) -> int:
     question = asked.question
     if not options.words and not options.put_aside:
         raise CommandFailed(f"the reply is missing. Nothing was replied.\n{render_question(question)}")
+    reply = None if options.put_aside else parse_reply(question, " ".join(options.words))
+    if find_database(options):
+        return reply_in_fleet(options, asked, reply)
     workspace = options.workspace or asked.workspace
     if workspace is None or not os.path.isdir(workspace):
         problem = f"the folder {to_one_line(workspace)} is not there" if workspace else "its workspace was not noted"
         raise CommandFailed(f"{problem}. Nothing was replied. Name it with --workspace.", FAILED)
-    reply = None if options.put_aside else parse_reply(question, " ".join(options.words))
     with Handrail(workspace, session=asked.session_id, settings=load_settings(options, None, workspace)) as rail:
         try:
             done = rail.reply(question, reply)

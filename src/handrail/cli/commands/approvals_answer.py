@@ -6,11 +6,12 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from handrail.answers import AnswerObstacle, find_obstacle, list_changed_files
 from handrail.api import Handrail
 from handrail.cli.commands.call import get_exit_code, print_result
+from handrail.cli.commands.fleet_database import answer_in_fleet, find_database, open_fleet_inbox
 from handrail.cli.context import choose_id, find_server_sources, load_settings, open_state_folder
 from handrail.cli.exits import FAILED, OK, WAITING, CommandFailed
 from handrail.cli.output import (
@@ -43,21 +44,30 @@ from handrail.terminal.permission_prompt import RequestHooks, has_later_line
 from handrail.terminal.request_text import describe_subject, render_kept_line
 from handrail.terminal.style import measure_columns
 
+if TYPE_CHECKING:
+    from handrail.fleet.inbox import FleetInbox
+    from handrail.state import Inbox
+
 SCHEMA = "handrail.approvals/1"
 
 
 # Lookup
 
 
+def open_inbox(options: SimpleNamespace, workspace: str | None) -> "Inbox | FleetInbox":
+    """The inbox of a workspace, or of all. With a database, that of the whole fleet."""
+    return open_fleet_inbox(options) or open_state_folder().open_inbox(workspace)
+
+
 def resolve_request(options: SimpleNamespace) -> InboxRequest:
     """Finds a request by its id: in this workspace, else anywhere."""
-    state, spelled = open_state_folder(), render_value(options.id)
+    spelled = render_value(options.id)
     for workspace in _list_lookups(options):
-        found = {one.request.id: one for one in state.open_inbox(workspace).list_requests()}
+        found = {one.request.id: one for one in open_inbox(options, workspace).list_requests()}
         subjects = {request_id: describe_subject(one.request) for request_id, one in found.items()}
         if (request_id := choose_id(options.id, subjects, "handrail approvals")) is not None:
             return found[request_id]
-    inbox = state.open_inbox(None)
+    inbox = open_inbox(options, None)
     answered = inbox.list_answers()
     before = list_matching_ids(options.id, answered)
     if len(before) == 1:
@@ -87,7 +97,7 @@ def resolve_question(options: SimpleNamespace) -> InboxQuestion:
     """Finds a question of any workspace by its id."""
     # The questions of this workspace are found even if its path was not recorded.
     lookups = [None, *filter(None, _list_lookups(options))]
-    found = [one for workspace in lookups for one in open_state_folder().open_inbox(workspace).list_questions()]
+    found = [one for workspace in lookups for one in open_inbox(options, workspace).list_questions()]
     questions = {one.question.tool_call_id: one for one in found}
     subjects = {question_id: to_one_line(one.question.question) for question_id, one in questions.items()}
     if (question_id := choose_id(options.id, subjects, "handrail approvals")) is not None:
@@ -125,6 +135,8 @@ def answer_request(
     `report`: tells a person who answered a prompt the outcome. Returns the exit code.
     """
     request = waiting.request
+    if find_database(options):
+        return answer_in_fleet(options, request, answer)
     if waiting.answer is not None and waiting.answer.kind != answer.kind:
         problem = f"the request already has an answer: {waiting.answer.kind}. It has not run yet."
         raise CommandFailed(problem, FAILED, then=f"handrail approvals allow {request.id}")

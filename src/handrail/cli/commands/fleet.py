@@ -3,14 +3,20 @@
 import os
 import threading
 from argparse import ArgumentParser
-from collections.abc import Generator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
+from handrail.cli.commands.fleet_database import (
+    add_database_option,
+    answer_in_fleet,
+    needs_extra,
+    open_sessions,
+    require_database,
+)
 from handrail.cli.commands.run_setup import resolve_model
 from handrail.cli.context import choose_id, open_state_folder
-from handrail.cli.exits import FAILED, INFRASTRUCTURE, OK, CommandFailed
+from handrail.cli.exits import FAILED, OK, CommandFailed
 from handrail.cli.format import format_time
 from handrail.cli.output import print_json, print_note, print_out, render_table
 from handrail.cli.parser import Command, add_json_option, add_mode_option
@@ -26,13 +32,13 @@ if TYPE_CHECKING:
     from handrail.models.base import Model
 
 _SCHEMA = "handrail.fleet/1"
-_VARIABLE, _TRACES = "HANDRAIL_DATABASE", "OTEL_EXPORTER_OTLP_ENDPOINT"
+_TRACES = "OTEL_EXPORTER_OTLP_ENDPOINT"
 
 
 def run_worker(options: SimpleNamespace) -> int:
     """Runs sessions until SIGTERM or Ctrl-C."""
-    url = _find_url(options)
-    with _needs_extra():
+    url = require_database(options)
+    with needs_extra():
         from handrail.fleet.worker import Worker  # noqa: PLC0415  optional dependency
     on_end = None
     if options.metrics is not None:
@@ -47,7 +53,7 @@ def run_worker(options: SimpleNamespace) -> int:
     folder = options.folder or os.path.join(open_state_folder().path, "workers")
     traces = None
     if os.environ.get(_TRACES):
-        with _needs_extra("otel"):
+        with needs_extra("otel"):
             from handrail.fleet.traces import RunTraces  # noqa: PLC0415  optional dependency
         traces = RunTraces()
     worker = Worker(url, folder, concurrency=options.concurrency, find_model=_find_model, on_end=on_end, traces=traces)
@@ -66,8 +72,8 @@ def _find_model(name: str) -> "Model":
 
 
 def run_migrate(options: SimpleNamespace) -> int:
-    url = _find_url(options)
-    with _needs_extra():
+    url = require_database(options)
+    with needs_extra():
         from handrail.fleet.sessions import prepare_database  # noqa: PLC0415  optional dependency
     prepare_database(url)
     print_note("the database has all tables")
@@ -76,8 +82,8 @@ def run_migrate(options: SimpleNamespace) -> int:
 
 def run_prompt(options: SimpleNamespace) -> int:
     """Gives a session a prompt. A worker runs it."""
-    with _open_sessions(options) as sessions:
-        from handrail.fleet.sessions import GitWorkspace, RunOptions, SharedFolder  # noqa: PLC0415  as above
+    with open_sessions(options) as sessions:
+        from handrail.fleet.options import GitWorkspace, RunOptions, SharedFolder  # noqa: PLC0415  as above
 
         if (options.git is None) == (options.shared is None):
             raise CommandFailed("name the workspace: --git URL, or --shared DIR. Nothing was started.")
@@ -96,7 +102,7 @@ def run_prompt(options: SimpleNamespace) -> int:
 
 
 def run_status(options: SimpleNamespace) -> int:
-    with _open_sessions(options) as sessions:
+    with open_sessions(options) as sessions:
         from handrail.fleet.status import open_status_database, read_status  # noqa: PLC0415  as above
 
         with closing(open_status_database(sessions.url)) as database:
@@ -126,7 +132,7 @@ def run_status(options: SimpleNamespace) -> int:
 
 
 def run_approvals(options: SimpleNamespace) -> int:
-    with _open_sessions(options) as sessions:
+    with open_sessions(options) as sessions:
         waiting = sessions.list_waiting()
     if options.json:
         print_json(encode({"schema": _SCHEMA, "waiting": waiting}))
@@ -150,7 +156,7 @@ def run_deny(options: SimpleNamespace) -> int:
 
 
 def run_reply(options: SimpleNamespace) -> int:
-    with _open_sessions(options) as sessions:
+    with open_sessions(options) as sessions:
         sessions.reply(options.session_id, options.call, Reply(text=options.text))
     print_note("a worker continues the run")
     return OK
@@ -158,7 +164,7 @@ def run_reply(options: SimpleNamespace) -> int:
 
 def run_log(options: SimpleNamespace) -> int:
     """Prints the events, with --follow until Ctrl-C."""
-    with _open_sessions(options) as sessions:
+    with open_sessions(options) as sessions:
         if sessions.find(options.session_id) is None:
             problem = f"there is no session {render_value(options.session_id)}."
             raise CommandFailed(problem, FAILED, then="handrail fleet status")
@@ -175,7 +181,7 @@ def run_log(options: SimpleNamespace) -> int:
 
 
 def run_cancel(options: SimpleNamespace) -> int:
-    with _open_sessions(options) as sessions:
+    with open_sessions(options) as sessions:
         if not sessions.cancel(options.session_id):
             raise CommandFailed(
                 f"session {render_value(options.session_id)} has no running turn.", FAILED, then="handrail fleet status"
@@ -184,14 +190,14 @@ def run_cancel(options: SimpleNamespace) -> int:
 
 
 def run_resume(options: SimpleNamespace) -> int:
-    with _open_sessions(options) as sessions:
+    with open_sessions(options) as sessions:
         sessions.resume(options.session_id)
     return OK
 
 
 def run_verify(options: SimpleNamespace) -> int:
     """Compares the audit chain of each session with its journal."""
-    with _open_sessions(options) as sessions:
+    with open_sessions(options) as sessions:
         names = [options.session_id] if options.session_id else [one.id for one in sessions.list_sessions(limit=10**9)]
         problems: list[str] = []
         for name in names:
@@ -203,7 +209,7 @@ def run_verify(options: SimpleNamespace) -> int:
 
 
 def run_limits(options: SimpleNamespace) -> int:
-    with _open_sessions(options) as sessions:
+    with open_sessions(options) as sessions:
         from handrail.fleet.sessions import TenantLimits  # noqa: PLC0415  as above
 
         limits = TenantLimits(sessions=options.sessions, tokens=options.tokens, seconds=options.seconds)
@@ -219,11 +225,9 @@ def run_limits(options: SimpleNamespace) -> int:
 
 
 def _answer(options: SimpleNamespace, answer: Answer) -> int:
-    with _open_sessions(options) as sessions:
+    with open_sessions(options) as sessions:
         found = _find_request(sessions, options.id)
-        session = sessions.answer(found.request.id, answer, shown=found.request)
-    print_note(f"answered; a worker continues session {session}")
-    return OK
+    return answer_in_fleet(options, found.request, answer)
 
 
 def _find_request(sessions: "FleetSessions", text: str) -> "FleetRequest":
@@ -240,37 +244,8 @@ def _describe_outcome(outcome: object) -> str:
     return next((value for name in fields if (value := getattr(outcome, name, None))), "")
 
 
-@contextmanager
-def _open_sessions(options: SimpleNamespace) -> Generator["FleetSessions"]:
-    url = _find_url(options)
-    with _needs_extra():
-        from handrail.fleet.sessions import FleetSessions  # noqa: PLC0415  optional dependency
-    with closing(FleetSessions(url)) as sessions:
-        yield sessions
-
-
-def _find_url(options: SimpleNamespace) -> str:
-    url = options.database or os.environ.get(_VARIABLE)
-    if not url:
-        raise CommandFailed(f"no database is named: --database URL, or the variable {_VARIABLE}. Nothing was done.")
-    return url
-
-
-@contextmanager
-def _needs_extra(extra: str = "fleet") -> Generator[None]:
-    try:
-        yield
-    except ModuleNotFoundError as error:
-        problem = f"the extra {extra} is not installed ({error.name} is missing). Nothing was done."
-        raise CommandFailed(problem, INFRASTRUCTURE, then=f"pip install 'handrail[{extra}]'") from None
-
-
-def _add_database_option(parser: ArgumentParser) -> None:
-    parser.add_argument("--database", metavar="URL", help=f"postgresql://… (the variable {_VARIABLE})")
-
-
 def _add_worker_arguments(parser: ArgumentParser) -> None:
-    _add_database_option(parser)
+    add_database_option(parser)
     parser.add_argument(
         "--concurrency", metavar="N", type=parse_number(1, 1000), default=20, help="sessions at the same time (20)"
     )
@@ -280,7 +255,7 @@ def _add_worker_arguments(parser: ArgumentParser) -> None:
 
 def _add_run_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("prompt", metavar="PROMPT", type=parse_nonempty_text, help="the task")
-    _add_database_option(parser)
+    add_database_option(parser)
     parser.add_argument("--model", metavar="NAME", required=True, help="provider and model, such as anthropic:…")
     add_mode_option(parser)
     parser.add_argument("--git", metavar="URL", help="work in a clone of this repository")
@@ -293,7 +268,7 @@ def _add_run_arguments(parser: ArgumentParser) -> None:
 
 
 def _add_status_arguments(parser: ArgumentParser) -> None:
-    _add_database_option(parser)
+    add_database_option(parser)
     parser.add_argument(
         "--last", metavar="N", type=parse_number(0, 10_000), default=20, help="how many sessions to list (20)"
     )
@@ -301,19 +276,21 @@ def _add_status_arguments(parser: ArgumentParser) -> None:
 
 
 def _add_list_arguments(parser: ArgumentParser) -> None:
-    _add_database_option(parser)
+    add_database_option(parser)
     add_json_option(parser)
 
 
 def _add_allow_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("id", metavar="ID", type=parse_nonempty_text, help="the request, or the beginning of its id")
-    _add_database_option(parser)
+    add_database_option(parser)
+    add_json_option(parser)
     parser.add_argument("--for-session", action="store_true", help="approve similar calls of the session too")
 
 
 def _add_deny_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("id", metavar="ID", type=parse_nonempty_text, help="the request, or the beginning of its id")
-    _add_database_option(parser)
+    add_database_option(parser)
+    add_json_option(parser)
     parser.add_argument("--reason", metavar="TEXT", help="why; the model reads it")
 
 
@@ -321,12 +298,12 @@ def _add_reply_arguments(parser: ArgumentParser) -> None:
     _add_session_argument(parser)
     parser.add_argument("call", metavar="CALL", type=parse_nonempty_text, help="the call that asks")
     parser.add_argument("text", metavar="TEXT", type=parse_nonempty_text, help="the reply")
-    _add_database_option(parser)
+    add_database_option(parser)
 
 
 def _add_one_session_arguments(parser: ArgumentParser) -> None:
     _add_session_argument(parser)
-    _add_database_option(parser)
+    add_database_option(parser)
 
 
 def _add_log_arguments(parser: ArgumentParser) -> None:
@@ -336,7 +313,7 @@ def _add_log_arguments(parser: ArgumentParser) -> None:
 
 def _add_verify_arguments(parser: ArgumentParser) -> None:
     _add_session_argument(parser, nargs="?")
-    _add_database_option(parser)
+    add_database_option(parser)
 
 
 def _add_session_argument(parser: ArgumentParser, **more: str) -> None:
@@ -345,7 +322,7 @@ def _add_session_argument(parser: ArgumentParser, **more: str) -> None:
 
 def _add_limits_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("tenant", metavar="TENANT", type=parse_nonempty_text, help="whose limits")
-    _add_database_option(parser)
+    add_database_option(parser)
     parser.add_argument("--sessions", metavar="N", type=parse_number(0), help="open sessions at the same time")
     parser.add_argument("--tokens", metavar="N", type=parse_number(0), help="tokens of all its sessions")
     parser.add_argument("--seconds", metavar="N", type=parse_number(0), help="run time of all its sessions")
@@ -359,7 +336,7 @@ COMMANDS = {
         (f"handrail worker {_URL}", "handrail worker --concurrency 8"),
     ),
     "fleet migrate": Command(
-        run_migrate, _add_database_option, (f"handrail fleet migrate {_URL}", "handrail fleet migrate")
+        run_migrate, add_database_option, (f"handrail fleet migrate {_URL}", "handrail fleet migrate")
     ),
     "fleet run": Command(
         run_prompt,

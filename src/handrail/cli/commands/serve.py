@@ -2,11 +2,14 @@
 
 import os
 from argparse import ArgumentParser
+from collections.abc import Callable
 from contextlib import ExitStack
+from functools import partial
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from handrail.cli.browser import open_browser
+from handrail.cli.commands.fleet_database import find_database, needs_extra
 from handrail.cli.commands.mcp import build_missing_error, build_session_pool, take_token
 from handrail.cli.commands.run_setup import build_turn_limits, enable_companion_tools, open_named_model
 from handrail.cli.context import (
@@ -34,6 +37,7 @@ if TYPE_CHECKING:
     from handrail.mcp.http.guard import Address
     from handrail.models.base import Model
     from handrail.server.access import ServerLimits
+    from handrail.server.options import ServerOptions
 
 _LISTEN = "127.0.0.1:7420"
 _ROLES = ("viewer", "operator", "admin")
@@ -45,14 +49,17 @@ def run(options: SimpleNamespace) -> int:
         from handrail.server.access import ServerNames  # noqa: PLC0415  an optional dependency
         from handrail.server.application import Entrance, serve  # noqa: PLC0415  as above
         from handrail.server.options import ServerOptions  # noqa: PLC0415  as above
+        from handrail.server.runner import TaskRunner  # noqa: PLC0415  as above
     except ImportError as error:
         raise build_missing_error("the HTTP server", "server", error) from None
     from handrail.mcp.http.guard import Address, parse_address  # noqa: PLC0415  few serve HTTP
 
+    options.database = find_database(options)
     address = parse_address(options.listen, "--listen", loopback=False)
     _check_exposure(options, address)
     workspaces = _resolve_workspaces(options)
-    loaded = load_settings(options, options.mode, workspaces[0], flags=_build_flags(options))
+    here = workspaces[0] if not options.database or os.path.isdir(workspaces[0]) else None
+    loaded = load_settings(options, options.mode, here, flags=_build_flags(options))
     options.quiet = True  # the remarks were printed once
     state = open_state_folder()
     token, is_printed = _choose_token(has_named=bool(state.open_tokens().list_tokens()))
@@ -76,11 +83,14 @@ def run(options: SimpleNamespace) -> int:
             dialect=loaded.settings.dialect,
             mode=options.mode,
         )
+        open_tasks: Callable[..., Any] = TaskRunner
+        if options.database:
+            served, open_tasks = _build_node(options, served)
         url = _build_url(options, address)
         _print_address(options, url, token if is_printed else None, has_token=token is not None)
         if options.open:
             held.enter_context(open_browser(f"{url}/#token={token}" if token else url))
-        serve(entrance, served, INTERRUPTED, mcp)
+        serve(entrance, served, INTERRUPTED, mcp, open_tasks)
     return OK
 
 
@@ -119,8 +129,21 @@ def build_limits(loaded: LoadedSettings) -> "ServerLimits":
     return ServerLimits(parse_size(settings.body), settings.requests, settings.websockets)
 
 
+def _build_node(options: SimpleNamespace, served: "ServerOptions") -> "tuple[ServerOptions, Callable[..., Any]]":
+    """The options of a node of a fleet, and what opens its tasks. StoreError if the database cannot be used."""
+    with needs_extra("fleet"):
+        from handrail.server.fleet_tasks import FleetTasks, NodeOptions  # noqa: PLC0415  an optional dependency
+    FleetTasks.check(options.database)
+    return NodeOptions(*served), partial(FleetTasks, url=options.database)
+
+
 def _resolve_workspaces(options: SimpleNamespace) -> tuple[str, ...]:
-    """The real paths of the folders that tasks may work in."""
+    """The real paths of the folders that tasks may work in. Those of a fleet need not be here."""
+    if options.database and options.workspace:
+        return tuple(dict.fromkeys(options.workspace))
+    if options.database:
+        problem = "--database needs --workspace for each folder or repository that tasks may work in."
+        raise CommandFailed(f"{problem} Nothing was started.", then="handrail serve --workspace git+https://…")
     named: list[str] = options.workspace or [resolve_workspace(SimpleNamespace(workspace=None))]
     for folder in named:
         resolve_project_folder(SimpleNamespace(workspace=folder))
@@ -131,6 +154,8 @@ def _check_exposure(options: SimpleNamespace, address: "Address") -> None:
     """CommandFailed: other machines could read what is sent, or the options do not fit together."""
     if bool(options.tls_cert) != bool(options.tls_key):
         raise CommandFailed("--tls-cert and --tls-key need each other. Nothing was started.")
+    if options.database and options.mcp:
+        raise CommandFailed("--mcp works on files of this machine, so it does not go with --database.")
     if options.tls_cert:
         _check_certificate(options.tls_cert, options.tls_key)
     elif not address.is_loopback and not options.allow_plain_http:
@@ -239,6 +264,7 @@ def _remove_token(name: str) -> int:
 
 def _add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--workspace", metavar="DIR", action="append", help="a folder for tasks; repeat for several")
+    parser.add_argument("--database", metavar="URL", help="serve the sessions of a fleet: postgresql://…")
     parser.add_argument("--listen", metavar="HOST:PORT", default=_LISTEN, help=f"the address ({_LISTEN})")
     parser.add_argument("--name", metavar="HOST", action="append", help="a name that clients use; repeat for several")
     parser.add_argument("--tls-cert", metavar="FILE", help="the certificate for HTTPS")
@@ -261,7 +287,12 @@ def _add_token_arguments(parser: ArgumentParser) -> None:
 
 COMMANDS = {
     "serve": Command(
-        run, _add_arguments, ("handrail serve --open", "handrail serve --workspace shop --workspace site")
+        run,
+        _add_arguments,
+        (
+            "handrail serve --workspace shop --open",
+            "handrail serve --database postgresql://… --workspace git+https://…",
+        ),
     ),
     "serve tokens": Command(
         run_tokens,

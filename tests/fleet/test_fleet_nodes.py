@@ -1,0 +1,214 @@
+"""Nodes of a fleet: any number of `handrail serve --database URL` over the same sessions."""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from fleets import Fleet, run_git
+from tests.server.serve_process import ServeProcess
+from tests.server.sockets import open_window, wait_until
+
+from handrail.fleet.sessions import TenantLimits
+
+MANY = "[server]\nwebsockets = 1000\nrequests = 1000\n"
+
+
+@pytest.fixture
+def fleet(tmp_path: Path) -> Iterator[Fleet]:
+    with Fleet(tmp_path) as fleet:
+        yield fleet
+
+
+@pytest.fixture
+def start(fleet: Fleet, tmp_path: Path) -> Iterator[Callable[..., ServeProcess]]:
+    """Starts a node with a state folder of its own."""
+    with ExitStack() as stack:
+
+        def start(name: str, *options: str) -> ServeProcess:
+            folder = tmp_path / name
+            folder.mkdir()
+            served = ("--workspace", str(tmp_path / "shared"), "--model", "append:2", "--model", "ask")
+            (tmp_path / "shared").mkdir(exist_ok=True)
+            words = ("--database", fleet.url, *served, *options)
+            return stack.enter_context(ServeProcess(folder, *words, settings=MANY))
+
+        yield start
+
+
+def post(client: httpx2.Client, path: str, **body: Any) -> Any:
+    answer = client.post(path, json=body) if body else client.post(path)
+    assert answer.status_code < 300, answer.text
+    return answer.json()
+
+
+def get(client: httpx2.Client, path: str, **query: Any) -> Any:
+    answer = client.get(path, params=query) if query else client.get(path)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def wait_for_state(client: httpx2.Client, task: str, state: str) -> Any:
+    wait_until(lambda: get(client, f"/api/tasks/{task}")["state"] == state)
+    return get(client, f"/api/tasks/{task}")
+
+
+def read_codes(answer: httpx2.Response) -> tuple[int, str]:
+    return answer.status_code, answer.json()["code"]
+
+
+def test_a_task_goes_on_at_another_node(fleet: Fleet, start: Callable[..., ServeProcess], tmp_path: Path) -> None:
+    first, second = start("first"), start("second")
+    shared = str(tmp_path / "shared")
+    fleet.start_worker()
+    with first.client() as here, second.client() as there:
+        task = post(here, "/api/tasks", prompt="Go on.", workspace=shared, mode="ask")["id"]
+        with open_window(first.address, first.token, task) as window:
+            asked = window.take_event("tool_call.permission-required")["permission_request"]
+            seen = window.seqs
+            assert window.take_state("waiting")["waiting"] == 1
+        [waiting] = get(there, "/api/inbox")["requests"]
+        assert (waiting["task"], waiting["request"]["id"], waiting["workspace"]) == (task, asked["id"], shared)
+        stale = there.post(f"/api/requests/{asked['id']}/answer", json={"kind": "once", "revision": 7})
+        assert read_codes(stale) == (409, "CONFLICT")
+        with open_window(second.address, second.token, task, after=seen[-1]) as window:
+            answer = {"kind": "once", "revision": asked.get("revision", 0)}
+            assert post(there, f"/api/requests/{asked['id']}/answer", **answer)["left"] == 0
+            late = here.post(f"/api/requests/{asked['id']}/answer", json=answer)
+            assert late.status_code in {404, 409}
+            again = window.take_event("tool_call.permission-required")["permission_request"]
+            assert window.ask("answer", request=again["id"], kind="once", revision=0)["type"] == "done"
+            window.take_event("end")
+            window.take_state("done")
+            while window.events[-1]["kind"] != "end":
+                window.take_event("end")
+            assert seen + window.seqs == list(range(1, window.seqs[-1] + 1))
+        events = get(here, f"/api/tasks/{task}/events?after={seen[-1]}")
+        assert [event["seq"] for event in events["events"]] == window.seqs[: len(events["events"])]
+        assert (tmp_path / "shared" / "log.txt").read_text() == "line-0\nline-1\n"
+        listed = get(there, "/api/tasks?state=done&text=go on")
+        assert [one["id"] for one in listed["tasks"]] == [task]
+        assert listed["tasks"][0]["filesChanged"] == 1
+        assert len(get(there, "/api/audit")["records"]) == 2
+        checked = post(here, "/api/audit/verify")
+        assert checked["intact"]
+        assert checked["records"] == 2
+        undo_changes(here, there, shared, tmp_path)
+        assert get(there, "/api/processes")["processes"] == []
+        assert 'handrail_sessions{state="idle"} 1.0' in here.get("/metrics").text
+        assert httpx2.get(f"{first.address}/metrics").status_code == 401
+        explained = post(there, "/api/policy/explain", command="rm -rf /", workspace=shared)
+        assert explained["decision"]["decision"] in {"deny", "ask"}
+        for path in (f"/api/tasks/{task}/fork", "/api/call/check"):
+            body = {} if "fork" in path else {"name": "read", "args": {}}
+            assert read_codes(here.post(path, json=body)) == (422, "UNAVAILABLE")
+        assert there.delete(f"/api/tasks/{task}").status_code == 204
+        assert here.get(f"/api/tasks/{task}").status_code == 404
+        assert get(here, "/api/audit")["records"] == []
+    assert first.stop() == 0
+
+
+def undo_changes(here: httpx2.Client, there: httpx2.Client, shared: str, tmp_path: Path) -> None:
+    """A change of a shared folder is undone on a node that has the folder, and redone on another."""
+    changes = get(here, f"/api/changes?workspace={shared}")["changes"]
+    assert [one["number"] for one in changes] == [2, 1]
+    assert "+line-1" in get(there, f"/api/changes/2?workspace={shared}")["diff"]
+    assert post(there, f"/api/changes/2/undo?workspace={shared}", preview=True)["result"] is None
+    assert post(there, f"/api/changes/2/undo?workspace={shared}", preview=False)["result"]["ok"]
+    assert (tmp_path / "shared" / "log.txt").read_text() == "line-0\n"
+    assert post(here, f"/api/redo?workspace={shared}", preview=False)["result"]["ok"]
+    assert (tmp_path / "shared" / "log.txt").read_text() == "line-0\nline-1\n"
+
+
+def test_a_clone_is_named_by_its_repository(
+    fleet: Fleet, start: Callable[..., ServeProcess], tmp_path: Path, deep: bool
+) -> None:
+    if not deep:
+        pytest.skip("in a deep run")
+    repository = fleet.submit_with_repository("append:0", "other")
+    url = f"git+{repository}"
+    node = start("node", "--workspace", url)
+    fleet.start_worker()
+    with node.client() as client:
+        task = post(client, "/api/tasks", prompt="Go on.", workspace=f"{url}#HEAD~0", mode="auto")
+        assert task["workspace"] == f"{url}#HEAD~0"
+        wait_for_state(client, task["id"], "done")
+        assert len(get(client, "/api/tasks", workspace=url)["tasks"]) == 2
+        [last, _] = get(client, "/api/changes", workspace=url, task=task["id"])["changes"]
+        path = f"/api/changes/{last['number']}"
+        assert read_codes(client.get(path, params={"workspace": url})) == (400, "INVALID_ARGUMENT")
+        assert "+line-1" in get(client, path, workspace=url, task=task["id"])["diff"]
+        undo = client.post(f"{path}/undo", params={"workspace": url}, json={})
+        assert read_codes(undo) == (422, "UNAVAILABLE")
+        other = client.post("/api/tasks", json={"prompt": "x", "workspace": "git+https://elsewhere.example/x.git"})
+        assert read_codes(other) == (404, "NOT_FOUND")
+    assert "line-1" in run_git("show", f"handrail/{task['id']}:log.txt", folder=repository)
+
+
+def test_a_node_shows_only_what_it_serves_and_counts_a_task_for_its_token(
+    fleet: Fleet, start: Callable[..., ServeProcess], tmp_path: Path
+) -> None:
+    fleet.submit("ask", "hidden")
+    node = start("node")
+    fleet.start_worker()
+    fleet.wait_for("hidden", "waiting")
+    shared = str(tmp_path / "shared")
+    with node.client() as admin, node.client(node.add_token("team", "operator")) as team:
+        assert get(admin, "/api/tasks")["tasks"] == []
+        assert get(admin, "/api/inbox") == {"requests": [], "questions": [], "grants": []}
+        assert admin.get("/api/tasks/hidden").status_code == 404
+        assert admin.get("/api/tasks/hidden/events").status_code == 404
+        task = post(team, "/api/tasks", workspace=shared, model="ask")
+        assert (task["state"], task["mode"]) == ("idle", "ask")
+        assert post(team, f"/api/tasks/{task['id']}/mode", mode="auto")["mode"] == "auto"
+        post(team, f"/api/tasks/{task['id']}/prompt", text="Go on.")
+        wait_for_state(team, task["id"], "waiting")
+        assert read_codes(team.post(f"/api/tasks/{task['id']}/prompt", json={"text": "More."})) == (409, "CONFLICT")
+        fleet.sessions.set_limits("team", TenantLimits(sessions=1))
+        refused = team.post("/api/tasks", json={"prompt": "More.", "workspace": shared})
+        assert read_codes(refused) == (429, "TOO_MANY")
+        [question] = get(team, "/api/inbox")["questions"]
+        call = question["question"]["toolCallId"]
+        assert read_codes(team.post(f"/api/questions/{call}/reply", json={"chosen": ["c"]})) == (
+            400,
+            "INVALID_ARGUMENT",
+        )
+        assert read_codes(admin.delete(f"/api/tasks/{task['id']}")) == (409, "CONFLICT")
+        post(team, f"/api/tasks/{task['id']}/cancel")
+        assert wait_for_state(team, task["id"], "cancelled")["waiting"] == 0
+        assert read_codes(team.post(f"/api/tasks/{task['id']}/cancel")) == (409, "CONFLICT")
+        assert read_codes(team.post(f"/api/tasks/{task['id']}/resume")) == (409, "CONFLICT")
+
+
+def test_listeners_of_one_node_get_every_event_once_and_in_order(
+    fleet: Fleet, start: Callable[..., ServeProcess], tmp_path: Path, count: Callable[[int], int]
+) -> None:
+    """500 in a deep run. Half of them begin while the events come."""
+    most, heard = max(20, count(500)), dict[int, list[int]]()
+    node = start("node")
+    with node.client() as client:
+        task = post(client, "/api/tasks", workspace=str(tmp_path / "shared"), mode="auto")["id"]
+
+        def listen(number: int) -> None:
+            seqs = heard[number] = []
+            with open_window(node.address, node.token, task) as window:
+                while not window.events or window.events[-1]["kind"] != "end":
+                    window.take(lambda frame: frame["type"] == "event")
+            seqs += window.seqs
+
+        listeners = [threading.Thread(target=listen, args=(number,)) for number in range(most)]
+        for listener in listeners[: most // 2]:
+            listener.start()
+        post(client, f"/api/tasks/{task}/prompt", text="Go on.")
+        fleet.start_worker()
+        for listener in listeners[most // 2 :]:
+            listener.start()
+        for listener in listeners:
+            listener.join()
+    assert len(heard) == most
+    last = heard[0][-1]
+    assert last > 10
+    assert all(seqs == list(range(1, last + 1)) for seqs in heard.values())
