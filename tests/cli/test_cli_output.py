@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from handrail.cli.output import render_table
+from handrail.cli.output import render_table, warn
 from handrail.protocol.text import to_one_line, truncate
+from people import Terminal
 
 
 def test_a_cell_of_a_table_is_one_line_whatever_is_in_it() -> None:
@@ -113,3 +114,13 @@ def test_names_that_are_not_utf8_break_nothing(run, workspace: Path) -> None:
     done = run("call", "\udcff", "{}", "-q")
     assert done.code == 1
     assert done.err == "error: Unknown Agent tool: \\udcff. Nothing was run. (UNKNOWN_TOOL)\nnext: handrail tools\n"
+
+
+def test_on_a_narrow_terminal_each_command_of_a_hint_has_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    hint = "To answer it: handrail approvals allow 8f2, or: handrail approvals deny 8f2 --reason TEXT"
+    for columns, expected in ((100, f"{hint}\n"), (60, f"{hint}\n".replace(", or", ",\n  or"))):
+        terminal = Terminal(columns)
+        with open(terminal.device, "w") as stream:
+            monkeypatch.setattr("sys.stderr", stream)
+            warn(hint)
+            assert terminal.sees_whole() == expected

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import TextIO
 
 from handrail.cli.exits import INFRASTRUCTURE, CommandFailed
-from handrail.protocol.text import escape_control, to_one_line, truncate
+from handrail.protocol.text import escape_control, measure_width, to_one_line, truncate
 from handrail.terminal.style import (
     Paint,
     can_encode,
@@ -24,6 +24,8 @@ from handrail.terminal.tables import layout_table
 _PATIENCE_SECONDS = 1.0
 _COMMAND = re.compile(r"(?:^\s*(?:\$ )?|: |`)handrail [a-z]")
 """A line with a command of handrail to copy."""
+_NEXT_COMMAND = re.compile(r"(?<=[,;]) (?=[a-z ]+: handrail )")
+"""The blank before another command of a line."""
 _IN_SESSION = "HANDRAIL_IN_SESSION"
 """The variable that a session sets for a command whose output it shows."""
 _hidden: list[bool] = []
@@ -96,10 +98,13 @@ def warn(text: str) -> None:
     if not _is_terminal(sys.stderr):
         _write_encodable(sys.stderr, f"{text}\n")
         return
-    in_session, columns = bool(os.environ.get(_IN_SESSION)), measure_columns(sys.stderr)
+    in_session, columns = bool(os.environ.get(_IN_SESSION)), measure_columns(sys.stderr) or 80
     for line in escape_control(_name_slash_commands(text)).split("\n"):
-        is_copied = not in_session and _COMMAND.search(line)  # a command to copy stays in one line
-        _write_encodable(sys.stderr, wrap_line(line, None if is_copied else columns, 2))
+        if in_session or not _COMMAND.search(line):
+            shown = wrap_line(line, columns, 2)
+        else:  # a command to copy stays in one line
+            shown = (line if measure_width(line) <= columns else _NEXT_COMMAND.sub("\n  ", line)) + "\n"
+        _write_encodable(sys.stderr, shown)
 
 
 def print_error(text: str, then: str = "") -> None:
