@@ -1,5 +1,6 @@
 """The named tokens of `handrail serve`. A token itself is stored nowhere, only its digest."""
 
+import binascii
 import os
 import re
 import time
@@ -40,7 +41,8 @@ class AccessTokens:
     @staticmethod
     def make() -> str:
         """A random token."""
-        return os.urandom(32).hex()
+        text = binascii.b2a_base64(os.urandom(32), newline=False).rstrip(b"=")
+        return text.decode().replace("+", "-").replace("/", "_")
 
     @staticmethod
     def digest(token: str) -> str:
