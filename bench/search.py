@@ -81,10 +81,17 @@ def real_trees() -> dict[str, tuple[Path, tuple[float | None, ...]]]:
     return {"packages": (packages, (FIND_RATIO, REAL_RATIO, COMMON_RATIO)), "repository": (repository, (None,) * 3)}
 
 
-def measure_tree(name: str, tree: Path, state: Path, program: str, limits: tuple[float | None, ...]) -> Iterator[Row]:
+def measure_tree(
+    name: str,
+    tree: Path,
+    state: Path,
+    program: str,
+    limits: tuple[float | None, ...],
+    words: tuple[str, str] = (REAL_RARE, REAL_EXPRESSION),
+) -> Iterator[Row]:
     find, rare, common = limits
     with Handrail(tree, state_dir=state, settings=Settings()) as rail:
-        for kind, text in (("rare word", REAL_RARE), ("expression", REAL_EXPRESSION)):
+        for kind, text in zip(("rare word", "expression"), words, strict=True):
             yield from compare(
                 f"{name}: grep, {kind}",
                 rare,

@@ -13,6 +13,7 @@ from handrail.protocol.decisions import Decision, Facts
 from handrail.protocol.errors import StoreError
 from handrail.protocol.events import BrokenEvent, Event, Notice, Text, ToolCallStart
 from handrail.protocol.wire import encode
+from handrail.store.approvals import CallToPark, DeferredCalls, save_parked
 from handrail.store.database import Database
 from handrail.store.journal import CallContext, DuplicateCallError, SessionJournal
 from handrail.store.postgres import PostgresDatabase
@@ -291,3 +292,28 @@ def test_a_writer_that_waits_too_long_says_so(tmp_path: Path, journal: Open) -> 
     one.append(notice("works"))
     assert texts(one) == ["works"]
     other.close()
+
+
+def test_a_call_left_by_one_is_found_by_others_that_found_none_before(
+    journal: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journals = [journal(runner) for runner in ("run_1", "run_2")]
+    one, other = (DeferredCalls(each, str(tmp_path)) for each in journals)
+    asked: list[str] = []
+    rows = journals[0].database.rows
+
+    def count(statement: str, values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+        asked.append(statement)
+        return rows(statement, values)
+
+    monkeypatch.setattr(journals[0].database, "rows", count)
+    assert [one.has_any(), one.has_any(), other.has_any()] == [False] * 3
+    assert len(asked) == 1
+    with other.expect("call", lambda: "digest"):
+        save_parked(journals[1], "batch", (CallToPark("call", DECIDED, (started("call"),)),), ("call",), ())
+    assert one.has_any()
+    assert other.has_any()
+    other.release("call")
+    assert one.claim("digest") == "call"
+    one.forget("call")
+    assert [one.has_any(), other.has_any()] == [False] * 2

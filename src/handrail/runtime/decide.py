@@ -31,7 +31,7 @@ Step = Callable[[Session, PendingCall], None]
 def _find_tool(session: Session, pending: PendingCall) -> None:
     """Finds the tool of exactly the called name."""
     name = pending.call.name
-    if session.skills.any or not session.journal.has_never_had_skill():
+    if session.skills.any or not session.journal.skill_marker.is_missing():
         session.skills.refresh()
     if session.foreign is not None and name.startswith(MCP_PREFIX):
         session.refresh_servers()

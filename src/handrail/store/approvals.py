@@ -81,6 +81,7 @@ def save_parked(
             journal.set_context(call.id, call.decided)
             first += len(call.pending_events)
             if call.id in journal.digests and (digest := journal.digests[call.id]()):
+                journal.left_call_marker.set()
                 journal.database.execute(_DEFER, (call.id, digest, journal.runner))
         journal.database.execute(_INSERT_BATCH, (batch_id, " ".join(call_ids)))
         for request in requests:
@@ -187,7 +188,11 @@ class DeferredCalls:
         self._runner = journal.runner
 
     def has_any(self) -> bool:
-        return self._database.row("SELECT 1 FROM left_call LIMIT 1") is not None
+        marker = self._journal.left_call_marker
+        if marker.is_missing():
+            return False
+        marker.last_query_found_none = self._database.row("SELECT 1 FROM left_call LIMIT 1") is None
+        return not marker.last_query_found_none
 
     def version(self) -> int:
         """A number that changes when another process writes to the journal."""

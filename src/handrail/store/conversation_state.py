@@ -1,6 +1,5 @@
 """The state of a conversation beside its messages: the todo list, active skills, stored outputs."""
 
-import os
 from contextlib import suppress
 
 import msgspec
@@ -11,8 +10,7 @@ from handrail.protocol.records import TodoItem
 from handrail.protocol.text import truncate_middle
 from handrail.protocol.wire import UNREADABLE, convert, decode_json, encode
 from handrail.store.database import Database, Row
-from handrail.store.journal import SKILL_MARKER, SessionJournal
-from handrail.store.state_dir import open_private
+from handrail.store.journal import SessionJournal
 
 _INSERT_OUTPUT = "INSERT OR REPLACE INTO output VALUES (?, ?)"
 _INSERT_SKILL = "INSERT OR REPLACE INTO skill VALUES (?, ?)"
@@ -61,17 +59,17 @@ class ActiveSkills:
 
     def list_skills(self) -> tuple[ActiveSkill, ...]:
         """All active skills by name. The same object until something changes."""
-        if self._journal.has_never_had_skill():
+        if self._journal.skill_marker.is_missing():
             return self._last[1]
         rows = self._journal.database.rows("SELECT name, data FROM skill ORDER BY name")
-        self._journal.last_query_found_no_skill = not rows
+        self._journal.skill_marker.last_query_found_none = not rows
         if rows != self._last[0]:
             self._last = rows, tuple(self._read(*row) for row in rows)
         return self._last[1]
 
     def put(self, skill: ActiveSkill, text: str) -> None:
         """Activates a skill and replaces the one of its name."""
-        mark_skills(self._journal.database.path)
+        self._journal.skill_marker.set()
         insert = (_INSERT_SKILL, (skill.name, encode(skill)))
         self._journal.append((Notice, {"text": text}), also=(insert,))
 
@@ -86,13 +84,6 @@ class ActiveSkills:
             raise StoreError(
                 f"the active skill {name} of session {self._journal.session_id} cannot be read: {error}"
             ) from None
-
-
-def mark_skills(journal: str) -> None:
-    try:
-        os.close(open_private(journal + SKILL_MARKER, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC))
-    except OSError as error:
-        raise StoreError(f"beside the journal {journal} nothing can be written: {error.strerror}") from error
 
 
 # Stored outputs: the names of their blobs, and references to them

@@ -33,15 +33,15 @@ from handrail.protocol.events import (
 )
 from handrail.protocol.results import ToolResult
 from handrail.protocol.wire import UNREADABLE, decode_json, encode
-from handrail.store.database import Database, Row
+from handrail.store.database import Database, Row, RowMarker
 
 if TYPE_CHECKING:
     from handrail.store.listeners import Kinds, Listener, Listeners
 
 PendingEvent = tuple[type[Event], dict[str, Any]]
 """An event without a number: its type and its own fields."""
-SKILL_MARKER = "-skills"
-"""The end of the name of an empty file beside the journal. It says that the session has or had an active skill."""
+SKILL_MARKER, LEFT_CALL_MARKER = "-skills", "-left"
+"""The ends of the names of row markers. They are about active skills, and about calls that a client finds again."""
 _MAX_KNOWN_MARKS = 10_000
 _HEAD = b'{"kind":"%b","eventId":"%b:%d","seq":%d,"sessionId":"%b",'
 _FIRST_FIELD = b'{"time":'  # of a row
@@ -133,12 +133,8 @@ class SessionJournal:
         self.digests: dict[str, Callable[[], str]] = {}
         """By the ids of running calls: the digest by which a client finds the call again if it is parked."""
         self._numbers = count(int.from_bytes(os.urandom(8), "big") >> 1)  # of ids, in each process others
-        self.last_query_found_no_skill = False
-        self._skill_marker = database.path + SKILL_MARKER
-
-    def has_never_had_skill(self) -> bool:
-        """Whether it is known without a query, which takes three times as long, that the session never had a skill."""
-        return self.last_query_found_no_skill and not os.access(self._skill_marker, os.F_OK)
+        self.skill_marker = RowMarker(database.path + SKILL_MARKER)
+        self.left_call_marker = RowMarker(database.path + LEFT_CALL_MARKER)
 
     # Writing
 

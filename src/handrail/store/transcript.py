@@ -11,9 +11,9 @@ from handrail.protocol.errors import StoreError, UsageError
 from handrail.protocol.events import Notice
 from handrail.protocol.messages import AssistantMessage, CallResult, Message, ResultsMessage, UserMessage
 from handrail.protocol.wire import UNREADABLE, decode_json, encode
-from handrail.store.conversation_state import copy_outputs, copy_skills, mark_skills
-from handrail.store.database import Database, Row
-from handrail.store.journal import PendingEvent, SessionJournal, copy_marks
+from handrail.store.conversation_state import copy_outputs, copy_skills
+from handrail.store.database import Database, Row, RowMarker
+from handrail.store.journal import SKILL_MARKER, PendingEvent, SessionJournal, copy_marks
 
 _INSERT_MESSAGE = "INSERT INTO message VALUES (?, ?, ?)"
 
@@ -95,7 +95,7 @@ def fork_journal(source: SessionJournal, path: str, session_id: str, before: int
         raise UsageError(f"there is a session {session_id} already; choose another id for the fork")
     unfinished = f"{path}.{os.urandom(6).hex()}.new"
     try:
-        _fill_fork(source, unfinished, session_id, before, lambda: mark_skills(path))
+        _fill_fork(source, unfinished, session_id, before, RowMarker(path + SKILL_MARKER).set)
         os.rename(unfinished, path)
     finally:
         for left in (unfinished, f"{unfinished}-wal", f"{unfinished}-shm"):

@@ -38,7 +38,7 @@ _MAX_RULE_BYTES = 1 << 20
 _MAX_RULE_COST = 1 << 19
 """Cost of the rules of one walk (`_IgnoreRules.cost`). A few lines of alternatives can cost as much as a megabyte."""
 _MAX_CONFIG_BYTES = 1 << 20
-_MAX_CACHED_BYTES = 1 << 16
+_MAX_CACHED_BYTES = 1 << 14
 _MAX_GLOB_PIECES = 1 << 17
 """Pieces of the globs of one file that have no quick lookup: about a second to compile."""
 _BLANKS = "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
@@ -46,7 +46,7 @@ _SPACE = f"{_BLANKS}\u2028\u2029\u202f\u205f\u3000"
 """White space as in Rust. Python's own list is longer."""
 _SIMPLE = re.compile(r"(?:(/)|(\*\.)(?!.*\.))?([\w@+=~%.-]*[\w@+=~%-])", re.ASCII)
 """A name, an extension, or a name in the file's own folder: nearly all lines."""
-_DOT = frozenset(b".")
+_DOT, _SLASH = frozenset(b"."), frozenset(b"/")
 
 _Level = tuple[int, "_IgnoreRules"]
 """Rules, and the number of bytes of a path up to their folder."""
@@ -88,6 +88,8 @@ class _IgnoreFiles:
     def read(self, path: str, folder: int | None) -> "_IgnoreRules | None":
         if self._cost_left < 0:
             return None
+        if folder is not None and not os.access(path, os.F_OK, dir_fd=folder):
+            return None  # nearly always, and an error takes longer to tell it
         data = _read_file(path, folder, self._bytes_left + 1)
         if len(data) > self._bytes_left:
             self.gap = f"the ignore files have more than {_MAX_RULE_BYTES >> 20} MB"
@@ -122,11 +124,11 @@ class IgnoreStack(msgspec.Struct, frozen=True):
         """Why some rules are unknown, if so."""
         return self.files.gap
 
-    def enter(self, folder: int, name: bytes | str) -> "IgnoreStack":
-        """The rules of a subfolder that was just opened."""
+    def enter(self, folder: int, name: bytes | str, below: str = "") -> "IgnoreStack":
+        """The rules of a subfolder. It is open, or lies at a path below an open folder that ends in a slash."""
         name = os.fsencode(name)
         path = b"%b%b/" % (self.path, name) if name else self.path
-        own = [self.files.read(name, folder) for name in FILES]
+        own = [self.files.read(f"{below}{name}", folder) for name in FILES]
         if not any(own):
             return msgspec.structs.replace(self, path=path)
         levels = tuple(
@@ -185,7 +187,7 @@ def _read_file(path: str, folder: int | None, most: int) -> bytes:
     return b""
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=512)
 def _parse_rules(data: bytes) -> "_IgnoreRules | None":
     """The rules in an ignore file. None if there are none. They are cached, since most walks meet the same files."""
     lines: list[str] = []
@@ -265,14 +267,14 @@ def _split_line(line: str) -> tuple[bool, str, bool]:
 class _GlobLookup:
     """Numbered globs, most of them found without trying each."""
 
-    __slots__ = ("_compiled", "_endings", "_names", "_others", "_paths")
+    __slots__ = ("_endings", "_name_globs", "_names", "_path_globs", "_paths")
 
     def __init__(self) -> None:
         self._names: dict[bytes, int] = {}
         self._endings: dict[bytes, int] = {}
         self._paths: dict[bytes, int] = {}
-        self._others: list[tuple[int, tuple[Pieces, ...]]] = []
-        self._compiled: re.Pattern[bytes] | None = None
+        self._name_globs, self._path_globs = _GlobList(), _GlobList()
+        """Those that the last name alone decides are matched sooner without the rest of a path."""
 
     def add_simple(self, number: int, slash: str, star: str, name: str) -> None:
         """Adds a glob that `_SIMPLE` took apart."""
@@ -286,7 +288,10 @@ class _GlobLookup:
             group, key = found
             group[key] = number
             return 0
-        self._others.append((number, ways))
+        if all(way[:1] == (FOLDERS,) and FOLDERS not in way[1:] and _SLASH not in way for way in ways):
+            self._name_globs.add(number, tuple(way[1:] for way in ways))
+        else:
+            self._path_globs.add(number, ways)
         return sum(map(len, ways))
 
     def _find_group(self, pieces: Pieces) -> tuple[dict[bytes, int], bytes] | None:
@@ -308,13 +313,31 @@ class _GlobLookup:
         last = max(self._paths.get(path, -1), self._names.get(name, -1))
         if self._endings and b"." in name:
             last = max(last, self._endings.get(name[name.rfind(b".") + 1 :], -1))
-        if self._others and self._others[-1][0] > last:
-            last = max(last, self._find_last_other(path))
+        if self._name_globs.last > last:
+            last = max(last, self._name_globs.find_last(name))
+        if self._path_globs.last > last:
+            last = max(last, self._path_globs.find_last(path))
         return last
 
-    def _find_last_other(self, path: bytes) -> int:
+
+class _GlobList:
+    """Numbered globs that are tried together."""
+
+    __slots__ = ("_compiled", "_globs", "last")
+
+    def __init__(self) -> None:
+        self.last = -1
+        self._globs: list[tuple[int, tuple[Pieces, ...]]] = []
+        self._compiled: re.Pattern[bytes] | None = None
+
+    def add(self, number: int, ways: tuple[Pieces, ...]) -> None:
+        self._globs.append((number, ways))
+        self.last = number
+
+    def find_last(self, text: bytes) -> int:
+        """The number of the last glob that matches. -1 if none does."""
         if self._compiled is None:
-            latest_first = b"|".join(b"(%b)" % build_expression(ways) for _, ways in reversed(self._others))
+            latest_first = b"|".join(b"(%b)" % build_expression(ways) for _, ways in reversed(self._globs))
             self._compiled = re.compile(latest_first, re.DOTALL)
-        match = self._compiled.match(path)
-        return -1 if match is None or match.lastindex is None else self._others[-match.lastindex][0]
+        match = self._compiled.match(text)
+        return -1 if match is None or match.lastindex is None else self._globs[-match.lastindex][0]

@@ -20,6 +20,9 @@ def files(rail: Rail, workspace: Path) -> Callable[..., list[str]]:
         found = list(one.find("*", path).data.files)
         searched = one.grep("^", path, max_results=10_000).data.matches
         assert sorted({match.path for match in searched}) == sorted(found)
+        # For a name, ripgrep runs differently.
+        names = {name for _, _, names in os.walk(workspace / path) for name in names}
+        assert sorted({file for name in names for file in one.find(name, path).data.files}) == sorted(found)
         return [name for name in found if "ignore" not in name]
 
     return listed
@@ -147,3 +150,23 @@ def test_a_repository_elsewhere_is_not_asked_what_it_excludes(
         (workspace / ".git" / "info").mkdir(parents=True)
         (workspace / ".git" / "info" / "exclude").symlink_to(repository / "info" / "exclude")
     assert [name for name in files() if name != ".git"] == ["secret"]
+
+
+def test_a_folder_that_is_called_like_the_wanted_files_stays_ignored(rail: Rail, workspace: Path) -> None:
+    for path in ("a.py", "data.py/b.py", "data.py/sub/c.py", "sub/kept.py/d.py", "sub/e.py"):
+        (workspace / path).parent.mkdir(parents=True, exist_ok=True)
+        (workspace / path).touch()
+    (workspace / ".gitignore").write_text("data.py/\n")
+    (workspace / "sub" / ".ignore").write_text("e.py\n")
+    assert rail().find("*.py").data.files == ("a.py", "sub/kept.py/d.py")
+
+
+@pytest.mark.parametrize("name", [".gitignore", "sub/.gitignore"])
+def test_more_rules_than_are_read_are_left_to_ripgrep(rail: Rail, workspace: Path, name: str) -> None:
+    tree(workspace, a_py="x", b_py="x", sub__a_py="x", sub__b_py="x")
+    rules = "".join(f"/{'long' * 250}/{number}\n" for number in range(1_100))
+    (workspace / name).write_text(f"{rules}a_py\n")
+    one = rail()
+    hidden = {"sub/a_py"} if "/" in name else {"a_py", "sub/a_py"}
+    assert set(one.find("*_py").data.files) == {"a_py", "b_py", "sub/a_py", "sub/b_py"} - hidden
+    assert [one.find("a_py").meta.total, one.find("b_py").meta.total] == [2 - len(hidden), 2]

@@ -3,6 +3,7 @@
 import os
 import select
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -18,6 +19,8 @@ MAX_QUEUED_BYTES = 256 << 20
 """Bytes that wait for a client that does not read. With more, the client counts as gone."""
 _IDLE_SECONDS = 2.0
 """How often a silent client is checked."""
+_WATCH_SECONDS = 0.0001 if (os.cpu_count() or 1) > 1 else 0
+"""How long the next message is watched for without sleep. To fall asleep and wake up takes as long as half a read."""
 _CHUNK_BYTES = 1 << 16
 
 OnWritten = Callable[[], None]
@@ -60,8 +63,11 @@ class LineReader:
             yield rest
 
     def _read(self) -> bytes:
+        until = time.monotonic() + _WATCH_SECONDS
         while True:
-            ready = dict(self._poll.poll(_IDLE_SECONDS * 1000))
+            while not (ready := dict(self._poll.poll(0))) and time.monotonic() < until:
+                pass
+            ready = ready or dict(self._poll.poll(_IDLE_SECONDS * 1000))
             if self._waker in ready or (not ready and self._is_orphaned()):
                 return b""
             if ready:

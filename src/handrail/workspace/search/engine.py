@@ -56,6 +56,8 @@ class SearchStats(msgspec.Struct):
     """Folders and files that the operating system refused."""
     oversized: int = 0
     """Lines longer than MAX_LINE_BYTES."""
+    unsure: bool = False
+    """Whether the candidates may contain ignored files, because some ignore rules are unknown."""
     busy: float | None = None
     """Processor seconds of the program that searches. None if they are not known."""
 

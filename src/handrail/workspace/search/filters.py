@@ -8,7 +8,7 @@ from contextlib import suppress
 from handrail.policy.names import is_credential
 from handrail.workspace.glob import build_excluder, compile_glob, list_unknown_folders
 from handrail.workspace.ignore import FILES, STRONG, TEMPORARY_PREFIX, IgnoreStack, read_ignore_rules
-from handrail.workspace.resolve import LIST_FOLDER, READ_FILE, closing_descriptor, open_beneath
+from handrail.workspace.resolve import READ_FILE, closing_descriptor
 from handrail.workspace.search.engine import SearchScope, to_sort_key
 
 _MAX_IGNORE_FILE_BYTES = 1 << 16
@@ -21,14 +21,14 @@ class GlobFilter:
     def __init__(self, scope: SearchScope, *, has_ignore_rules: bool = True) -> None:
         self._include = compile_glob(scope.include) if scope.include is not None else None
         self._excludes = build_excluder(scope.exclude) if scope.exclude else None
-        self._ignore = _IgnoreFilter(scope) if has_ignore_rules else None
+        self.ignore = _IgnoreFilter(scope) if has_ignore_rules else None
 
     def accepts(self, path: bytes) -> bool:
         return bool(self.select([path]))
 
     def select(self, paths: list[bytes]) -> list[bytes]:
         included = paths if self._include is None else list(filter(self._include, paths))
-        if self._excludes is None and self._ignore is None:
+        if self._excludes is None and self.ignore is None:
             return included
         return [path for path in included if self.enters(path, is_folder=False)]
 
@@ -39,16 +39,21 @@ class GlobFilter:
         """Whether neither globs nor ignore rules leave out a path."""
         if self._excludes is not None and self._excludes(path, is_folder):
             return False
-        return self._ignore is None or not self._ignore.matches(path, is_folder=is_folder)
+        return self.ignore is None or not self.ignore.matches(path, is_folder=is_folder)
 
 
 class PathFilter:
     """Selects the paths from ripgrep that a search may report. ripgrep's command line cannot express all filters."""
 
-    def __init__(self, scope: SearchScope) -> None:
-        has_more_rules = bool(scope.ignore) or _has_rules_above(scope) or has_odd_rules(scope)
-        self._globs = GlobFilter(scope, has_ignore_rules=has_more_rules)
+    def __init__(self, scope: SearchScope, *, has_ignored: bool = False) -> None:
+        has_rules = has_ignored or bool(scope.ignore) or _has_rules_above(scope) or has_odd_rules(scope)
+        self._globs = GlobFilter(scope, has_ignore_rules=has_rules)
         self._credentials = CredentialFilter(scope)
+
+    @property
+    def has_gap(self) -> bool:
+        """Whether some ignore rules are unknown."""
+        return self._globs.ignore is not None and self._globs.ignore.top.gap is not None
 
     def accepts(self, path: bytes) -> bool:
         return self._globs.accepts(path) and not self._credentials.matches(path)
@@ -94,8 +99,8 @@ class _IgnoreFilter:
 
     def __init__(self, scope: SearchScope) -> None:
         self._scope = scope
-        top = read_ignore_rules(scope.root, scope.relative, scope.ignore)
-        self._rules: dict[bytes, IgnoreStack | None] = {b"": top}
+        self.top = read_ignore_rules(scope.root, scope.relative, scope.ignore)
+        self._rules: dict[bytes, IgnoreStack | None] = {b"": self.top}
         """None for an ignored folder."""
 
     def matches(self, path: bytes, *, is_folder: bool) -> bool:
@@ -111,12 +116,7 @@ class _IgnoreFilter:
         rules = self._rules[outer]
         if rules is None or rules.matches(name, folder=True):
             return None
-        try:
-            descriptor = open_beneath(self._scope.folder, os.fsdecode(folder), LIST_FOLDER, kernel=self._scope.kernel)
-        except OSError:
-            return None
-        with closing_descriptor(descriptor):
-            return rules.enter(descriptor, name)
+        return rules.enter(self._scope.folder, name, f"{os.fsdecode(folder)}/")
 
 
 def list_protected_names(scope: SearchScope, last: bytes | None) -> list[bytes] | None:

@@ -214,10 +214,15 @@ class Ripgrep:
         self._program = program
 
     def files(self, scope: SearchScope, stop: Stop) -> Iterator[list[bytes]]:
-        paths = PathFilter(scope)
-        options = ("--files", "--null", f"--threads={_WALK_THREADS}", *self._order, *_list_globs(scope), "--", "./")
+        wanted = () if self.ordered else _list_wanted_globs(scope.include)
+        paths = PathFilter(scope, has_ignored=bool(wanted))
+        globs = (*wanted, *_list_globs(scope))
+        options = ("--files", "--null", f"--threads={_WALK_THREADS}", *self._order, *globs, "--", "./")
         with _RipgrepProcess(self._program, options, scope.folder) as process:
-            yield from map(paths.select, _split_names(process.pieces(stop, scope.stats)))
+            for names in _split_names(process.pieces(stop, scope.stats)):
+                kept = paths.select(names)
+                scope.stats.unsure = bool(wanted) and paths.has_gap
+                yield kept
             process.check_end()
 
     def hits(self, scope: SearchScope, pattern: Pattern, stop: Stop) -> Iterator[FileHits]:
@@ -267,6 +272,14 @@ def _list_globs(scope: SearchScope) -> list[str]:
     globs += [f"--glob=!{pattern}" for pattern in scope.ignore if _is_plain_ignore(pattern, scope)]
     name = _find_included_name(scope.include)
     return globs if name is None else [*globs, f"--type-add={_FILE_TYPE}:{name}", f"--type={_FILE_TYPE}"]
+
+
+def _list_wanted_globs(include: str | None) -> tuple[str, ...]:
+    """Return an option for ripgrep to compare only folders with ignore rules. It also enters folders of that name."""
+    name = _find_included_name(include)  # a pattern without a dot may match large ignored folders
+    if name is None or ("." not in name[1:] and any(map(name.count, "*?{"))):
+        return ()
+    return (f"--glob={name}",)
 
 
 def _is_plain_ignore(pattern: str, scope: SearchScope) -> bool:
