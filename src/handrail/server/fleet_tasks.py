@@ -46,9 +46,8 @@ from handrail.server.directory import build_title
 from handrail.server.feed import TaskFeeds
 from handrail.server.options import ApiFailure, ServerOptions
 from handrail.server.tasks import check_mode, check_new_task
-from handrail.server.tokens import OWNER
 from handrail.settings import LoadedSettings
-from handrail.state import SessionJournal, SessionSummary, update_summary
+from handrail.state import OWNER, SessionJournal, SessionSummary, update_summary
 
 _MAX_TASKS = 100_000
 _MAX_SUMMARIES = 2_000
