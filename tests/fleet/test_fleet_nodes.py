@@ -90,6 +90,8 @@ def test_a_task_goes_on_at_another_node(fleet: Fleet, start: Callable[..., Serve
             assert seen + window.seqs == list(range(1, window.seqs[-1] + 1))
         events = get(here, f"/api/tasks/{task}/events?after={seen[-1]}")
         assert [event["seq"] for event in events["events"]] == window.seqs[: len(events["events"])]
+        assert read_stream(there, task, seen[-1]) == window.seqs
+        assert [phase["phase"] for phase in get(there, f"/api/tasks/{task}/trace")["traces"][0]["spans"]]
         assert (tmp_path / "shared" / "log.txt").read_text() == "line-0\nline-1\n"
         listed = get(there, "/api/tasks?state=done&text=go on")
         assert [one["id"] for one in listed["tasks"]] == [task]
@@ -111,6 +113,18 @@ def test_a_task_goes_on_at_another_node(fleet: Fleet, start: Callable[..., Serve
         assert here.get(f"/api/tasks/{task}").status_code == 404
         assert get(here, "/api/audit")["records"] == []
     assert first.stop() == 0
+
+
+def read_stream(client: httpx2.Client, task: str, after: int) -> list[int]:
+    """The numbers of the stored events of a stream of server-sent events."""
+    ids: list[int] = []
+    with client.stream("GET", f"/api/tasks/{task}/stream", headers={"Last-Event-ID": str(after)}) as stream:
+        for line in stream.iter_lines():
+            if line == "event: caught_up":
+                break
+            if line.startswith("id: "):
+                ids.append(int(line.removeprefix("id: ")))
+    return ids
 
 
 def undo_changes(here: httpx2.Client, there: httpx2.Client, shared: str, tmp_path: Path) -> None:

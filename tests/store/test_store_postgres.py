@@ -19,7 +19,7 @@ from handrail.settings import Settings
 from handrail.store.change_log import ChangeLog, ChangeSetRecord, Step
 from handrail.store.database import CHANGES, JOURNAL, Database
 from handrail.store.journal import CallContext, SessionJournal
-from handrail.store.postgres import PostgresDatabase, SessionScope, StaleWorkerError
+from handrail.store.postgres import ConnectionPool, PostgresDatabase, SessionScope, StaleWorkerError
 from handrail.store.postgres_schema import AUDIT, list_tables, migrate
 from handrail.store.shared_store import SharedStore
 from handrail.store.transcript import Messages
@@ -186,6 +186,30 @@ def test_writes_and_reads_go_on_after_the_connection_was_lost(opened: Callable[.
     _end_connections(scope.url)
     journal.database.run("INSERT OR REPLACE INTO output VALUES (?, ?)", ("call", "blob"))
     assert [event.seq for event in journal.events()] == [1, 2, 3]
+
+
+def test_a_connection_that_the_database_is_about_to_end_is_made_again() -> None:
+    """On a busy machine the error of a shutdown comes before the end of its connection."""
+    with closing(PostgresDatabase(SessionScope(url=postgres.make_database(), session="s"), "")) as database:
+        [before] = database.rows("SELECT pg_backend_pid()")
+        assert database.reconnect(psycopg.errors.AdminShutdown())
+        assert database.rows("SELECT pg_backend_pid()") != [before]
+        assert not database.reconnect(psycopg.errors.UniqueViolation())
+
+
+def test_a_pool_gives_only_connections_that_work() -> None:
+    url, pool = postgres.make_database(), ConnectionPool()
+    scope = SessionScope(url=url, session="s", pool=pool)
+    for end in (False, True):
+        with closing(PostgresDatabase(scope, "")) as database:
+            [(before,)] = database.rows("SELECT pg_backend_pid()")
+        if end:
+            execute(url, f"SELECT pg_terminate_backend({before})")
+        with closing(PostgresDatabase(SessionScope(url=url, session="t", pool=pool), "")) as database:
+            [(after, session)] = database.rows("SELECT pg_backend_pid(), current_setting('handrail.scope')")
+        assert (after == before, session) == (not end, "t")
+    pool.close_unused(0.0)
+    assert pool.take() is None
 
 
 def test_nothing_is_lost_or_doubled_while_connections_end_at_any_moment(

@@ -31,6 +31,8 @@ _IDLE_SECONDS = 5
 """A stopped worker holds a transaction open for so long at most."""
 _OPEN = (TransactionStatus.ACTIVE, TransactionStatus.INTRANS, TransactionStatus.INERROR)
 _DISK_FULL = "53100"
+_SHUTDOWN = ("57P", "25P03")
+"""The states of errors after which the database ends the connection."""
 _LIVENESS = {"keepalives_idle": 5, "keepalives_interval": 2, "keepalives_count": 3, "tcp_user_timeout": 10_000}
 
 
@@ -136,7 +138,11 @@ class PostgresDatabase(Database):
         cause = error.__cause__ or error
         if isinstance(cause, psycopg.errors.DeadlockDetected):
             return True  # the database dropped the transaction
-        if not self._postgres.closed or not isinstance(cause, psycopg.Error):
+        if not isinstance(cause, psycopg.Error):
+            return False
+        if (cause.sqlstate or "").startswith(_SHUTDOWN):
+            self._postgres.close()  # its end may not have come yet
+        if not self._postgres.closed:
             return False
         until, pause = time.monotonic() + _PATIENCE_SECONDS, 0.05
         while True:
@@ -183,8 +189,11 @@ class PostgresDatabase(Database):
         query = f"SELECT {', '.join(['set_config(%s, %s, false)'] * len(settings))}"
         values = [text for pair in settings.items() for text in pair]
         while (connection := self._scope.pool and self._scope.pool.take()) is not None:
-            with suppress(psycopg.OperationalError):  # the database has restarted
+            try:
                 connection.execute(query, values)  # pyright: ignore[reportArgumentType]
+            except psycopg.OperationalError:  # the database has restarted
+                connection.close()
+            else:
                 return connection
         connection = psycopg.connect(self._scope.url, autocommit=True, connect_timeout=10, **_LIVENESS)  # pyright: ignore[reportArgumentType]
         try:
