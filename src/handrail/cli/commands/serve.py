@@ -66,6 +66,7 @@ def run(options: SimpleNamespace) -> int:
     is_random = token is None and not tokens.list_tokens()
     if is_random:
         token = tokens.make()
+    build_options, open_tasks = _find_node(options.database) if options.database else (ServerOptions, TaskRunner)
     with ExitStack() as held:
         mcp = _build_mcp(options, workspaces[0], held) if options.mcp else None
         listening = address.listen()
@@ -77,7 +78,7 @@ def run(options: SimpleNamespace) -> int:
             build_limits(loaded),
             (options.tls_cert, options.tls_key) if options.tls_cert else None,
         )
-        served = ServerOptions(
+        served = build_options(
             state=state,
             workspaces=workspaces,
             host=CommandServerHost(options),
@@ -86,9 +87,6 @@ def run(options: SimpleNamespace) -> int:
             dialect=loaded.settings.dialect,
             mode=options.mode,
         )
-        open_tasks: Callable[..., Any] = TaskRunner
-        if options.database:
-            served, open_tasks = _build_node(options, served)
         url = _build_url(options, address)
         _print_address(options, url, token if is_random else None, has_token=token is not None)
         if options.open:
@@ -132,12 +130,12 @@ def build_limits(loaded: LoadedSettings) -> "ServerLimits":
     return ServerLimits(parse_size(settings.body), settings.requests, settings.websockets)
 
 
-def _build_node(options: SimpleNamespace, served: "ServerOptions") -> "tuple[ServerOptions, Callable[..., Any]]":
+def _find_node(url: str) -> "tuple[type[ServerOptions], Callable[..., Any]]":
     """The options of a node of a fleet, and what opens its tasks. StoreError if the database cannot be used."""
     with needs_extra("fleet"):
         from handrail.server.fleet_tasks import FleetTasks, NodeOptions  # noqa: PLC0415  an optional dependency
-    FleetTasks.check(options.database)
-    return NodeOptions(*served), partial(FleetTasks, url=options.database)
+    FleetTasks.check(url)
+    return NodeOptions, partial(FleetTasks, url=url)
 
 
 def _resolve_workspaces(options: SimpleNamespace) -> tuple[str, ...]:
