@@ -28,7 +28,7 @@ from handrail.protocol.records import (
 )
 from handrail.settings import resolve_state_folder
 from handrail.settings.trust import Trust, TrustFile, build_trust_path, read_trust
-from handrail.store.access_tokens import AccessTokens
+from handrail.store.access_tokens import OWNER, AccessTokens
 from handrail.store.audit import (
     AuditChain,
     FinishedCalls,
@@ -62,7 +62,7 @@ from handrail.store.state_dir import (
 from handrail.store.transcript import Messages
 
 # What programs that list sessions take from here.
-__all__ = ["Inbox", "SessionJournal", "SessionSummaries", "SessionSummary", "has_lease", "update_summary"]
+__all__ = ["OWNER", "Inbox", "SessionJournal", "SessionSummaries", "SessionSummary", "has_lease", "update_summary"]
 
 _DAY = 86_400
 _YOUNG_SECONDS = 60

@@ -415,6 +415,7 @@ def test_it_needs_a_terminal(workspace: Path, environment: dict[str, str]) -> No
     )
     assert done.returncode == 2
     assert b"a session needs a terminal" in done.stderr
+    assert b"next: handrail run 'PROMPT'\n" in done.stderr
     assert not os.listdir(workspace)
 
 

@@ -172,6 +172,14 @@ class Fleet:
         with psycopg.connect(self.url) as connection:
             return connection.execute("SELECT last_heartbeat FROM handrail_jobs.procrastinate_workers").fetchall()
 
+    def measure_silence(self) -> float:
+        """The seconds since the last heartbeat of any worker."""
+        query = (
+            "SELECT extract(epoch FROM now() - max(last_heartbeat))::float8 FROM handrail_jobs.procrastinate_workers"
+        )
+        with psycopg.connect(self.url) as connection:
+            return connection.execute(query.encode()).fetchall()[0][0] or 0.0
+
     def sessions_ended(self, names: list[str]) -> set[str]:
         with suppress(StoreError):
             return {one.id for one in self.sessions.list_sessions("idle", "failed") if one.id in names}

@@ -161,9 +161,10 @@ def test_a_database_that_cannot_be_used_is_one_clear_error(
 
 
 def test_a_database_without_tables_names_the_command(run: Run) -> None:
-    refused = run("fleet", "status")
-    assert refused.returncode == 4
-    assert "handrail fleet migrate" in refused.stderr
+    for words in (("fleet", "status"), ("approvals",), ("serve", "--workspace", "/srv/site")):
+        refused = run(*words)
+        assert refused.returncode == 4
+        assert "handrail fleet migrate" in refused.stderr
 
 
 def test_the_figures_of_a_fleet_are_served_for_prometheus(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 import postgres
 from handrail import StoreError
 from handrail.fleet.feed import EventFeed
-from handrail.protocol.events import Notice
+from handrail.protocol.events import AnyEvent, BrokenEvent, Notice
 from handrail.store.journal import SessionJournal
 from handrail.store.postgres import PostgresDatabase, SessionScope
 
@@ -62,6 +62,21 @@ def test_a_listener_gets_what_it_missed_and_nothing_after_it_stopped() -> None:
         append(url, "one", 2)
         wait_until(lambda: len(late) == 4)
     assert (stopped, late) == ([1, 2, 3, 4, 5], [4, 5, 6, 7])
+
+
+def test_a_listener_that_begins_while_events_come_gets_the_earlier_ones_too() -> None:
+    url = postgres.make_database()
+    append(url, "one", 5)
+    late: list[int] = []
+    with closing(EventFeed(url)) as feed:
+
+        def begin(event: AnyEvent | BrokenEvent) -> None:
+            if event.seq == 3:
+                feed.follow("one", lambda other: late.append(other.seq))
+
+        feed.follow("one", begin)
+        wait_until(lambda: len(late) == 5)
+    assert late == [1, 2, 3, 4, 5]
 
 
 def test_lost_connections_lose_no_event() -> None:

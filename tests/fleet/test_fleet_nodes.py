@@ -12,7 +12,9 @@ from fleets import Fleet, run_git
 from tests.server.serve_process import ServeProcess
 from tests.server.sockets import open_window, wait_until
 
+import postgres
 from handrail.fleet.sessions import TenantLimits
+from handrail.protocol.events import Notice, User
 
 MANY = "[server]\nwebsockets = 1000\nrequests = 1000\n"
 
@@ -166,7 +168,7 @@ def test_a_node_shows_only_what_it_serves_and_counts_a_task_for_its_token(
         assert post(team, f"/api/tasks/{task['id']}/mode", mode="auto")["mode"] == "auto"
         post(team, f"/api/tasks/{task['id']}/prompt", text="Go on.")
         wait_for_state(team, task["id"], "waiting")
-        assert read_codes(team.post(f"/api/tasks/{task['id']}/prompt", json={"text": "More."})) == (409, "CONFLICT")
+        assert post(team, f"/api/tasks/{task['id']}/prompt", text="More.")["queued"]
         fleet.sessions.set_limits("team", TenantLimits(sessions=1))
         refused = team.post("/api/tasks", json={"prompt": "More.", "workspace": shared})
         assert read_codes(refused) == (429, "TOO_MANY")
@@ -179,8 +181,52 @@ def test_a_node_shows_only_what_it_serves_and_counts_a_task_for_its_token(
         assert read_codes(admin.delete(f"/api/tasks/{task['id']}")) == (409, "CONFLICT")
         post(team, f"/api/tasks/{task['id']}/cancel")
         assert wait_for_state(team, task["id"], "cancelled")["waiting"] == 0
+        [dropped] = [one for one in fleet.events(task["id"]) if isinstance(one, Notice)]
+        assert dropped.text.endswith("was dropped: More.")
         assert read_codes(team.post(f"/api/tasks/{task['id']}/cancel")) == (409, "CONFLICT")
         assert read_codes(team.post(f"/api/tasks/{task['id']}/resume")) == (409, "CONFLICT")
+
+
+def test_a_prompt_for_a_task_at_work_reaches_the_model(
+    fleet: Fleet, start: Callable[..., ServeProcess], tmp_path: Path
+) -> None:
+    node = start("node", "--model", "sleep:1")
+    with node.client() as client:
+        task = post(
+            client, "/api/tasks", prompt="Go on.", workspace=str(tmp_path / "shared"), model="sleep:1", mode="auto"
+        )
+        for text in ("More.", "And more."):
+            assert post(client, f"/api/tasks/{task['id']}/prompt", text=text)["queued"]
+        fleet.start_worker()
+        wait_for_state(client, task["id"], "done")
+    assert [one.text for one in fleet.events(task["id"]) if isinstance(one, User)] == ["Go on.", "More.", "And more."]
+    assert fleet.verify(task["id"]) == ()
+
+
+def test_a_node_and_its_streams_outlive_a_restart_of_the_database(tmp_path: Path, deep: bool) -> None:
+    if not deep:
+        pytest.skip("in a deep run")
+    server, shared = postgres.Server(), tmp_path / "shared"
+    shared.mkdir()
+    (tmp_path / "node").mkdir()
+    with Fleet(tmp_path, server=server) as fleet:
+        words = ("--database", fleet.url, "--workspace", str(shared), "--model", "append:3")
+        with ServeProcess(tmp_path / "node", *words) as node, node.client() as client:
+            task = post(client, "/api/tasks", workspace=str(shared), mode="auto")["id"]
+            with open_window(node.address, node.token, task) as window:
+                assert window.catch_up() == 1
+                server.stop()
+                answers: list[int] = []
+                asking = threading.Thread(target=lambda: answers.append(client.get("/api/tasks").status_code))
+                asking.start()
+                server.start()
+                asking.join()
+                post(client, f"/api/tasks/{task}/prompt", text="Go on.")
+                fleet.start_worker()
+                window.take(lambda frame: frame["type"] == "event" and frame["event"]["kind"] == "user")
+                window.take_event("end")
+                assert window.seqs == list(range(1, window.seqs[-1] + 1))
+        assert answers == [200]
 
 
 def test_listeners_of_one_node_get_every_event_once_and_in_order(

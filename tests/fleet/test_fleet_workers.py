@@ -126,6 +126,29 @@ def test_a_worker_that_was_stopped_writes_nothing_and_ends(fleet: Fleet, deep: b
     check_run(fleet, "one")
 
 
+def test_workers_that_all_stood_still_lose_no_run(fleet: Fleet, deep: bool) -> None:
+    """As on a machine that slept, or that had too much to do."""
+    if not deep:
+        pytest.skip("in a deep run")
+    names = [f"run-{number}" for number in range(12)]
+    for name in names:
+        fleet.submit("append:4", name)
+    for _ in range(2):
+        fleet.start_worker()
+    fleet.wait(lambda: "ready" if fleet.count_workers() == 2 else None)
+    for _ in range(3):
+        fleet.wait(lambda: "running" if fleet.sessions.list_sessions("running") else None)
+        for worker in fleet.workers:
+            worker.send_signal(signal.SIGSTOP)
+        fleet.wait(lambda: "late" if fleet.measure_silence() > 2.5 else None)
+        for worker in fleet.workers:
+            worker.send_signal(signal.SIGCONT)
+    for name in names:
+        assert fleet.wait_for(name) == "idle"
+        check_run(fleet, name)
+    assert [worker.poll() for worker in fleet.workers] == [None, None]
+
+
 def test_a_worker_that_is_asked_to_end_hands_its_run_over(fleet: Fleet) -> None:
     fleet.submit("hold", "one")
     first = fleet.start_worker()

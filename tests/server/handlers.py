@@ -19,13 +19,12 @@ from handrail.agent.turn import TurnLimits
 from handrail.mcp.http.guard import Address
 from handrail.mcp.http.listener import Listener, UnauthenticatedLimit, build_config
 from handrail.models.scripted import ScriptedModel, ScriptedStep
-from handrail.server.access import Access, ServerLimits, ServerNames
+from handrail.server.access import Access, ServerLimits, ServerNames, TokenBook
 from handrail.server.application import build_app
 from handrail.server.context import ServerContext
 from handrail.server.login import CookieLogin
 from handrail.server.options import ServerOptions
 from handrail.server.runner import TaskRunner
-from handrail.server.tokens import TokenBook
 from handrail.server.websocket import SocketConnection
 from handrail.settings import LoadedSettings, Settings
 from handrail.state import StoredState

@@ -23,7 +23,6 @@ from handrail.mcp.http import listener
 from handrail.models.scripted import ScriptedReply, call
 from handrail.policy.config import Rule
 from handrail.server import runner
-from handrail.server.tokens import digest_token, make_token
 from handrail.settings import LoadedSettings, Settings
 from handrail.settings.model import Tools
 
@@ -161,8 +160,7 @@ def test_an_operator_gives_no_work_to_a_task_whose_mode_only_an_admin_may_choose
     assert api.post(f"/api/tasks/{request}/mode", {"mode": "full"}).status == 200
     inbox = api.get("/api/inbox").body
     asked, question_id = inbox["requests"][0]["request"]["id"], inbox["questions"][0]["question"]["toolCallId"]
-    token = make_token()
-    api.state.open_tokens().add("ann", "operator", digest_token(token))
+    token = api.state.open_tokens().add("ann", "operator")
     body = {"name": "ls", "args": {"path": "."}, "task": question}
     work: dict[str, dict[str, Any]] = {
         f"/api/tasks/{question}/prompt": {"text": "left"},
@@ -198,8 +196,7 @@ def test_an_operator_answers_no_request_that_another_program_made_in_the_mode_fu
         assert not rail.write("b.txt", "b\n").ok
     [waiting] = api.get("/api/inbox").body["requests"]
     assert waiting["mode"] == "full"
-    token = make_token()
-    api.state.open_tokens().add("ann", "operator", digest_token(token))
+    token = api.state.open_tokens().add("ann", "operator")
     with httpx2.Client(base_url=api.url, headers={"Authorization": f"Bearer {token}"}, timeout=PATIENCE) as operator:
         path = f"/api/requests/{waiting['request']['id']}/answer"
         assert operator.post(path, json={"kind": "once", "revision": 0}).status_code == 403

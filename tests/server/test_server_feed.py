@@ -19,7 +19,6 @@ from handrail.models.scripted import call
 from handrail.protocol.calls import ToolCall
 from handrail.protocol.events import Notice
 from handrail.server import websocket
-from handrail.server.tokens import digest_token, make_token
 
 DEEP = os.environ.get("HANDRAIL_DEEP", "") not in {"", "0"}
 FOLLOWERS, STEPS = (200, 1_250) if DEEP else (20, 125)
@@ -158,8 +157,7 @@ def test_in_a_dialect_a_follower_gets_its_records(workspace: Path, tmp_path: Pat
 
 def test_a_viewer_follows_and_may_do_nothing(api: Api) -> None:
     task = create(api, "Done.")
-    token = make_token()
-    api.state.open_tokens().add("eve", "viewer", digest_token(token))
+    token = api.state.open_tokens().add("eve", "viewer")
     with open_window(api.url, token, task) as window:
         window.catch_up()
         assert window.ask("prompt", text="More.")["code"] == "FORBIDDEN"

@@ -221,7 +221,7 @@ def test_a_database_that_is_not_there_is_one_clear_error() -> None:
 def test_a_database_without_tables_names_the_command() -> None:
     with pytest.raises(StoreError, match="step 0 of the audit") as failed:
         PostgresDatabase(SessionScope(url=postgres.server().make_database(), session="s"), "", AUDIT)
-    assert "fleet migrate" in str(failed.value.advice)
+    assert failed.value.then.startswith("handrail fleet migrate")
 
 
 def test_a_database_gets_the_steps_that_it_lacks_and_refuses_an_older_handrail() -> None:

@@ -20,6 +20,8 @@ FeedListener = Callable[[AnyEvent | BrokenEvent], object]
 _CHANNEL = "handrail_events"
 _LOOK_SECONDS = 5.0
 """How often the feed looks for events without a notification."""
+_END = 1 << 62
+"""Greater than the number of any event."""
 
 
 class EventNotices:
@@ -72,11 +74,22 @@ class EventNotices:
                 return
 
 
-class _Followed:
-    """A session with its listeners, each with the number of its last event."""
+class _Listener:
+    """A listener with the number of its last event."""
 
-    def __init__(self) -> None:
-        self.listeners: dict[object, tuple[FeedListener, int]] = {}
+    def __init__(self, listen: FeedListener, last: int) -> None:
+        self._listen, self.last = listen, last
+
+    def stop(self) -> None:
+        self.last = _END
+
+    def tell(self, event: AnyEvent | BrokenEvent) -> None:
+        if event.seq > self.last:
+            self.last = event.seq
+            try:
+                self._listen(event)
+            except Exception:  # a faulty listener must not stop the others
+                self.stop()
 
 
 class EventFeed:
@@ -86,64 +99,31 @@ class EventFeed:
         """StoreError if the database cannot be used."""
         self._database = PostgresDatabase(SessionScope(url=url, session=""), "")
         self._lock = threading.Lock()
-        self._sessions: dict[str, _Followed] = {}
+        self._sessions: dict[str, list[_Listener]] = {}
         self._notices = EventNotices(url, self._look)
         self._notices.start()
 
     def follow(self, session: str, listener: FeedListener, after: int = 0) -> Callable[[], None]:
         """Calls the listener with every event after a number, once and in order. Returns how to stop."""
-        token = object()
+        added = _Listener(listener, after)
         with self._lock:
-            self._sessions.setdefault(session, _Followed()).listeners[token] = (listener, after)
-        self._wake(session)
-
-        def stop() -> None:
-            with self._lock:
-                followed = self._sessions.get(session)
-                if followed is not None:
-                    followed.listeners.pop(token, None)
-                    if not followed.listeners:
-                        del self._sessions[session]
-
-        return stop
+            self._sessions.setdefault(session, []).append(added)
+        self._database.rows("SELECT pg_notify(?, ?)::text", (_CHANNEL, session))
+        return added.stop
 
     def close(self) -> None:
         self._notices.close()
         self._database.close()
 
-    def _wake(self, session: str) -> None:
-        """Notifies this feed, and all others, to look at a session."""
-        self._database.rows("SELECT pg_notify(?, ?)::text", (_CHANNEL, session))
-
     def _look(self, session: str | None) -> None:
-        with self._lock:
-            followed = set(self._sessions)
-        self._deliver(followed if session is None else followed & {session})
-
-    def _deliver(self, sessions: set[str]) -> None:
-        for session in sessions:
+        for name in list(self._sessions) if session is None else (session,):
             with self._lock:
-                followed = self._sessions.get(session, _Followed())
-                after = min((last for _, last in followed.listeners.values()), default=1 << 62)
-            self._database.switch(session)
-            for event in SessionJournal(self._database, session, "").events(after):
-                self._tell(session, event)
-
-    def _tell(self, session: str, event: AnyEvent | BrokenEvent) -> None:
-        with self._lock:
-            followed = self._sessions.get(session)
-            due = [
-                (token, listener)
-                for token, (listener, last) in (followed.listeners.items() if followed is not None else ())
-                if event.seq > last
-            ]
-            for token, listener in due:
-                if followed is not None:
-                    followed.listeners[token] = (listener, event.seq)
-        for token, listener in due:
-            try:
-                listener(event)
-            except Exception:  # a faulty listener must not stop the others
-                with self._lock:
-                    if followed is not None:
-                        followed.listeners.pop(token, None)
+                listeners = [one for one in self._sessions.pop(name, ()) if one.last < _END]
+                if not listeners:
+                    continue
+                self._sessions[name] = listeners
+                due = tuple(listeners)  # one that is added meanwhile may need earlier events
+            self._database.switch(name)
+            for event in SessionJournal(self._database, name, "").events(min(one.last for one in due)):
+                for one in due:
+                    one.tell(event)

@@ -16,7 +16,7 @@ from handrail.fleet.sessions import Claim, FleetSessions, Outcome, State, Tenant
 from handrail.fleet.workspaces import open_workspace
 from handrail.models.base import Model
 from handrail.protocol.errors import HandrailError, StoreError, UsageError
-from handrail.protocol.events import Error, Event, Usage
+from handrail.protocol.events import Error, Event, Notice, Usage
 from handrail.settings import Settings
 from handrail.store.runner import list_dead_runners
 from handrail.store.shared_store import SharedStore
@@ -44,6 +44,7 @@ _LEFT_OUT = (
     ".code",
 )
 _WAITING = {"parked", "question"}
+_DROPPED = "The turn was cancelled, so the prompt that waited for it was dropped:"
 _FAILED = {"error", "limit"}
 
 
@@ -179,7 +180,14 @@ class Run:
             running = asyncio.ensure_future(agent.go_on())
             if cancelled:
                 asyncio.get_running_loop().call_soon(agent.cancel)
-            return await running
+            turn = await running
+            while (prompts := rail.conversation.list_prompts()) and turn.reason in {"done", "cancelled"}:
+                if turn.reason == "cancelled":
+                    text = "\n\n".join(one.text for one in prompts)
+                    rail.conversation.add((), (Notice, {"text": f"{_DROPPED} {text}"}), taken=prompts[-1].number)
+                else:
+                    turn = await agent.run_waiting()
+            return turn
         except HandrailError:
             raise
         except Exception as error:  # a defect; the loop has written it into the journal

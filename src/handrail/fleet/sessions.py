@@ -32,7 +32,7 @@ from handrail.store.postgres import ConnectionPool, PostgresDatabase, SessionRea
 from handrail.store.postgres_schema import FLEET, JOBS, build_open_error, list_tables, migrate
 from handrail.store.shared_store import SharedStore
 from handrail.store.state_dir import check_session_id, make_id
-from handrail.store.transcript import Messages, build_insert
+from handrail.store.transcript import Messages, build_insert, build_prompt
 
 QUEUE, TASK = "handrail", "handrail.go_on"
 DEAD_SECONDS = 15.0
@@ -75,6 +75,9 @@ _SET_MODE = """
     UPDATE handrail.session SET options = ?, changed = now()
     WHERE id = ? AND state NOT IN ('queued', 'running')
 """
+_LOCK_STATE = "SELECT state, lock FROM handrail.session WHERE id = ? FOR SHARE"
+_OPEN_STATES = {"queued", "running", "waiting"}
+_MAX_PROMPTS = 100
 _DELETE = "DELETE FROM handrail.session WHERE id = ? AND state IN ('idle', 'failed')"
 _DELETE_ROWS = (
     *(f"DELETE FROM handrail.{table} WHERE scope = ?" for table in list_tables() if table != "audit_line"),  # noqa: S608
@@ -207,6 +210,22 @@ class FleetSessions:
             journal.write((event,), create)
         return session
 
+    def queue(self, session: str, prompt: str) -> bool:
+        """Keeps a prompt for the model, with its next results or after its turn. False if there is no open turn.
+
+        BusySessionError if too many wait.
+        """
+        with closing(self._open_journal(session)) as database, database.lock, database.transaction:
+            row = database.execute(_LOCK_STATE, (session,)).fetchone()
+            if row is None or row[0] not in _OPEN_STATES:
+                return False
+            if database.execute("SELECT count(*) FROM prompt").fetchone()[0] >= _MAX_PROMPTS:
+                raise BusySessionError(f"{_MAX_PROMPTS} prompts wait for the turn of session {session}")
+            database.execute(*build_prompt(escape_surrogates(prompt)))
+            if row[0] != "waiting":  # the run may have looked for prompts for the last time
+                database.execute(*build_job(session, row[1]))
+        return True
+
     def create(self, options: RunOptions, tenant: str = "") -> str:
         """Makes a session that waits for its first prompt. Returns its id."""
         session = make_id("s")
@@ -290,8 +309,7 @@ class FleetSessions:
 
     def events(self, session: str, after: int = 0) -> list[AnyEvent | BrokenEvent]:
         """The events of a session after a number."""
-        with closing(self._open_journal(session)) as database:
-            return list(SessionJournal(database, session, "").events(after))
+        return list(self.open_view(session).events(after))
 
     def rows(self, query: str, values: Row = ()) -> list[Row]:
         return self._database.rows(query, values)

@@ -8,6 +8,7 @@ import asyncio
 import logging
 import os
 import socket
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
@@ -165,11 +166,17 @@ class Worker:
                 end_at_once()
 
     async def _sweep(self, app: App) -> None:
-        """Sends a heartbeat too, as procrastinate sends none while it stops, and hands back the jobs of the dead."""
+        """Sends a heartbeat too, as procrastinate sends none while it stops, and hands back the jobs of the dead.
+
+        A process that stood still cannot tell: others on its machine, and it itself, may just have had no time either.
+        """
         while True:
+            before = time.monotonic()
             await asyncio.sleep(min(_SWEEP_SECONDS, self._dead_seconds / 6))
             with suppress(Exception):  # a database that restarts: the next time
                 await app.connector.execute_query_async(_BEAT, worker=self._worker)
+                if time.monotonic() - before > self._dead_seconds / 2:
+                    continue
                 found = await app.connector.execute_query_all_async(_SWEEP, seconds=self._dead_seconds, queue=QUEUE)
                 for row in found:
                     _log.warning("job %s was handed back: its worker is dead", row["id"])

@@ -139,9 +139,14 @@ class StoreError(HandrailError):
     """The state folder cannot be read or written. Its text is the problem, followed by advice."""
 
     def __init__(
-        self, problem: str, brief: str = "handrail's records cannot be used", advice: str | None = None
+        self,
+        problem: str,
+        brief: str = "handrail's records cannot be used",
+        advice: str | None = None,
+        *,
+        then: str = "",
     ) -> None:
-        super().__init__(problem)
+        super().__init__(problem, then=then)
         self.problem = problem
         """One sentence without its full stop."""
         self.advice = advice
@@ -159,7 +164,7 @@ class StoreError(HandrailError):
     def describe(self) -> tuple[str, str]:
         """The problem, and the next command."""
         reason, command = (self.advice, "handrail doctor") if self.advice else _find_cause(self.__cause__)
-        return f"{self.problem}. {reason}".rstrip(), command
+        return f"{self.problem}. {reason}".rstrip(), self.then or command
 
     def __str__(self) -> str:
         text, command = self.describe()

@@ -76,10 +76,10 @@ def decode_msgpack(data: bytes, kind: type[_Kind]) -> _Kind:
     return get_msgpack_decoder(kind).decode(data)
 
 
-def convert(value: object, kind: type[_Kind]) -> _Kind:
-    """A value of this type from decoded JSON. msgspec's exceptions pass through."""
+def convert(value: object, kind: type[_Kind], *, strict: bool = True) -> _Kind:
+    """A value of this type from decoded JSON. msgspec's exceptions pass through. `strict`: a text is no number."""
     get_json_decoder(kind)
-    return msgspec.convert(value, kind)
+    return msgspec.convert(value, kind, strict=strict)
 
 
 _MAX_LEVELS = 64

@@ -6,6 +6,7 @@ an address would get into histories and logs, so it is refused there.
 """
 
 import asyncio
+import hmac
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
@@ -23,8 +24,8 @@ from handrail.mcp.http.guard import Address, App, Message, Receive, Scope, Send
 from handrail.mcp.http.listener import UnauthenticatedLimit
 from handrail.protocol.wire import encode
 from handrail.server.options import ApiFailure
-from handrail.server.tokens import TokenBook, digest_token
 from handrail.server.wire import ROLES, ApiCaller, ApiError, Closing, Role
+from handrail.state import OWNER, StoredState
 
 CALLER = "handrail.caller"
 """The caller of a request, in its scope."""
@@ -106,6 +107,30 @@ class RateLimit:
         return 0.0 if is_free else (1 - held) / self._per_second
 
 
+class TokenBook:
+    """The token of the start, and the named tokens of the state folder."""
+
+    def __init__(self, state: StoredState, start_token: str | None) -> None:
+        self._named = state.open_tokens()
+        self.digest = self._named.digest
+        self._start_digest = None if start_token is None else self.digest(start_token)
+
+    def find_caller(self, token: str) -> ApiCaller | None:
+        """Whose token it is. A removed token counts no more. Takes the same time for every wrong token."""
+        return self.find_by_digest(self.digest(token))
+
+    def find_by_digest(self, digest: str) -> ApiCaller | None:
+        found = None
+        for name, role, own in self._list_all():
+            if hmac.compare_digest(own, digest):
+                found = ApiCaller(name=name, role=role)
+        return found
+
+    def _list_all(self) -> list[tuple[str, Role, str]]:
+        named: list[tuple[str, Role, str]] = [(one.name, one.role, one.digest) for one in self._named.list_tokens()]
+        return named if self._start_digest is None else [(OWNER, "admin", self._start_digest), *named]
+
+
 class _Stream(NamedTuple):
     """An open WebSocket or event stream, in the task that runs it."""
 
@@ -146,7 +171,7 @@ class Access:
             await _refuse_readably(failure, scope, receive, say)
             return
         if caller is not None and _is_stream(scope):
-            await self._follow(_Stream(caller.name, digest_token(token)), scope, receive, say)
+            await self._follow(_Stream(caller.name, self._tokens.digest(token)), scope, receive, say)
         else:
             await self._app(scope, receive, say)
 

@@ -20,7 +20,17 @@ from starlette.websockets import WebSocket
 from handrail.mcp.http.guard import App
 from handrail.mcp.http.listener import Listener, UnauthenticatedLimit, build_config, silence_logs
 from handrail.protocol.wire import encode
-from handrail.server.access import CALLER, LOGIN, LOGOUT, MCP, Access, ServerLimits, ServerNames, render_failure
+from handrail.server.access import (
+    CALLER,
+    LOGIN,
+    LOGOUT,
+    MCP,
+    Access,
+    ServerLimits,
+    ServerNames,
+    TokenBook,
+    render_failure,
+)
 from handrail.server.console_files import ConsoleFiles
 from handrail.server.context import ServerContext, TaskService
 from handrail.server.dispatch import Dispatcher
@@ -28,7 +38,6 @@ from handrail.server.login import CookieLogin
 from handrail.server.options import ApiFailure, ServerOptions
 from handrail.server.routes import ROUTES, SOCKET_HANDLER, Route
 from handrail.server.runner import TaskRunner
-from handrail.server.tokens import TokenBook
 from handrail.server.websocket import SocketConnection
 
 if TYPE_CHECKING:

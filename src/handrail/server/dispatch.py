@@ -13,7 +13,7 @@ from starlette.requests import Request as HttpRequest
 from starlette.responses import Response
 
 from handrail.protocol.errors import HandrailError, StoreError, ToolError, list_frames
-from handrail.protocol.wire import UNREADABLE, decode_json, encode
+from handrail.protocol.wire import UNREADABLE, convert, decode_json, encode
 from handrail.server.access import CALLER, check_role
 from handrail.server.context import Request, ServerContext
 from handrail.server.options import ApiFailure
@@ -146,7 +146,7 @@ def decode_query(route: Route, query: str) -> dict[str, Any]:
             problem = "is given twice" if name in found else f"is unknown; there are: {known}"
             raise ApiFailure(400, "INVALID_ARGUMENT", f"The parameter {name[:80]!r} {problem}.")
         try:
-            found[name] = msgspec.convert(value, PARAMETERS[name].kind, strict=False)
+            found[name] = convert(value, PARAMETERS[name].kind, strict=False)
         except ValueError as error:
             raise ApiFailure(400, "INVALID_ARGUMENT", f"The parameter {name} is not valid: {error}") from None
     return {name: PARAMETERS[name].default for name in route.query} | found
@@ -159,7 +159,7 @@ def is_number(text: str) -> bool:
 
 def _decode_part(name: str, value: str) -> str:
     try:
-        msgspec.convert(value, PATH_PARAMETERS.get(name, ID), strict=False)
+        convert(value, PATH_PARAMETERS.get(name, ID), strict=False)
     except ValueError:
         raise ApiFailure(404, "NOT_FOUND", f"There is no {name} {value[:80]!r}.") from None
     return value

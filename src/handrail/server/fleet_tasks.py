@@ -46,9 +46,8 @@ from handrail.server.directory import build_title
 from handrail.server.feed import TaskFeeds
 from handrail.server.options import ApiFailure, ServerOptions
 from handrail.server.tasks import check_mode, check_new_task
-from handrail.server.tokens import OWNER
 from handrail.settings import LoadedSettings
-from handrail.state import SessionJournal, SessionSummary, update_summary
+from handrail.state import OWNER, SessionJournal, SessionSummary, update_summary
 
 _MAX_TASKS = 100_000
 _MAX_SUMMARIES = 2_000
@@ -169,11 +168,13 @@ class FleetTasks:
         return self.describe(_submit(self._sessions.submit, body.prompt, options, tenant=tenant))
 
     def prompt_task(self, request: Request) -> wire.Accepted:
+        """Starts a turn. While one is open, the prompt waits until the model can get it."""
         request.check_work(request.params["task"])
-        found = self._find(request.params["task"])
-        prompt = request.body.text
-        _submit(self._sessions.submit, prompt, found.options, session=found.id, tenant=found.tenant)
-        return wire.Accepted(task=self.describe(found.id))
+        found, text = self._find(request.params["task"]), request.body.text
+        queued = _submit(self._sessions.queue, found.id, text)
+        if not queued:
+            _submit(self._sessions.submit, text, found.options, session=found.id, tenant=found.tenant)
+        return wire.Accepted(task=self.describe(found.id), queued=queued)
 
     def resume_task(self, request: Request) -> wire.Accepted:
         request.check_work(request.params["task"])

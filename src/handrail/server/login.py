@@ -6,9 +6,9 @@ from starlette.requests import Request as HttpRequest
 from starlette.responses import Response
 
 from handrail.protocol.wire import encode
+from handrail.server.access import TokenBook
 from handrail.server.dispatch import decode_body, read_body
 from handrail.server.options import ApiFailure
-from handrail.server.tokens import TokenBook
 from handrail.server.wire import Login
 
 _MAX_BODY_BYTES = 10_000

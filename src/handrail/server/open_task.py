@@ -78,8 +78,8 @@ class OpenTask:
         agent = await self.open_agent()
         waiting = self.rail.conversation.list_prompts()
         if len(waiting) >= _MAX_WAITING or sum(len(one.text) for one in waiting) + len(text) > _MAX_WAITING_CHARS:
-            text = "Too many prompts wait for the turn. Nothing was queued."
-            raise ApiFailure(429, "TOO_MANY", text, headers={"retry-after": "5"})
+            refusal = "Too many prompts wait for the turn. Nothing was queued."
+            raise ApiFailure(429, "TOO_MANY", refusal, headers={"retry-after": "5"})
         self.rail.conversation.queue_prompt(text)
         if self.is_running:
             return True

@@ -146,7 +146,7 @@ def check_schema(connection: "psycopg.Connection", schema: Schema) -> None:
         problem = (
             f"the database has step {version} of the {schema.name}, and this handrail needs step {len(schema.steps)}"
         )
-        raise StoreError(problem, advice="Migrate the database: handrail fleet migrate --database URL")
+        raise StoreError(problem, advice="Migrate the database.", then="handrail fleet migrate --database URL")
 
 
 def read_step(connection: "psycopg.Connection", schema: Schema) -> int:
@@ -159,7 +159,7 @@ def read_step(connection: "psycopg.Connection", schema: Schema) -> int:
 
 
 def build_open_error(error: psycopg.Error) -> StoreError:
-    reason = " ".join(str(error).split())
+    reason = str(error).partition("\n")[0].rstrip("?.")
     advice = "Check the URL, and whether the database runs."
     return StoreError(f"the database cannot be opened: {reason}", "handrail's database cannot be used", advice)
 

@@ -35,6 +35,11 @@ def build_insert(message: Message) -> tuple[str, Row]:
     return "INSERT INTO message (kind, data) VALUES (?, ?)", (str(message.__struct_config__.tag), encode(message))
 
 
+def build_prompt(text: str) -> tuple[str, Row]:
+    """The statement that stores a waiting prompt."""
+    return "INSERT INTO prompt (text) VALUES (?)", (text.encode(),)
+
+
 class Messages:
     def __init__(self, journal: SessionJournal) -> None:
         self.journal = journal
@@ -45,7 +50,7 @@ class Messages:
         self.journal.append(*pending, also=(*map(build_insert, messages), *taking))
 
     def queue_prompt(self, text: str) -> None:
-        self.journal.database.run("INSERT INTO prompt (text) VALUES (?)", (text.encode(),))
+        self.journal.database.run(*build_prompt(text))
 
     def list_prompts(self) -> list[WaitingPrompt]:
         """The prompts that wait until the model can get them."""

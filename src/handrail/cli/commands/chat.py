@@ -22,7 +22,7 @@ def run(options: SimpleNamespace) -> int:
     streams = (sys.stdin, sys.stdout, sys.stderr)
     if not all(stream is not None and stream.isatty() for stream in streams):
         problem = "a session needs a terminal on stdin, stdout and stderr. Nothing was run."
-        raise CommandFailed(f"{problem} Without one: handrail run 'PROMPT'", USAGE)
+        raise CommandFailed(problem, USAGE, then="handrail run 'PROMPT'")
     from handrail.terminal.glyphs import build_glyphs  # noqa: PLC0415  loads the room of terminals
 
     glyphs = build_glyphs(options)

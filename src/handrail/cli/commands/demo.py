@@ -232,14 +232,13 @@ def _play_in_browser(keep: str | None) -> int:
         from handrail.server.access import ServerNames  # noqa: PLC0415  as above
         from handrail.server.application import Entrance, serve  # noqa: PLC0415  as above
         from handrail.server.options import ServerOptions  # noqa: PLC0415  as above
-        from handrail.server.tokens import make_token  # noqa: PLC0415  as above
     except ImportError as error:
         raise build_missing_error("the HTTP server", "server", error) from None
     with _open_sample_folder(keep), ExitStack() as held:
         variables, toolchains = _find_python()
         os.environ["PATH"] = f"{variables['PATH']}:{os.environ.get('PATH', '')}"
         host = DemoHost(toolchains)
-        listening, token = Address("127.0.0.1", 0).listen(), make_token()
+        listening, token = Address("127.0.0.1", 0).listen(), open_state_folder().open_tokens().make()
         address = Address(*listening.getsockname()[:2])
         entrance = Entrance(listening, ServerNames.build(address), token, build_limits(host.load_settings(".")))
         served = ServerOptions(

@@ -62,7 +62,10 @@ def run(options: SimpleNamespace) -> int:
     loaded = load_settings(options, options.mode, here, flags=_build_flags(options))
     options.quiet = True  # the remarks were printed once
     state = open_state_folder()
-    token, is_printed = _choose_token(has_named=bool(state.open_tokens().list_tokens()))
+    tokens, token = state.open_tokens(), take_token()
+    is_random = token is None and not tokens.list_tokens()
+    if is_random:
+        token = tokens.make()
     with ExitStack() as held:
         mcp = _build_mcp(options, workspaces[0], held) if options.mcp else None
         listening = address.listen()
@@ -87,7 +90,7 @@ def run(options: SimpleNamespace) -> int:
         if options.database:
             served, open_tasks = _build_node(options, served)
         url = _build_url(options, address)
-        _print_address(options, url, token if is_printed else None, has_token=token is not None)
+        _print_address(options, url, token if is_random else None, has_token=token is not None)
         if options.open:
             held.enter_context(open_browser(f"{url}/#token={token}" if token else url))
         serve(entrance, served, INTERRUPTED, mcp, open_tasks)
@@ -179,15 +182,6 @@ def _check_certificate(certificate: str, key: str) -> None:
         raise CommandFailed(problem) from None
 
 
-def _choose_token(*, has_named: bool) -> tuple[str | None, bool]:
-    """The token of an admin, and whether it is random. None if only the named tokens count."""
-    if (given := take_token()) is not None or has_named:
-        return given, False
-    from handrail.server.tokens import make_token  # noqa: PLC0415  it loads OpenSSL
-
-    return make_token(), True
-
-
 def _build_mcp(options: SimpleNamespace, workspace: str, held: ExitStack) -> "McpEndpoint":
     try:
         from handrail.mcp.http.application import McpEndpoint  # noqa: PLC0415  an optional dependency
@@ -242,10 +236,8 @@ def _list_tokens(options: SimpleNamespace) -> int:
 
 
 def _add_token(options: SimpleNamespace) -> int:
-    from handrail.server.tokens import digest_token, make_token  # noqa: PLC0415  it loads OpenSSL
-
-    token, role = make_token(), options.role or "viewer"
-    open_state_folder().open_tokens().add(options.name, role, digest_token(token))
+    role = options.role or "viewer"
+    token = open_state_folder().open_tokens().add(options.name, role)
     if options.json:
         print_json(encode({"schema": "handrail.tokens/1", "name": options.name, "role": role, "token": token}))
         return OK

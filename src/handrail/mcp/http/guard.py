@@ -22,7 +22,7 @@ Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 PATH = "/mcp"
-_USE = "use 127.0.0.1:PORT, localhost:PORT or [::1]:PORT; port 0 takes any free port"
+_USE = "use 127.0.0.1:PORT, localhost:PORT or [::1]:PORT; port 0 takes any free port. Nothing was started."
 
 
 class Address(NamedTuple):
