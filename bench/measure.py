@@ -29,12 +29,17 @@ class Row(NamedTuple):
     """One line of the report: a value, and the most it may be (None: only reported)."""
 
     name: str
-    value: float
+    value: float | None
+    """None: it cannot be measured here."""
     unit: str
     limit: float | None = None
+    reason: str = ""
+    """Why it cannot be measured."""
 
     @property
-    def verdict(self) -> Literal["ok", "missed", "reported"]:
+    def verdict(self) -> Literal["ok", "missed", "reported", "not measured"]:
+        if self.value is None:
+            return "not measured"
         if self.limit is None:
             return "reported"
         return "ok" if self.value <= self.limit else "missed"
@@ -65,7 +70,9 @@ def table(rows: Iterable[Row]) -> str:
     cells = [("benchmark", "value", "unit", "limit", "verdict")]
     for row in rows:
         limit = "" if row.limit is None else f"{row.limit:g}"
-        cells.append((row.name, f"{row.value:.2f}", row.unit, limit, row.verdict))
+        value = "–" if row.value is None else f"{row.value:.2f}"
+        verdict = f"{row.verdict}: {row.reason}" if row.reason else row.verdict
+        cells.append((row.name, value, row.unit, limit, verdict))
     widths = [max(len(line[column]) for line in cells) for column in range(5)]
     return "\n".join(aligned(line, widths) for line in cells)
 

@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import statistics
 import sys
 
@@ -10,6 +9,7 @@ from playwright.sync_api import Page, sync_playwright
 
 from bench.server.followers import request
 from bench.server.program import TOKEN
+from bench.web import find_chromium
 
 _LOADS = 5
 _PATIENCE = 300_000
@@ -35,7 +35,7 @@ def main(port: int) -> None:
     task = request(port, "POST", "/api/tasks", {"prompt": "Work."})["id"]
     with sync_playwright() as playwright:
         arguments = ["--no-sandbox"] if os.getuid() == 0 else []
-        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=arguments)
+        browser = playwright.chromium.launch(executable_path=find_chromium(), args=arguments)
         page = browser.new_page(viewport={"width": 1280, "height": 800})
         page.set_default_timeout(_PATIENCE)
         page.goto(f"http://127.0.0.1:{port}/tasks/{task}#token={TOKEN}")

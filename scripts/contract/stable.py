@@ -29,7 +29,7 @@ class Placeholders:
             return _TIME.sub(TIME, _PROCESS.sub(self._name, _ID.sub(self._name, value)))
         if key == "pid" and value is not None:
             return PROCESS
-        return DURATION if key in {"duration_ms", "durationMs"} else value
+        return DURATION if key in {"duration_ms", "durationMs", "policy_ms"} else value
 
     def _name(self, match: re.Match[str]) -> str:
         if match[0] not in self._names:

@@ -76,8 +76,9 @@ def wait_until(is_done: Callable[[], object]) -> None:
 
 
 @contextmanager
-def open_window(url: str, token: str, task: str, after: int = 0, **options: Any) -> Iterator[Window]:
-    address = f"{url.replace('http', 'ws', 1)}/ws/{task}?after={after}"
+def open_window(url: str, token: str, task: str, after: int = 0, query: str = "", **options: Any) -> Iterator[Window]:
+    """`query`: more of the address, such as `&events=canonical`."""
+    address = f"{url.replace('http', 'ws', 1)}/ws/{task}?after={after}{query}"
     headers = {"Authorization": f"Bearer {token}"}
     with connect(address, additional_headers=headers, open_timeout=PATIENCE, proxy=None, **options) as connection:
         yield Window(connection)

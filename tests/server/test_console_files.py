@@ -41,5 +41,5 @@ def test_files_with_a_hash_in_their_name_are_kept(client: TestClient) -> None:
 
 
 def test_the_server_knows_the_pages_of_the_console() -> None:
-    listed = re.findall(r'^  page\("(\w+)"', (_WEB / "src/pages/index.ts").read_text(encoding="utf-8"), re.M)
+    listed = re.findall(r'^  \{ name: "(\w+)"', (_WEB / "src/pages/index.ts").read_text(encoding="utf-8"), re.M)
     assert set(listed) == PAGES

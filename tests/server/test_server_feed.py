@@ -155,6 +155,23 @@ def test_in_a_dialect_a_follower_gets_its_records(workspace: Path, tmp_path: Pat
         assert first["event"] == records[1]
 
 
+def test_in_a_dialect_a_follower_may_ask_for_the_events_of_handrail(workspace: Path, tmp_path: Path) -> None:
+    with open_api(workspace, tmp_path / "state", dialect="devminds") as api:
+        api.host.script = ["Done.", "Again."]
+        task: str = api.post("/api/tasks", {"prompt": "Work."}).body["id"]
+        with (
+            open_window(api.url, api.token, task) as spoken,
+            open_window(api.url, api.token, task, query="&events=canonical") as window,
+        ):
+            first = window.take_event("end")["seq"]
+            spoken.take(lambda frame: frame.get("event", {}).get("type") == "agent.run.finished")
+            assert window.ask("prompt", text="More.")["type"] == "done"
+            last = window.take_event("end")["seq"]
+        assert window.seqs == list(range(1, last + 1))
+        assert first < last
+        assert spoken.events[0].keys() != window.events[0].keys()
+
+
 def test_a_viewer_follows_and_may_do_nothing(api: Api) -> None:
     task = create(api, "Done.")
     token = api.state.open_tokens().add("eve", "viewer")

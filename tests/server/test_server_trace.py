@@ -9,8 +9,9 @@ import pytest
 from tests.server.handlers import Api
 
 from handrail.models.scripted import ScriptedStep, call
-from handrail.protocol.events import End, Event, Usage, User
+from handrail.protocol.events import End, Event, ToolCallStart, Usage, User
 from handrail.protocol.results import OVERLAY_TIER
+from handrail.protocol.wire import encode
 from handrail.server.trace import build_traces
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -68,7 +69,13 @@ def test_a_turn_has_spans_of_the_model_the_person_and_the_tool(api: Api, workspa
     assert trace["prompt"] == "Go on."
     phases = [(span["phase"], span["name"]) for span in trace["spans"]]
     others = sorted(one for one in phases if one[0] != "model")
-    assert others == [("person", "once"), ("queue", "write"), ("tool", "read"), ("tool", "write")]
+    assert others == [
+        ("person", "once"),
+        ("policy", "write"),
+        ("queue", "write"),
+        ("tool", "read"),
+        ("tool", "write"),
+    ]
     assert sum(phase == "model" for phase, _ in phases) == 3
     for span in trace["spans"]:
         assert 0 <= span["startMs"] <= trace["durationMs"]
@@ -87,6 +94,34 @@ def test_a_preview_is_time_in_the_sandbox(api: Api) -> None:
     assert sandbox["durationMs"] >= 100
     [person] = [span for span in trace["spans"] if span["phase"] == "person"]
     assert sandbox["startMs"] + sandbox["durationMs"] <= person["startMs"] + 1
+    [policy] = [span for span in trace["spans"] if span["phase"] == "policy"]
+    assert policy["startMs"] + policy["durationMs"] <= sandbox["startMs"] + 1
+
+
+def test_calls_of_one_reply_are_decided_one_after_the_other() -> None:
+    def begin(seq: int, seconds: float, **fields: Any) -> Any:
+        names: dict[str, Any] = {"tool_call_id": f"c{seq}", "tool_call_name": "write", "args": {}, "trace_id": "t"}
+        return make(ToolCallStart, seq, seconds, **names, **fields)
+
+    begun = [begin(3, 2.5, policy_ms=30.0), begin(4, 3, policy_ms=10.0), begin(5, 3)]
+    [trace] = build_traces([say(1, 0, "one"), spend(2, 2), *begun, end(6, 4)])
+    policy = [
+        (span.name, span.start_ms, span.duration_ms, span.tool_call_id)
+        for span in trace.spans
+        if span.phase == "policy"
+    ]
+    assert policy == [("write", 2000, 30, "c3"), ("write", 2030, 10, "c4")]
+
+
+def test_a_read_without_a_question_records_no_time_of_policy(api: Api, workspace: Path) -> None:
+    (workspace / "a.txt").write_text("a\n")
+    with api.open("dev") as rail:
+        rail.read("a.txt")
+        rail.read("../outside")
+        starts = [event for event in rail.events() if isinstance(event, ToolCallStart)]
+    assert b"policy_ms" not in encode(starts[0])
+    assert isinstance(starts[1].policy_ms, float)
+    assert starts[1].policy_ms > 0
 
 
 def test_a_prompt_in_a_running_turn_belongs_to_it_and_one_after_it_does_not() -> None:

@@ -85,6 +85,11 @@ def test_axe_finds_nothing_serious_on_any_page(console: Console, shop: str, sche
         page.wait_for_load_state("networkidle")
         _take_picture(page, f"{name.replace('/', '-')}-{scheme}")
         found[name] = _scan(page)
+    page.goto(f"{console.server.address}/inbox")
+    page.locator("table.rows .row-link").first.click()
+    drawer(page)
+    _take_picture(page, f"request-{scheme}")
+    found["request"] = _scan(page)
     answered = console.window(f"/tasks/{shop}")
     answer(answered, "^(Keep|Approve)$")
     for name in ("replay", "trace"):

@@ -1,17 +1,7 @@
 /** One address for each page, task, call, change and record, by the browser's history. */
 
-import { type AnchorHTMLAttributes, type MouseEvent, type ReactNode, useSyncExternalStore } from "react";
-
-const CHANGED = "handrail:address";
-
-function subscribe(listener: () => void): () => void {
-  window.addEventListener("popstate", listener);
-  window.addEventListener(CHANGED, listener);
-  return () => {
-    window.removeEventListener("popstate", listener);
-    window.removeEventListener(CHANGED, listener);
-  };
-}
+import type { AnchorHTMLAttributes, MouseEvent, ReactNode } from "react";
+import { emit, useWindowValue } from "./state/events";
 
 const readAddress = (): string => window.location.pathname + window.location.search;
 
@@ -41,14 +31,14 @@ export function pathTo(...parts: readonly (string | number)[]): string {
 }
 
 export function useAddress(): Address {
-  return parseAddress(useSyncExternalStore(subscribe, readAddress));
+  return parseAddress(useWindowValue("popstate", readAddress));
 }
 
 export function navigate(address: string, options: { replace?: boolean } = {}): void {
   if (address === readAddress()) return;
   if (options.replace === true) window.history.replaceState(null, "", address);
   else window.history.pushState(null, "", address);
-  window.dispatchEvent(new Event(CHANGED));
+  emit("popstate");
 }
 
 /** Set or remove values of the query. The page stays. */

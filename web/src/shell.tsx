@@ -1,16 +1,16 @@
 /** The frame around every page: rail, keys, what is announced. */
 
-import { Component, type ReactNode, Suspense, useCallback, useEffect, useMemo, useRef, useState } from "react";
-import { describeFailure, logout, request } from "./api/client";
+import { Component, type ReactNode, Suspense, type SyntheticEvent, useCallback, useEffect, useMemo, useRef, useState } from "react";
+import { logout } from "./api/client";
 import type { ServerInfo } from "./api/types";
 import { PAGES } from "./pages";
 import { Icon } from "./parts/icons";
 import { KeyHelp } from "./parts/key_help";
-import { Skeleton } from "./parts/states";
+import { Failure, Skeleton } from "./parts/states";
 import { Link, navigate, pathTo, useAddress } from "./router";
 import { ConsoleContext } from "./state/console";
-import { type KeyTable, useKeyPrefix, useKeys } from "./state/keys";
-import { useResource } from "./state/resource";
+import { type KeyTable, useKeys } from "./state/keys";
+import { useRoute } from "./state/resource";
 import { focusNeighbour } from "./state/focus";
 import { chooseTheme, type Theme, useTheme } from "./state/theme";
 
@@ -28,7 +28,7 @@ export function Shell({ info, onSignOut }: { info: ServerInfo; onSignOut: () => 
   const [open, setOpen] = useState(false);
   const [said, setSaid] = useState("");
   const [subject, setSubject] = useState("");
-  const inbox = useResource("inbox", (signal) => request("GET /api/inbox", { signal }), { every: INBOX_EVERY_MS });
+  const inbox = useRoute("GET /api/inbox", {}, { every: INBOX_EVERY_MS });
   const waiting = countWaiting(inbox.data);
   const announce = useCallback((text: string) => setSaid(text), []);
   const value = useMemo(() => ({ info, inbox, announce, setSubject }), [info, inbox, announce]);
@@ -36,9 +36,12 @@ export function Shell({ info, onSignOut }: { info: ServerInfo; onSignOut: () => 
   const name = parts[0] ?? "tasks";
   const page = PAGES.find((one) => one.name === name);
   const main = useRef<HTMLElement>(null);
+  const skip = (event: SyntheticEvent) => {
+    event.preventDefault();
+    main.current?.focus();
+  };
   useTitle(subject === "" ? (page?.title ?? "") : subject, waiting);
   useNewRequests(waiting, announce);
-  useKeyPrefix();
   useKeys(
     useMemo<KeyTable>(() => {
       const goTo = PAGES.map((one) => [`g ${one.key}`, () => navigate(pathTo(one.name))] as const);
@@ -50,7 +53,7 @@ export function Shell({ info, onSignOut }: { info: ServerInfo; onSignOut: () => 
   return (
     <ConsoleContext value={value}>
       <div className={open ? "shell open" : "shell"}>
-        <a className="skip" href="#main" onClick={(event) => skipTo(event, main.current)}>
+        <a className="skip" href="#main" onClick={skip}>
           Skip to the page
         </a>
         <header className="topbar">
@@ -75,7 +78,7 @@ export function Shell({ info, onSignOut }: { info: ServerInfo; onSignOut: () => 
         />
         <main id="main" ref={main} tabIndex={-1}>
           <PageBoundary key={name}>
-            <Suspense fallback={<PageSkeleton />}>{view}</Suspense>
+            <Suspense fallback={<div className="page"><Skeleton /></div>}>{view}</Suspense>
           </PageBoundary>
         </main>
         <div className="only-read" aria-live="polite">
@@ -105,11 +108,6 @@ function useNewRequests(waiting: number, announce: (text: string) => void): void
     if (waiting > before.current) announce(waiting === 1 ? "1 request waits for you." : `${waiting} requests wait for you.`);
     before.current = waiting;
   }, [waiting, announce]);
-}
-
-function skipTo(event: { preventDefault: () => void }, main: HTMLElement | null): void {
-  event.preventDefault();
-  main?.focus();
 }
 
 interface RailProps {
@@ -169,15 +167,6 @@ function Rail({ info, current, waiting, onFollow, onHelp, onSignOut }: RailProps
   );
 }
 
-function PageSkeleton() {
-  const [slow, setSlow] = useState(false);
-  useEffect(() => {
-    const timer = window.setTimeout(() => setSlow(true), 200);
-    return () => window.clearTimeout(timer);
-  }, []);
-  return <div className="page">{slow && <Skeleton />}</div>;
-}
-
 function NotFound() {
   return (
     <div className="page">
@@ -202,12 +191,7 @@ class PageBoundary extends Component<{ children: ReactNode }, { error: unknown }
     return (
       <div className="page">
         <h1>This page failed</h1>
-        <p className="failure" role="alert">
-          {describeFailure(this.state.error)}
-        </p>
-        <button type="button" onClick={() => window.location.reload()}>
-          Load again
-        </button>
+        <Failure error={this.state.error} retry={() => window.location.reload()} />
       </div>
     );
   }

@@ -94,6 +94,15 @@ describe("diffs", () => {
   });
 });
 
+test("lines of a hunk that look like the headers of a file stay lines", () => {
+  const text = "--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n--- old\n+++ new\n \n--- a/y\n+++ b/y\n@@ -1 +1 @@\n-1\n+2\n";
+  const [x, y, ...rest] = parseDiff(text);
+  expect(rest).toEqual([]);
+  expect(x).toMatchObject({ path: "x", added: 1, removed: 1 });
+  expect(x?.hunks[0]?.rows.map((row) => row.text)).toEqual(["-- old", "++ new", ""]);
+  expect(y).toMatchObject({ path: "y", added: 1, removed: 1 });
+});
+
 describe("hidden characters", () => {
   test.each([
     ["rm\u202e -rf", "rm\\u202e -rf"],

@@ -98,6 +98,8 @@ class ToolCallStart(ToolEvent, frozen=True, kw_only=True, tag="tool_call.start")
     """The model's reason for the call."""
     confirm: Confirm = False
     """Whether a person is asked even if policy allows the call, or only unless a grant covers it."""
+    policy_ms: float | msgspec.UnsetType = msgspec.UNSET
+    """The time that the policy took, with its facts. Absent for an allowed call without effects."""
 
 
 class ToolCallRunning(ToolEvent, frozen=True, kw_only=True, tag="tool_call.running"):

@@ -80,7 +80,9 @@ def _decide_all(session: Session, batch: list[PendingCall], fresh: bool) -> bool
     waits = False
     for pending in batch:
         pending.id_is_ours, pending.batch_id = fresh, batch[0].call.tool_call_id
+        begun = time.perf_counter_ns()
         take_steps(session, pending, DECIDING)
+        pending.policy_ns = time.perf_counter_ns() - begun
         waits |= pending.needs_approval
     if len(batch) > 1:
         session.workspace.drop_cached()  # an earlier call may change a cached file

@@ -81,6 +81,8 @@ class PendingCall(Struct, eq=False):
     facts: Facts = _NO_FACTS
     rules: PolicyConfig | None = None
     decision: Decision = _UNDECIDED
+    policy_ns: int = 0
+    """How long the decision took."""
     outcome_decision: Decision | None = None
     """The decision about what the call changed, unless that was simply allowed."""
 

@@ -152,6 +152,8 @@ def build_start_event(pending: PendingCall) -> PendingEvent:
         "confirm": call.confirm,
         **_find_server_names(pending),
     }
+    if pending.policy_ns and (pending.tool.spec.side_effects or pending.decision.decision != "allow"):
+        fields["policy_ms"] = pending.policy_ns // 1_000 / 1_000
     return ToolCallStart, fields
 
 

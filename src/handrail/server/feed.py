@@ -128,13 +128,13 @@ class _Page:
 class TaskFeed:
     """One task with at least one subscriber. Its coroutines run in the event loop of the server."""
 
-    def __init__(self, feeds: "TaskFeeds", task_id: str) -> None:
+    def __init__(self, feeds: "TaskFeeds", task_id: str, dialect: str | None) -> None:
         """Opens the journal. ApiFailure if there is no such task."""
-        self._feeds, self._task_id = feeds, task_id
+        self._feeds, self._task_id, self._dialect = feeds, task_id, dialect
         workspace = feeds.source.find_workspace(task_id)
         self._stack = ExitStack()
         self._journal = self._stack.enter_context(feeds.source.open_journal(task_id))
-        self._renderer = EventRenderer(self._journal, workspace, feeds.dialect)
+        self._renderer = EventRenderer(self._journal, workspace, dialect)
         self._last = self._journal.last_seq()
         """The last event that is known here."""
         self.subscribers = 0
@@ -248,9 +248,7 @@ class TaskFeed:
         page = self._pages.get(number)
         if page is None or page.until < min(page.end, self._last):
             async with self._reading:
-                page = self._pages.setdefault(
-                    number, _Page(number * _PAGE_EVENTS, needs_seq=self._feeds.dialect is not None)
-                )
+                page = self._pages.setdefault(number, _Page(number * _PAGE_EVENTS, needs_seq=self._dialect is not None))
                 if page.until < min(page.end, self._last):
                     for seq, texts in await self._feeds.in_thread(partial(self._renderer.read, page.until, page.end)):
                         page.add(seq, texts or ())
@@ -303,16 +301,21 @@ class TaskFeeds:
     """The feeds of the tasks that have followers."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, source: TaskSource, dialect: str | None) -> None:
-        self._loop, self.source, self.dialect = loop, source, dialect
+        self._loop, self.source, self._dialect = loop, source, dialect
         self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="handrail-feed")
-        self._feeds: dict[str, TaskFeed] = {}
+        self._feeds: dict[tuple[str, str | None], TaskFeed] = {}
+        """By task and dialect."""
         self._opening = asyncio.Lock()
         self._checking: asyncio.Task[None] | None = None
         self._closed = False
 
-    async def follow(self, task_id: str, after: int) -> AsyncGenerator[FeedBatch]:
-        """Yields what comes after an event of a task. ApiFailure if there is no such task."""
-        feed = await self._open(task_id)
+    async def follow(self, task_id: str, after: int, *, canonical: bool = False) -> AsyncGenerator[FeedBatch]:
+        """Yields what comes after an event of a task. ApiFailure if there is no such task.
+
+        `canonical`: events of the protocol, whatever the dialect of the server.
+        """
+        key = task_id, None if canonical else self._dialect
+        feed = await self._open(*key)
         try:
             async with aclosing(feed.follow(after)) as batches:
                 async for batch in batches:
@@ -320,7 +323,7 @@ class TaskFeeds:
         finally:
             feed.subscribers -= 1
             if not feed.subscribers:
-                self._feeds.pop(task_id, None)
+                self._feeds.pop(key, None)
                 feed.close()
 
     def wake(self, task_id: str) -> None:
@@ -343,23 +346,25 @@ class TaskFeeds:
             feed.end(Closing.RESTARTING)
 
     def _tell(self, task_id: str, news: Callable[[TaskFeed], None]) -> None:
-        def tell() -> None:
-            if (feed := self._feeds.get(task_id)) is not None:
-                news(feed)
+        keys = {(task_id, None), (task_id, self._dialect)}
 
-        if task_id in self._feeds:
+        def tell() -> None:
+            for key in keys & self._feeds.keys():
+                news(self._feeds[key])
+
+        if keys & self._feeds.keys():
             with suppress(RuntimeError):  # the loop has ended
                 self._loop.call_soon_threadsafe(tell)
 
-    async def _open(self, task_id: str) -> TaskFeed:
+    async def _open(self, task_id: str, dialect: str | None) -> TaskFeed:
         async with self._opening:
             if self._closed:
                 raise FeedEnd(Closing.RESTARTING)
-            feed = self._feeds.get(task_id)
+            feed = self._feeds.get((task_id, dialect))
             if feed is None:
-                feed = await self.in_thread(lambda: TaskFeed(self, task_id))
+                feed = await self.in_thread(lambda: TaskFeed(self, task_id, dialect))
                 await feed.describe()
-                self._feeds[task_id] = feed
+                self._feeds[task_id, dialect] = feed
             feed.subscribers += 1
             if self._checking is None or self._checking.done():
                 self._checking = self._loop.create_task(self._check_others())

@@ -20,6 +20,7 @@ from handrail.protocol.events import (
     ToolCallPermissionRequired,
     ToolCallQuestionRequired,
     ToolCallRunning,
+    ToolCallStart,
     Usage,
     User,
 )
@@ -59,6 +60,8 @@ class _Turn:
         self._prompt, self._last = prompt, prompt.time
         self._free = prompt.time
         """When the model could begin: at the prompt, or after the last result."""
+        self._replied = prompt.time
+        """When the policy could begin: at the model's reply, or after the call before."""
         self._asked: dict[str, datetime] = {}
         self._answered: dict[str, datetime] = {}
         self._running: dict[str, datetime] = {}
@@ -72,11 +75,13 @@ class _Turn:
         match event:
             case Usage():
                 self._add("model", event.model, self._free, event.time)
-                self._free = event.time
-            case ToolCallPermissionRequired() | ToolCallQuestionRequired():
+                self._free = self._replied = event.time
+            case ToolCallStart(policy_ms=float(taken)):
+                self._add_decision(event, timedelta(milliseconds=taken))
+            case PermissionEvent():
+                self._add_permission(event)
+            case ToolCallQuestionRequired():
                 self._asked[event.tool_call_id] = event.time
-            case ToolCallPermissionGranted() | ToolCallPermissionDenied():
-                self._add_answer(event)
             case ToolCallRunning(tool_call_id=call):
                 self._running[call] = event.time
                 if call in self._answered:
@@ -87,22 +92,36 @@ class _Turn:
                 self.state = "waiting" if isinstance(event, End) and event.reason in _WAITING else "ended"
             case _:
                 pass
-        if isinstance(event, PermissionEvent):
-            self._add_preview(event.permission_request)
 
     def build(self) -> Trace:
         spans = sorted(self._spans, key=lambda span: span.start_ms)
         duration = _measure(self._prompt.time, self._last)
         return Trace(turn=self._prompt.seq, prompt=self._prompt.text, duration_ms=duration, spans=tuple(spans))
 
+    def _add_decision(self, event: ToolCallStart, taken: timedelta) -> None:
+        """All calls of a reply are decided first, one after the other. The event comes later."""
+        start = min(self._replied, event.time - taken)
+        self._replied = start + taken
+        self._add("policy", event.label, start, self._replied, event.tool_call_id)
+
+    def _add_permission(
+        self, event: ToolCallPermissionRequired | ToolCallPermissionGranted | ToolCallPermissionDenied
+    ) -> None:
+        if isinstance(event, ToolCallPermissionRequired):
+            self._asked[event.tool_call_id] = event.time
+        else:
+            self._add_answer(event)
+        self._add_preview(event.permission_request)
+
     def _add_preview(self, request: PermissionRequest) -> None:
-        """The run of the command in an overlay. Its time is that of its end."""
+        """The run of the command in an overlay. Its time is that of its start, by the clock of the file system."""
         preview = request.preview
         if preview is None or preview.tried is None or preview.time is None or preview.tried.sealed in self._previews:
             return
         self._previews.add(preview.tried.sealed)
-        start = preview.time - timedelta(milliseconds=preview.tried.duration_ms)
-        self._add("sandbox", "preview", start, preview.time, request.tool_call_id)
+        start = max(preview.time, self._replied)
+        end = start + timedelta(milliseconds=preview.tried.duration_ms)
+        self._add("sandbox", "preview", start, end, request.tool_call_id)
 
     def _add_answer(self, event: ToolCallPermissionGranted | ToolCallPermissionDenied) -> None:
         call = event.tool_call_id

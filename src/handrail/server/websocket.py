@@ -29,14 +29,21 @@ _WRITTEN_CHARS = 50_000
 
 
 async def serve_task(server: ServerContext, caller: wire.ApiCaller, websocket: WebSocket) -> None:
-    """Sends the events after `?after=`, then the new ones, until the client goes."""
+    """Sends the events after `?after=`, then the new ones, until the client goes.
+
+    With `?events=canonical` they are those of the protocol, also if the server speaks a dialect.
+    """
     await websocket.accept()
     task_id, after = websocket.path_params["task"], websocket.query_params.get("after", "0")
     if not is_number(after):
         await websocket.close(4400, "after is the number of an event")
         return
+    canonical = websocket.query_params.get("events") == "canonical"
     client = _SocketClient(server, caller, websocket, task_id)
-    tasks = {asyncio.ensure_future(client.send_events(int(after))), asyncio.ensure_future(client.obey_frames())}
+    tasks = {
+        asyncio.ensure_future(client.send_events(int(after), canonical=canonical)),
+        asyncio.ensure_future(client.obey_frames()),
+    }
     try:
         done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     finally:
@@ -54,9 +61,10 @@ class _SocketClient:
     def __init__(self, server: ServerContext, caller: wire.ApiCaller, websocket: WebSocket, task_id: str) -> None:
         self._server, self._caller, self._websocket, self._task_id = server, caller, websocket, task_id
 
-    async def send_events(self, after: int) -> int:
+    async def send_events(self, after: int, *, canonical: bool) -> int:
+        follow = self._server.tasks.feeds.follow
         try:
-            async with aclosing(self._server.tasks.feeds.follow(self._task_id, after)) as batches:
+            async with aclosing(follow(self._task_id, after, canonical=canonical)) as batches:
                 async for batch in batches:
                     await self._send_batch(batch)
         except FeedEnd as end:

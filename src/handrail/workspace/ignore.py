@@ -38,7 +38,7 @@ _MAX_RULE_BYTES = 1 << 20
 _MAX_RULE_COST = 1 << 19
 """Cost of the rules of one walk (`_IgnoreRules.cost`). A few lines of alternatives can cost as much as a megabyte."""
 _MAX_CONFIG_BYTES = 1 << 20
-_MAX_CACHED_BYTES = 1 << 14
+_MAX_CACHED_BYTES = 1 << 15
 _MAX_GLOB_PIECES = 1 << 17
 """Pieces of the globs of one file that have no quick lookup: about a second to compile."""
 _BLANKS = "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"

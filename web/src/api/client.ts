@@ -1,5 +1,6 @@
 /** Typed requests to the HTTP API. */
 
+import { emit } from "../state/events";
 import type { ApiError, NewMode, Routes, Task } from "./types";
 
 export type ModeName = NewMode["mode"];
@@ -8,23 +9,17 @@ export type RouteName = keyof Routes;
 
 /** A request that failed. `code` is a code of the API, or OFFLINE if no server answered. */
 export class RequestFailure extends Error {
-  readonly status: number;
-  readonly code: string;
-  readonly details: unknown;
+  override readonly name = "RequestFailure";
 
-  constructor(status: number, code: string, message: string, details: unknown = null) {
+  constructor(readonly status: number, readonly code: string, message: string, readonly details: unknown = null) {
     super(message);
-    this.name = "RequestFailure";
-    this.status = status;
-    this.code = code;
-    this.details = details;
   }
 }
 
 type Query<R extends RouteName> = Partial<Record<Routes[R]["query"], string | number | undefined>>;
 type Names<Path extends string> = Path extends `${string}{${infer Name}}${infer Rest}` ? Name | Names<Rest> : never;
 
-interface Options<R extends RouteName> {
+export interface RouteOptions<R extends RouteName> {
   params?: Record<Names<R>, string | number>;
   query?: Query<R>;
   body?: Routes[R]["body"];
@@ -32,19 +27,19 @@ interface Options<R extends RouteName> {
 }
 
 /** Call a route: `request("GET /api/tasks/{task}", { params: { task } })`. */
-export async function request<R extends RouteName>(route: R, options: Options<R> = {}): Promise<Routes[R]["answer"]> {
+export async function request<R extends RouteName>(route: R, options: RouteOptions<R> = {}): Promise<Routes[R]["answer"]> {
   const response = await send(route, options);
   const answer: unknown = response.status === 204 ? undefined : await response.json();
   return answer as Routes[R]["answer"];
 }
 
 /** Call a route whose answer is plain text. */
-export async function requestText<R extends RouteName>(route: R, options: Options<R> = {}): Promise<string> {
+export async function requestText<R extends RouteName>(route: R, options: RouteOptions<R> = {}): Promise<string> {
   return (await send(route, options)).text();
 }
 
 /** The address of a route, for links to raw output. */
-export function addressOf<R extends RouteName>(route: R, options: Pick<Options<R>, "params" | "query"> = {}): string {
+export function addressOf<R extends RouteName>(route: R, options: Pick<RouteOptions<R>, "params" | "query"> = {}): string {
   const path = route.slice(route.indexOf(" ") + 1);
   const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => {
     const params: Record<string, string | number> = options.params ?? {};
@@ -67,16 +62,8 @@ export async function logout(): Promise<void> {
 }
 
 const JSON_HEADERS = { "Content-Type": "application/json" };
-type Listener = () => void;
-const unauthorized = new Set<Listener>();
 
-/** Hear of it when the server no longer knows the caller. */
-export function onUnauthorized(listener: Listener): () => void {
-  unauthorized.add(listener);
-  return () => unauthorized.delete(listener);
-}
-
-function send<R extends RouteName>(route: R, options: Options<R>): Promise<Response> {
+function send<R extends RouteName>(route: R, options: RouteOptions<R>): Promise<Response> {
   const method = route.slice(0, route.indexOf(" "));
   const init: RequestInit = { method, signal: options.signal ?? null };
   if (options.body !== undefined) {
@@ -96,7 +83,7 @@ async function fetchOrFail(address: string, init: RequestInit): Promise<Response
   }
   if (response.ok) return response;
   const failure = await readFailure(response);
-  if (response.status === 401) for (const listener of unauthorized) listener();
+  if (response.status === 401) emit("handrail:unauthorized");
   throw failure;
 }
 
@@ -115,8 +102,4 @@ async function readFailure(response: Response): Promise<RequestFailure> {
 /** A failure as one sentence for people. */
 export function describeFailure(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
-}
-
-export function isAbort(error: unknown): boolean {
-  return error instanceof DOMException && error.name === "AbortError";
 }

@@ -2,13 +2,16 @@
 
 import { login } from "./client";
 
-/** Take the token out of the address bar and exchange it for a cookie. False: there was none. */
-export async function loginFromAddress(): Promise<boolean> {
+let pending: Promise<void> = Promise.resolve();
+
+/** Take the token out of the address bar and exchange it for a cookie. Fails like the last login did. */
+export function loginFromAddress(): Promise<void> {
   const token = readToken(window.location.hash);
-  if (token === null) return false;
-  window.history.replaceState(null, "", window.location.pathname + window.location.search);
-  await login(token);
-  return true;
+  if (token !== null) {
+    window.history.replaceState(null, "", window.location.pathname + window.location.search);
+    pending = login(token);
+  }
+  return pending;
 }
 
 export function readToken(fragment: string): string | null {

@@ -942,6 +942,7 @@ export interface ToolCallStart {
   requested_permissions?: readonly ("fs.delete" | "fs.read" | "fs.write" | "git.write" | "net.connect" | "proc.exec")[] | null;
   purpose?: string | null;
   confirm?: boolean | "unless-granted";
+  policy_ms?: number;
 }
 
 /** A new title, partial output or other live metadata. */

@@ -5,27 +5,27 @@ import { request } from "../api/client";
 import type { AuditCheck, ChainedRecord } from "../api/types";
 import { Code } from "../parts/code";
 import { Dialog } from "../parts/dialog";
-import { Choice } from "../parts/split";
+import { Choice, SearchField } from "../parts/fields";
 import { type Column, RowLink, Table } from "../parts/table";
+import { Sign } from "../parts/signs";
 import { Empty, Failure, Loaded, useNow } from "../parts/states";
 import { Visible } from "../parts/text";
 import { Link, navigate, pathTo, setQuery } from "../router";
 import { useAction } from "../state/action";
 import { useListKeys } from "../state/focus";
-import { useResource } from "../state/resource";
+import { useRoute } from "../state/resource";
 import { formatClock, formatDuration } from "../text/format";
+import { nameVerdict } from "../text/permission";
 import type { PageProps } from "./index";
 
 const PAGE = 200;
 const MOST = 1000;
-const DECISIONS: Readonly<Record<string, string>> = { allow: "allowed", confirm: "needs approval", deny: "denied" };
 const ANSWERED: Readonly<Record<string, string>> = { preview: "allowed by its preview", grant: "allowed by a grant" };
 
 export default function AuditPage({ parts, query }: PageProps) {
   const [limit, setLimit] = useState(PAGE);
   const wanted = parts[0];
-  const page = useResource(`audit ${limit}`, (signal) => request("GET /api/audit", { query: { limit }, signal }), { every: 5000 });
-  const now = useNow();
+  const page = useRoute("GET /api/audit", { query: { limit } }, { every: 5000 });
   useListKeys(".row-link", wanted === undefined);
   const search = query.size > 0 ? `?${query.toString()}` : "";
   const close = () => navigate(`/audit${search}`);
@@ -44,9 +44,7 @@ export default function AuditPage({ parts, query }: PageProps) {
             <>
               <Filters records={known} listed={listed} query={query} />
               {known.length < records.length && <p className="bad">✗ {records.length - known.length} records were changed and cannot be read.</p>}
-              {listed.length === 0 ? <Empty>{known.length === 0 ? "No calls yet." : "No record fits the filter."}</Empty> : (
-                <Rows records={listed} search={search} now={now} />
-              )}
+              {listed.length === 0 ? <Empty>{known.length === 0 ? "No calls yet." : "No record fits the filter."}</Empty> : <Rows records={listed} search={search} />}
               {records.length === limit && limit < MOST && (
                 <button type="button" className="quiet" onClick={() => setLimit(MOST)}>
                   Show the last {MOST.toLocaleString("en")}
@@ -82,7 +80,7 @@ function nameCall(record: ChainedRecord): string {
 
 function nameDecision(record: ChainedRecord): string {
   const by = record.answered_by === undefined ? undefined : ANSWERED[record.answered_by];
-  return by ?? (record.decision === "confirm" && record.ok ? "approved by a person" : (DECISIONS[record.decision] ?? record.decision));
+  return by ?? (record.decision === "confirm" && record.ok ? "approved by a person" : nameVerdict(record.decision));
 }
 
 function Filters({ records, listed, query }: { records: readonly ChainedRecord[]; listed: readonly ChainedRecord[]; query: URLSearchParams }) {
@@ -96,7 +94,7 @@ function Filters({ records, listed, query }: { records: readonly ChainedRecord[]
       {choice("decision", "every decision", values(nameDecision))}
       {choice("rule", "every rule", values((one) => one.rule))}
       {choice("ok", "ok or failed", ["ok", "failed"])}
-      <input type="search" aria-label="File or text" placeholder="File or text" value={query.get("file") ?? ""} onChange={(event) => setQuery({ file: event.target.value })} />
+      <SearchField label="File or text" placeholder="File or text" value={query.get("file") ?? ""} onChange={(value) => setQuery({ file: value })} />
       <button type="button" disabled={listed.length === 0} onClick={() => exportLines(listed.toReversed())}>
         Export {listed.length.toLocaleString("en")}
       </button>
@@ -114,28 +112,26 @@ function exportLines(records: readonly ChainedRecord[]): void {
   window.setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
 }
 
-const COLUMNS: readonly Column[] = [
-  ["Time", "nowrap muted"],
-  ["Call", "title"],
-  ["Decision", "nowrap wide-only"],
-  ["Rule", "nowrap wide-only mono"],
-  ["Took", "numeric"],
-];
+function Rows({ records, search }: { records: readonly ChainedRecord[]; search: string }) {
+  const now = useNow();
+  const to = (one: ChainedRecord) => pathTo("audit", one.tool_call_id) + search;
+  const columns: readonly Column<ChainedRecord>[] = [
+    ["Time", "nowrap muted", (one) => formatClock(one.time, now)],
+    ["Call", "title", (one) => <Call record={one} to={to(one)} />],
+    ["Decision", "nowrap wide-only", nameDecision],
+    ["Rule", "nowrap wide-only mono", (one) => one.rule],
+    ["Took", "numeric", (one) => formatDuration(one.duration_ms)],
+  ];
+  return <Table columns={columns} rows={records} id={(one) => `${one.session_id} ${one.tool_call_id}`} to={to} />;
+}
 
-function Rows({ records, search, now }: { records: readonly ChainedRecord[]; search: string; now: number }) {
-  const rows = records.map((one) => {
-    const to = pathTo("audit", one.tool_call_id) + search;
-    const [sign, colour] = one.ok ? ["✓", "ok"] : one.decision === "deny" ? ["⊘", "muted"] : ["✗", "bad"];
-    const call = (
-      <RowLink to={to}>
-        <span className={colour} aria-hidden="true">{sign}</span>{" "}
-        <b>{nameCall(one)}</b> <span className="only-read">{one.ok ? "ok" : "failed"}</span> <Visible text={one.command ?? one.summary} />
-      </RowLink>
-    );
-    const cells = [formatClock(one.time, now), call, nameDecision(one), one.rule, formatDuration(one.duration_ms)];
-    return { key: `${one.session_id} ${one.tool_call_id}`, to, cells };
-  });
-  return <Table columns={COLUMNS} rows={rows} />;
+function Call({ record, to }: { record: ChainedRecord; to: string }) {
+  return (
+    <RowLink to={to}>
+      <Sign name={record.ok ? "ok" : record.decision === "deny" ? "denied" : "failed"} />{" "}
+      <b>{nameCall(record)}</b> <span className="only-read">{record.ok ? "ok" : "failed"}</span> <Visible text={record.command ?? record.summary} />
+    </RowLink>
+  );
 }
 
 function Sheet({ record, onClose }: { record: ChainedRecord; onClose: () => void }) {
@@ -163,18 +159,13 @@ function Sheet({ record, onClose }: { record: ChainedRecord; onClose: () => void
   );
 }
 
-function clockNow(): string {
-  const now = new Date();
-  return formatClock(now.toISOString(), now.getTime());
-}
-
 function Verify() {
   const action = useAction();
   const [check, setCheck] = useState<{ found: AuditCheck; time: string } | null>(null);
   const verify = () =>
     action.run(async () => {
       setCheck(null);
-      setCheck({ found: await request("POST /api/audit/verify"), time: clockNow() });
+      setCheck({ found: await request("POST /api/audit/verify"), time: formatClock(new Date().toISOString(), Date.now()) });
     });
   return (
     <>

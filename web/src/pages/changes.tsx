@@ -4,21 +4,22 @@ import { useState } from "react";
 import { request, RequestFailure } from "../api/client";
 import type { ChangeDetail, ChangeRecord, NewUndo } from "../api/types";
 import { Counts, DiffView } from "../parts/diff";
-import { ChangeTable } from "../parts/permission/request_view";
-import "../parts/permission/permission.css";
-import { Choice, Notice, Split, WorkspaceSelect } from "../parts/split";
+import { ChangeTable } from "../parts/change_table";
+import { CheckBox, Choice, SearchField, WorkspaceSelect } from "../parts/fields";
+import { Notice, Split } from "../parts/split";
 import { type Column, RowLink, Table } from "../parts/table";
+import { Sign } from "../parts/signs";
 import { Empty, Failure, Loaded, useNow } from "../parts/states";
-import { Visible } from "../parts/text";
+import { Visible, Warnings } from "../parts/text";
 import { Link, pathTo, setQuery } from "../router";
 import { useAction } from "../state/action";
 import { useConsole, useMayOperate } from "../state/console";
 import { useListKeys } from "../state/focus";
-import { useResource } from "../state/resource";
-import { readConflict, type UndoConflict } from "../text/undo";
-import { formatClock, formatPlural } from "../text/format";
+import { useDelayed, useResource, useRoute } from "../state/resource";
+import { countLines } from "../text/diff";
+import { readConflict as readUndoConflict, type UndoConflict } from "../text/undo";
+import { formatClock, formatPlural, joinLines } from "../text/format";
 import type { PageProps } from "./index";
-import { useDelayed } from "./tasks/list";
 
 const PAGE = 100;
 const COMMANDS = new Set(["exec", "process"]);
@@ -28,18 +29,14 @@ type Target = number | "redo";
 export default function ChangesPage({ parts, query }: PageProps) {
   const { info } = useConsole();
   const task = query.get("task") ?? "";
-  const tasks = useResource("tasks of changes", (signal) => request("GET /api/tasks", { query: { limit: 200 }, signal }));
+  const tasks = useRoute("GET /api/tasks", { query: { limit: 200 } });
   // A link from a task names its change by number, which is unique in a workspace.
   const home = tasks.data?.tasks.find((one) => one.id === task)?.workspace;
   const workspace = query.get("workspace") ?? home ?? info.workspaces[0] ?? "";
   const path = useDelayed(query.get("path") ?? "", 300);
   const [limit, setLimit] = useState(PAGE);
   const ready = task === "" || query.has("workspace") || tasks.data !== undefined || tasks.error !== null;
-  const changes = useResource(
-    ready ? `changes ${workspace} ${task} ${path} ${limit}` : null,
-    (signal) => request("GET /api/changes", { query: { workspace, task, path, limit }, signal }),
-    { every: 5000 },
-  );
+  const changes = useRoute("GET /api/changes", ready ? { query: { workspace, task, path, limit } } : null, { every: 5000 });
   const onlyCommands = query.get("commands") === "1";
   const [redoing, setRedoing] = useState(false);
   const mayOperate = useMayOperate();
@@ -55,11 +52,8 @@ export default function ChangesPage({ parts, query }: PageProps) {
       <div className="filters">
         <WorkspaceSelect value={workspace} onChange={(value) => setQuery({ workspace: value })} />
         <Choice label="Task" value={task} options={titles} all="every task" onChange={(value) => setQuery({ task: value })} />
-        <input type="search" aria-label="File or folder" placeholder="File or folder" value={query.get("path") ?? ""} onChange={(event) => setQuery({ path: event.target.value })} />
-        <label className="row">
-          <input type="checkbox" checked={onlyCommands} onChange={(event) => setQuery({ commands: event.target.checked ? "1" : null })} />
-          only commands
-        </label>
+        <SearchField label="File or folder" placeholder="File or folder" value={query.get("path") ?? ""} onChange={(value) => setQuery({ path: value })} />
+        <CheckBox label="only commands" checked={onlyCommands} onChange={(checked) => setQuery({ commands: checked ? "1" : null })} />
       </div>
       {redoing && <UndoPanel target="redo" workspace={workspace} onClose={() => setRedoing(false)} onDone={changes.reload} />}
       <Loaded from={changes}>
@@ -80,45 +74,35 @@ export default function ChangesPage({ parts, query }: PageProps) {
   );
 }
 
-const COLUMNS: readonly Column[] = [["No.", "nowrap"], ["Change", "title"], ["Size", "numeric"], ["Time", "numeric wide-only muted"]];
-
 function ChangeRows({ records, current, search }: { records: readonly ChangeRecord[]; current: number; search: string }) {
   const now = useNow();
-  const rows = records.map((one) => {
-    const to = pathTo("changes", one.number) + search;
-    const number = (
-      <>
-        <span className={one.inEffect ? "accent" : "muted"} aria-hidden="true">{one.inEffect ? "●" : "○"}</span>{" "}
-        {one.number}
-      </>
-    );
-    const title = (
-      <>
-        <RowLink to={to} classes={one.inEffect ? "mono clip" : "mono clip muted"}>
-          <Visible text={one.summary.replaceAll("\n", " ⏎ ")} />
-        </RowLink>
-        <ChangeState record={one} />
-      </>
-    );
-    const cells = [number, title, <Size key="size" record={one} />, formatClock(one.time, now)];
-    return { key: one.number, to, current: one.number === current, cells };
-  });
-  return <Table columns={COLUMNS} rows={rows} />;
+  const to = (one: ChangeRecord) => pathTo("changes", one.number) + search;
+  const columns: readonly Column<ChangeRecord>[] = [
+    ["No.", "nowrap", (one) => <><Sign name={one.inEffect ? "running" : "idle"} /> {one.number}</>],
+    ["Change", "title", (one) => <Title record={one} to={to(one)} />],
+    ["Size", "numeric", (one) => <Size record={one} />],
+    ["Time", "numeric wide-only muted", (one) => formatClock(one.time, now)],
+  ];
+  return <Table columns={columns} rows={records} id={(one) => one.number} to={to} current={current} />;
 }
 
-function ChangeState({ record }: { record: ChangeRecord }) {
+function Title({ record, to }: { record: ChangeRecord; to: string }) {
   const facts = [
     ...(record.undoneBy === null ? [] : [`undone by ${record.undoneBy}`]),
     ...(record.undoes.length === 0 ? [] : [`undoes ${joinNumbers(record.undoes)}`]),
     ...(record.undoable ? [] : ["cannot be undone"]),
   ];
-  return <span className="note">{facts.join(", ")}</span>;
+  return (
+    <>
+      <RowLink to={to} classes={record.inEffect ? "mono clip" : "mono clip muted"}><Visible text={joinLines(record.summary)} /></RowLink>
+      <span className="note">{facts.join(", ")}</span>
+    </>
+  );
 }
 
 function Size({ record }: { record: ChangeRecord }) {
   const files = record.changes.filter((one) => one.kind !== "folder");
-  const sum = (key: "added" | "removed") => files.reduce((total, one) => total + (one[key] ?? 0), 0);
-  return files.length === 1 ? <Counts added={sum("added")} removed={sum("removed")} /> : <>{formatPlural(files.length, "file")}</>;
+  return files.length === 1 ? <Counts {...countLines(files)} /> : <>{formatPlural(files.length, "file")}</>;
 }
 
 interface OpenProps {
@@ -131,9 +115,7 @@ interface OpenProps {
 }
 
 function OpenChange({ number, workspace, task, search, onChange }: OpenProps) {
-  const detail = useResource(`change ${workspace} ${task} ${number}`, (signal) =>
-    request("GET /api/changes/{number}", { params: { number }, query: { workspace, task }, signal }),
-  );
+  const detail = useRoute("GET /api/changes/{number}", { params: { number }, query: { workspace, task } });
   const [undoing, setUndoing] = useState<Target | null>(null);
   const done = () => {
     detail.reload();
@@ -145,9 +127,7 @@ function OpenChange({ number, workspace, task, search, onChange }: OpenProps) {
         <>
           <ChangeHead detail={data} search={search} onUndo={setUndoing} />
           {undoing !== null && <UndoPanel key={undoing} target={undoing} workspace={workspace} onClose={() => setUndoing(null)} onDone={done} />}
-          {(data.change.notCovered ?? []).map((one) => (
-            <p key={one} className="warn">! Not covered by undo: <Visible text={one} /></p>
-          ))}
+          <Warnings about="Not covered by undo: " texts={data.change.notCovered ?? []} />
           {data.diff === "" ? <ChangeTable changes={data.change.changes} /> : <DiffView text={data.diff} />}
         </>
       )}
@@ -192,29 +172,28 @@ interface UndoProps {
 /** Shows the diff that an undo will make, or the ways out of its conflict. Nothing happens before the second click. */
 function UndoPanel({ target, workspace, onClose, onDone }: UndoProps) {
   const { announce } = useConsole();
-  const [resolve, setResolve] = useState<NewUndo["resolve"]>(null);
+  const [way, setWay] = useState<{ resolve: NewUndo["resolve"]; later: readonly number[] }>({ resolve: null, later: [] });
   const [late, setLate] = useState<UndoConflict | null>(null);
   const [done, setDone] = useState<string | null>(null);
   const action = useAction();
+  const { resolve, later } = way;
   const send = (body: NewUndo, signal?: AbortSignal) => {
     const query = { workspace };
     if (target === "redo") return request("POST /api/redo", { query, body, signal });
     return request("POST /api/changes/{number}/undo", { params: { number: target }, query, body, signal });
   };
   const preview = useResource(`undo ${target} ${resolve ?? ""}`, (signal) => send({ preview: true, resolve }, signal));
-  const conflict = late ?? (preview.error instanceof RequestFailure ? readConflict(preview.error.code, preview.error.details) : null);
-  const verb = target === "redo" ? "Redo" : "Undo";
-  const [later, setLater] = useState<readonly number[]>([]);
-  const subject = target === "redo" ? "the last undo" : joinNumbers([...later, target]);
+  const conflict = late ?? readConflict(preview.error);
+  const title = target === "redo" ? "Redo the last undo" : `Undo ${joinNumbers([...later, target])}`;
   const act = () =>
     action.run(async () => {
       try {
-        const outcome = await send({ resolve });
-        setDone(outcome.result?.summary ?? "Done.");
-        announce(outcome.result?.summary ?? "Done.");
+        const { result } = await send({ resolve });
+        setDone(result?.summary ?? "Done.");
+        announce(result?.summary ?? "Done.");
         onDone();
       } catch (error) {
-        const found = error instanceof RequestFailure ? readConflict(error.code, error.details) : null;
+        const found = readConflict(error);
         if (found === null) throw error;
         setLate(found);
       }
@@ -224,26 +203,17 @@ function UndoPanel({ target, workspace, onClose, onDone }: UndoProps) {
     document.getElementById("main")?.focus();
   };
   const cancel = <button type="button" onClick={close}>{done === null ? "Cancel" : "Close"}</button>;
-  if (done !== null) {
-    return (
-      <Notice key="done">
-        <p>✓ <Visible text={done} /></p>
-        <p>{cancel}</p>
-      </Notice>
-    );
-  }
-  if (conflict !== null) {
+  if (done === null && conflict !== null) {
     const choose = (choice: "later" | "lines") => {
       setLate(null);
-      setLater(choice === "later" ? conflict.later : []);
-      setResolve(choice);
+      setWay({ resolve: choice, later: choice === "later" ? conflict.later : [] });
     };
     return <ConflictView conflict={conflict} target={target} onChoose={choose} cancel={cancel} />;
   }
-  if (preview.error !== null) {
+  if (done !== null || preview.error !== null) {
     return (
-      <Notice key="failed">
-        <Failure error={preview.error} />
+      <Notice key="end">
+        {done === null ? <Failure error={preview.error} /> : <p>✓ <Visible text={done} /></p>}
         <p>{cancel}</p>
       </Notice>
     );
@@ -251,7 +221,7 @@ function UndoPanel({ target, workspace, onClose, onDone }: UndoProps) {
   return (
     <Notice key="preview">
       <p>
-        <b>{verb} {subject}</b>
+        <b>{title}</b>
         {resolve === "lines" && ", only lines that still match"}. Nothing happened yet. This is what it will change:
       </p>
       <Loaded from={preview}>
@@ -259,9 +229,7 @@ function UndoPanel({ target, workspace, onClose, onDone }: UndoProps) {
       </Loaded>
       {action.error !== null && <Failure error={action.error} />}
       <div className="row">
-        {preview.data !== undefined && (
-          <button type="button" className="primary" disabled={action.busy} onClick={act}>{verb} {subject}</button>
-        )}
+        {preview.data !== undefined && <button type="button" className="primary" disabled={action.busy} onClick={act}>{title}</button>}
         {cancel}
       </div>
     </Notice>
@@ -300,4 +268,9 @@ function ConflictView({ conflict, target, onChoose, cancel }: ConflictProps) {
       </div>
     </Notice>
   );
+}
+
+/** The conflict, if a request failed because of one. */
+function readConflict(error: unknown): UndoConflict | null {
+  return error instanceof RequestFailure ? readUndoConflict(error.code, error.details) : null;
 }

@@ -17,19 +17,13 @@ export interface Page {
   view: ComponentType<PageProps>;
 }
 
-type Loader = () => Promise<{ default: ComponentType<PageProps> }>;
-
-function page(name: IconName, title: string, key: string, load: Loader): Page {
-  return { name, title, key, view: lazy(load) };
-}
-
 export const PAGES: readonly Page[] = [
-  page("tasks", "Tasks", "t", () => import("./tasks")),
-  page("inbox", "Inbox", "i", () => import("./inbox")),
-  page("tools", "Tools", "o", () => import("./tools")),
-  page("changes", "Changes", "c", () => import("./changes")),
-  page("audit", "Audit", "a", () => import("./audit")),
-  page("policy", "Policy", "p", () => import("./policy")),
-  page("processes", "Processes", "r", () => import("./processes")),
-  page("settings", "Settings", "s", () => import("./settings")),
+  { name: "tasks", title: "Tasks", key: "t", view: lazy(() => import("./tasks")) },
+  { name: "inbox", title: "Inbox", key: "i", view: lazy(() => import("./inbox")) },
+  { name: "tools", title: "Tools", key: "o", view: lazy(() => import("./tools")) },
+  { name: "changes", title: "Changes", key: "c", view: lazy(() => import("./changes")) },
+  { name: "audit", title: "Audit", key: "a", view: lazy(() => import("./audit")) },
+  { name: "policy", title: "Policy", key: "p", view: lazy(() => import("./policy")) },
+  { name: "processes", title: "Processes", key: "r", view: lazy(() => import("./processes")) },
+  { name: "settings", title: "Settings", key: "s", view: lazy(() => import("./settings")) },
 ];

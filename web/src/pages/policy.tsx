@@ -1,27 +1,27 @@
 /** The policy explained: the parts of a command or call with their rules, and what another rule would change. */
 
-import { type SyntheticEvent, useState } from "react";
+import { useState } from "react";
 import { type ModeName, request } from "../api/client";
 import type { ChangedDecision, Decision, PolicyAnswer, PolicyQuestion, RuleEffect } from "../api/types";
 import { Code } from "../parts/code";
 import { DecisionView } from "../parts/decision";
 import { Dialog } from "../parts/dialog";
-import { ModeOptions } from "../parts/modes";
-import { CopyButton, WorkspaceSelect } from "../parts/split";
-import { Table, type TableRow } from "../parts/table";
+import { Choice, CodeArea, Form, WorkspaceSelect } from "../parts/fields";
+import { listModes } from "../parts/modes";
+import { CopyButton } from "../parts/split";
+import { type Column, Table } from "../parts/table";
 import { Failure, Loaded } from "../parts/states";
 import { Visible } from "../parts/text";
 import { Link, pathTo } from "../router";
 import { useAction } from "../state/action";
 import { useConsole } from "../state/console";
-import { useResource } from "../state/resource";
+import { useDelayed, useResource, useRoute } from "../state/resource";
 import { formatPlural } from "../text/format";
 import { nameVerdict } from "../text/permission";
 import { parseArgs } from "../text/schema";
-import { useDelayed } from "./tasks/list";
 
 const MODES: readonly ModeName[] = ["ask", "plan", "auto", "full"];
-const VERDICT_WORDS: Readonly<Record<string, string>> = { allow: "allowed", confirm: "needs approval", deny: "denied" };
+const DAYS = ["7", "30", "90"].map((days) => [days, `last ${days} days`] as const);
 
 interface Draft {
   verdict: "allow" | "ask" | "deny";
@@ -41,10 +41,10 @@ export default function PolicyPage() {
   const [asked, setAsked] = useState<{ question: PolicyQuestion; answer: PolicyAnswer } | null>(null);
   const [draft, setDraft] = useState<Draft | null>(null);
   const action = useAction();
-  const tools = useResource(`tools ${workspace}`, (signal) => request("GET /api/tools", { query: { workspace }, signal }));
+  const tools = useRoute("GET /api/tools", { query: { workspace } });
   const isCall = tool !== "";
-  const ask = (event: SyntheticEvent) => {
-    event.preventDefault();
+  const names = (tools.data?.tools ?? []).map((one) => one.name);
+  const ask = () => {
     const read = isCall ? parseArgs(text.trim() === "" ? "{}" : text) : { args: {} };
     setProblem("problem" in read ? read.problem : null);
     if ("problem" in read) return;
@@ -65,38 +65,24 @@ export default function PolicyPage() {
         <button type="button" className="end" onClick={() => setDraft(draftFor(askedTool, whole))}>Add rule…</button>
       </header>
       <p className="muted">Ask what would happen. Nothing runs.</p>
-      <form className="stack" onSubmit={ask}>
+      <Form ready={!action.busy && (isCall || text.trim() !== "")} onSend={ask}>
         <div className="filters">
-          <select aria-label="Command or call" value={tool} onChange={(event) => setTool(event.target.value)}>
-            <option value="">a command</option>
-            {(tools.data?.tools ?? []).filter((one) => one.name !== "exec").map((one) => (
-              <option key={one.name} value={one.name}>{one.name}</option>
-            ))}
-          </select>
-          <select aria-label="Mode" value={mode} onChange={(event) => setMode(event.target.value as ModeName | "")}>
-            <option value="">the mode that is set</option>
-            <ModeOptions modes={MODES} />
-          </select>
+          <Choice label="Command or call" value={tool} all="a command" options={names.filter((one) => one !== "exec")} onChange={setTool} />
+          <Choice label="Mode" value={mode} all="the mode that is set" options={listModes(MODES)} onChange={setMode} />
           <WorkspaceSelect value={workspace} onChange={setWorkspace} />
         </div>
-        <textarea
-          className="mono"
+        <CodeArea
           aria-label={isCall ? "Arguments as JSON" : "Command"}
           placeholder={isCall ? '{"path": ".env"}' : "cd api && rm -rf build | tee log"}
-          rows={Math.min(12, Math.max(2, text.split("\n").length))}
-          spellCheck={false}
           value={text}
-          onChange={(event) => setText(event.target.value)}
-          onKeyDown={(event) => {
-            if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) ask(event);
-          }}
+          onChange={setText}
         />
         {problem !== null && <p className="bad">✗ {problem}</p>}
         <p className="row">
           <button type="submit" className="primary" disabled={action.busy || (!isCall && text.trim() === "")}>Explain</button>
           <span className="note">ctrl+enter</span>
         </p>
-      </form>
+      </Form>
       {action.error !== null && <Failure error={action.error} />}
       {asked !== null && (
         <section className="stack" aria-label="Decision">
@@ -112,7 +98,7 @@ export default function PolicyPage() {
           </details>
         </section>
       )}
-      {draft !== null && <RuleDialog first={draft} workspace={workspace} tools={(tools.data?.tools ?? []).map((one) => one.name)} onClose={() => setDraft(null)} />}
+      {draft !== null && <RuleDialog first={draft} workspace={workspace} tools={names} onClose={() => setDraft(null)} />}
     </div>
   );
 }
@@ -152,17 +138,9 @@ function RuleDialog({ first, workspace, tools, onClose }: RuleProps) {
   return (
     <Dialog title="Add rule" shape="sheet" onClose={onClose}>
       <div className="filters">
-        <select aria-label="Verdict" value={verdict} onChange={(event) => setDraft({ ...draft, verdict: event.target.value as Draft["verdict"] })}>
-          <option value="allow">allow</option>
-          <option value="ask">ask</option>
-          <option value="deny">deny</option>
-        </select>
-        <select aria-label="Tool" value={tool} onChange={(event) => setDraft({ ...draft, tool: event.target.value })}>
-          {Array.from(new Set(["exec", "*", ...tools, tool])).map((one) => <option key={one}>{one}</option>)}
-        </select>
-        <select aria-label="Days" value={days} onChange={(event) => setDays(Number(event.target.value))}>
-          {[7, 30, 90].map((one) => <option key={one} value={one}>last {one} days</option>)}
-        </select>
+        <Choice label="Verdict" value={verdict} options={["allow", "ask", "deny"]} onChange={(value) => setDraft({ ...draft, verdict: value })} />
+        <Choice label="Tool" value={tool} options={Array.from(new Set(["exec", "*", ...tools]))} onChange={(value) => setDraft({ ...draft, tool: value })} />
+        <Choice label="Days" value={String(days)} options={DAYS} onChange={(value) => setDays(Number(value))} />
       </div>
       {field("pattern", tool === "exec" ? "Commands that begin with these words" : "Paths by a pattern, such as docs/**")}
       {field("id", "Name of the rule")}
@@ -182,18 +160,23 @@ function EffectView({ effect, days }: { effect: RuleEffect; days: number }) {
         <span className="note">Put it into your settings file. <code>handrail config</code> names it.</span>
       </p>
       <h3>Last {days} days: {different.length.toLocaleString("en")} of {formatPlural(effect.calls, "call")} would differ</h3>
-      {different.length > 0 && <Table columns={[["Call", "title"], ["Was", "nowrap"], ["Would be", "nowrap"]]} rows={different.slice(0, 200).map(listDifference)} />}
+      {different.length > 0 && <Table columns={DIFFERENCES} rows={different.slice(0, 200)} id={(one) => `${one.task} ${one.toolCallId}`} />}
       {different.length > 200 && <p className="note">The first 200 are shown.</p>}
     </>
   );
 }
 
-function listDifference({ task, toolCallId, tool, subject, before, after }: ChangedDecision): TableRow {
-  const call = (
+const DIFFERENCES: readonly Column<ChangedDecision>[] = [
+  ["Call", "title", (one) => <Call {...one} />],
+  ["Was", "nowrap", ({ before }) => nameVerdict(before)],
+  ["Would be", "nowrap", ({ after }) => <b>{nameVerdict(after)}</b>],
+];
+
+function Call({ task, toolCallId, tool, subject }: ChangedDecision) {
+  return (
     <>
       <Link to={pathTo("tasks", task, "calls", toolCallId)}>{tool}</Link>{" "}
       <code className="subject"><Visible text={subject} /></code>
     </>
   );
-  return { key: `${task} ${toolCallId}`, cells: [call, VERDICT_WORDS[before] ?? before, <b key="after">{VERDICT_WORDS[after] ?? after}</b>] };
 }

@@ -1,10 +1,11 @@
 /** Background processes: what runs, its output as it comes, stop. */
 
 import { useEffect, useState } from "react";
-import { describeFailure, isAbort, request } from "../api/client";
+import { describeFailure, request } from "../api/client";
 import type { ProcessRecord } from "../api/types";
 import { Output } from "../parts/output";
 import { Split } from "../parts/split";
+import { StateLabel } from "../parts/signs";
 import { type Column, RowLink, Table } from "../parts/table";
 import { Empty, Failure, Loaded, useNow } from "../parts/states";
 import { Visible } from "../parts/text";
@@ -12,15 +13,15 @@ import { Link, pathTo } from "../router";
 import { useAction } from "../state/action";
 import { useMayOperate } from "../state/console";
 import { useListKeys } from "../state/focus";
-import { useResource } from "../state/resource";
-import { formatAge, formatSize } from "../text/format";
+import { useRoute } from "../state/resource";
+import { formatAge, formatSize, joinLines } from "../text/format";
 import type { PageProps } from "./index";
 
 const EVERY_MS = 1000;
 const MAX_KEPT = 500_000;
 
 export default function ProcessesPage({ parts }: PageProps) {
-  const list = useResource("processes", (signal) => request("GET /api/processes", { signal }), { every: 2000 });
+  const list = useRoute("GET /api/processes", {}, { every: 2000 });
   const id = parts[0];
   const current = list.data?.processes.find((one) => one.id === id);
   useListKeys();
@@ -40,44 +41,39 @@ export default function ProcessesPage({ parts }: PageProps) {
 }
 
 /** `running`, `exit 1`, `stopped`. */
-function describeState(process: ProcessRecord): string {
-  if (process.state !== "ended") return process.state;
-  return process.reason ?? process.signal ?? `exit ${String(process.exitCode ?? "not known")}`;
+function State({ process }: { process: ProcessRecord }) {
+  const { state, reason, signal, exitCode } = process;
+  const isBad = state === "lost" || (reason !== "stopped" && (exitCode ?? 0) !== 0);
+  const name = state === "running" ? "running" : isBad ? "interrupted" : reason === "stopped" ? "cancelled" : "exited";
+  const words = state === "ended" ? (reason ?? signal ?? `exit ${String(exitCode ?? "not known")}`) : state;
+  return <StateLabel name={name}>{words}</StateLabel>;
 }
 
-function State({ process }: { process: ProcessRecord }) {
-  const isRunning = process.state === "running";
-  const isBad = process.state === "lost" || (process.reason !== "stopped" && (process.exitCode ?? 0) !== 0);
+function listColumns(now: number): readonly Column<ProcessRecord>[] {
+  return [
+    ["State", "", (one) => <State process={one} />],
+    ["Command", "title", (one) => <Command process={one} />],
+    ["Ports", "wide-only mono", listPorts],
+    ["Output", "numeric wide-only", (one) => formatSize(one.size ?? 0)],
+    ["Age", "numeric muted", (one) => formatAge(one.ended ?? one.started, now)],
+  ];
+}
+
+const addressOf = (process: ProcessRecord) => pathTo("processes", process.id);
+
+function Command({ process }: { process: ProcessRecord }) {
   return (
-    <span className={isRunning ? "accent nowrap" : isBad ? "warn nowrap" : "muted nowrap"}>
-      <span aria-hidden="true">{isRunning ? "●" : isBad ? "✗" : process.reason === "stopped" ? "⊘" : "✓"}</span> {describeState(process)}
-    </span>
+    <>
+      <RowLink to={addressOf(process)} classes="mono clip"><Visible text={joinLines(process.command)} /></RowLink>
+      <span className="note mono clip"><Visible text={process.lastLine ?? ""} /></span>
+    </>
   );
 }
-
-const COLUMNS: readonly Column[] = [
-  ["State"],
-  ["Command", "title"],
-  ["Ports", "wide-only mono"],
-  ["Output", "numeric wide-only"],
-  ["Age", "numeric muted"],
-];
 
 function Rows({ processes, current }: { processes: readonly ProcessRecord[]; current: string | undefined }) {
   const now = useNow(1000);
   const listed = processes.toSorted((a, b) => Number(b.state === "running") - Number(a.state === "running") || b.started.localeCompare(a.started));
-  const rows = listed.map((one) => {
-    const to = pathTo("processes", one.id);
-    const command = (
-      <>
-        <RowLink to={to} classes="mono clip"><Visible text={one.command.replaceAll("\n", " ⏎ ")} /></RowLink>
-        <span className="note mono clip"><Visible text={one.lastLine ?? ""} /></span>
-      </>
-    );
-    const cells = [<State key="state" process={one} />, command, listPorts(one), formatSize(one.size ?? 0), formatAge(one.ended ?? one.started, now)];
-    return { key: one.id, to, current: one.id === current, cells };
-  });
-  return <Table columns={COLUMNS} rows={rows} />;
+  return <Table columns={listColumns(now)} rows={listed} id={(one) => one.id} to={addressOf} current={current} />;
 }
 
 function listPorts(process: ProcessRecord): string {
@@ -144,7 +140,7 @@ function useLiveOutput(process: string): Live {
         goesOn = page.running || next > after;
         setLive((before) => append(before, page.text));
       } catch (error) {
-        if (isAbort(error)) return;
+        if (controller.signal.aborted) return;
         setLive((before) => ({ ...before, problem: describeFailure(error) }));
       }
       if (goesOn && !controller.signal.aborted) timer = window.setTimeout(() => void look(next), next > after ? 100 : EVERY_MS);

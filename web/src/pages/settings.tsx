@@ -1,13 +1,14 @@
 /** The settings in force with their sources, the theme, the caller. */
 
 import { useState } from "react";
-import { logout, request } from "../api/client";
-import { Choice, WorkspaceSelect } from "../parts/split";
+import { logout } from "../api/client";
+import { CheckBox, Choice, SearchField, WorkspaceSelect } from "../parts/fields";
 import { type Column, Table } from "../parts/table";
 import { Empty, Loaded } from "../parts/states";
-import { Visible } from "../parts/text";
+import { Visible, Warnings } from "../parts/text";
 import { useConsole } from "../state/console";
-import { useResource } from "../state/resource";
+import { useRoute } from "../state/resource";
+import { asRecord } from "../text/json";
 import { chooseTheme, type Theme, useTheme } from "../state/theme";
 
 interface Setting {
@@ -35,7 +36,7 @@ export default function SettingsPage() {
   const { info } = useConsole();
   const theme = useTheme();
   const [workspace, setWorkspace] = useState(info.workspaces[0] ?? "");
-  const settings = useResource(`settings ${workspace}`, async (signal) => (await request("GET /api/settings", { query: { workspace }, signal })) as unknown as Settings);
+  const settings = useRoute("GET /api/settings", { query: { workspace } });
   return (
     <div className="page">
       <h1>Settings</h1>
@@ -46,19 +47,23 @@ export default function SettingsPage() {
           <button type="button" onClick={() => void logout().finally(() => window.location.assign("/"))}>Sign out</button>
         </p>
         <p className="row">
-          Colours <Choice label="Theme" value={theme} options={THEMES} onChange={(value) => chooseTheme(value as Theme)} />
+          Colours <Choice label="Theme" value={theme} options={THEMES} onChange={chooseTheme} />
         </p>
         <p className="muted">
           handrail {info.version}. Models: {info.models.join(", ") || "none"}. Workspaces: <Visible text={info.workspaces.join(", ")} />. Calls without a model:{" "}
           {info.directCalls ? "allowed" : "not allowed"}.
         </p>
       </section>
-      <Loaded from={settings}>{(data) => <SettingsTable data={data} chooser={<WorkspaceSelect value={workspace} onChange={setWorkspace} />} />}</Loaded>
+      <Loaded from={settings}>{(data) => <SettingsTable data={data as unknown as Settings} chooser={<WorkspaceSelect value={workspace} onChange={setWorkspace} />} />}</Loaded>
     </div>
   );
 }
 
-const COLUMNS: readonly Column[] = [["Setting"], ["Value", "mono subject setting-value"], ["From", "subject"]];
+const COLUMNS: readonly Column<Setting>[] = [
+  ["Setting", "subject setting-name", (one) => <Name setting={one} />],
+  ["Value", "mono subject setting-value", ({ value }) => <Visible text={value === null ? "–" : writeValue(value)} />],
+  ["From", "subject setting-from", ({ source }) => (source === "default" ? <span className="muted">default</span> : <Visible text={source} />)],
+];
 
 function SettingsTable({ data, chooser }: { data: Settings; chooser: React.ReactNode }) {
   const [text, setText] = useState("");
@@ -71,18 +76,13 @@ function SettingsTable({ data, chooser }: { data: Settings; chooser: React.React
     <section className="stack" aria-labelledby="settings-heading">
       <h2 id="settings-heading">In force</h2>
       <p className="note">Settings are files. The console shows them and does not write them.</p>
-      {data.notes.map((note) => <p key={note} className="warn">! <Visible text={note} /></p>)}
+      <Warnings texts={data.notes} />
       <div className="filters">
         {chooser}
-        <input type="search" aria-label="Filter settings" placeholder="Filter" value={text} onChange={(event) => setText(event.target.value)} />
-        <label className="row">
-          <input type="checkbox" checked={changed} onChange={(event) => setChanged(event.target.checked)} />
-          only those that were set
-        </label>
+        <SearchField label="Filter settings" value={text} onChange={setText} />
+        <CheckBox label="only those that were set" checked={changed} onChange={setChanged} />
       </div>
-      {listed.length === 0 ? <Empty>No setting fits the filter.</Empty> : (
-        <Table columns={COLUMNS} rows={listed.map((one) => ({ key: one.key, cells: listCells(one) }))} />
-      )}
+      {listed.length === 0 ? <Empty>No setting fits the filter.</Empty> : <Table columns={COLUMNS} rows={listed} id={(one) => one.key} />}
       <h2>Rules {data.rules.length}</h2>
       {data.rules.length === 0 ? <p className="muted">No rules besides the built-in ones.</p> : (
         <ul className="plain-list">
@@ -93,21 +93,22 @@ function SettingsTable({ data, chooser }: { data: Settings; chooser: React.React
   );
 }
 
-function listCells({ key, value, source, help, allowed }: Setting): readonly React.ReactNode[] {
-  const title = (
+function Name({ setting: { key, help, allowed } }: { setting: Setting }) {
+  return (
     <>
       <code>{key}</code>
       <br />
       <span className="note" title={`Allowed: ${allowed}`}>{help}</span>
     </>
   );
-  const shown = value === null ? "–" : typeof value === "string" ? value : JSON.stringify(value);
-  return [title, <Visible key="value" text={shown} />, source === "default" ? <span className="muted">default</span> : <Visible key="source" text={source} />];
+}
+
+function writeValue(value: unknown): string {
+  return typeof value === "string" ? value : JSON.stringify(value);
 }
 
 /** What a rule has besides its empty fields. */
 function describeRule(rule: unknown): string {
-  if (typeof rule !== "object" || rule === null) return JSON.stringify(rule);
-  const parts = Object.entries(rule).filter(([, value]) => value !== "" && value !== false && !(Array.isArray(value) && value.length === 0));
-  return parts.map(([key, value]) => `${key} ${typeof value === "string" ? value : JSON.stringify(value)}`).join(" · ");
+  const parts = Object.entries(asRecord(rule)).filter(([, value]) => value !== "" && value !== false && !(Array.isArray(value) && value.length === 0));
+  return parts.map(([key, value]) => `${key} ${writeValue(value)}`).join(" · ");
 }

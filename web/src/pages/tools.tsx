@@ -1,8 +1,8 @@
 /** The tool palette: choose a tool, fill in its arguments, see what the policy and the preview say, run it. */
 
-import { useEffect, useRef, useState } from "react";
+import { type ReactNode, useEffect, useRef, useState } from "react";
 import { request } from "../api/client";
-import type { CallCheck, CallOutcome, PolicyAnswer, ToolDescription } from "../api/types";
+import type { CallCheck, CallOutcome, ToolDescription } from "../api/types";
 import { Code } from "../parts/code";
 import { DecisionView } from "../parts/decision";
 import { DiffView } from "../parts/diff";
@@ -10,7 +10,8 @@ import { Output } from "../parts/output";
 import "../parts/permission/permission.css";
 import { RequestView } from "../parts/permission/request_view";
 import { SchemaForm } from "../parts/schema_form";
-import { CopyButton, WorkspaceSelect } from "../parts/split";
+import { CodeArea, Form, SearchField, WorkspaceSelect } from "../parts/fields";
+import { CopyButton } from "../parts/split";
 import { Empty, Failure, Loaded } from "../parts/states";
 import { Tabs } from "../parts/tabs";
 import { Link, navigate, pathTo } from "../router";
@@ -18,7 +19,8 @@ import { useAction } from "../state/action";
 import { useConsole, useMayOperate } from "../state/console";
 import { type Call, makeCall } from "../state/conversation";
 import { useListKeys } from "../state/focus";
-import { useResource } from "../state/resource";
+import { useRoute } from "../state/resource";
+import { asRecord, isString } from "../text/json";
 import { type Args, checkArgs, listFields, parseArgs, type Problems, readProblems, startArgs, writeCurl, writePython } from "../text/schema";
 import type { PageProps } from "./index";
 import { CallCard } from "./tasks/card";
@@ -28,7 +30,7 @@ import "./tools.css";
 export default function ToolsPage({ parts }: PageProps) {
   const { info } = useConsole();
   const [workspace, setWorkspace] = useState(info.workspaces[0] ?? "");
-  const tools = useResource(`tools ${workspace}`, (signal) => request("GET /api/tools", { query: { workspace }, signal }));
+  const tools = useRoute("GET /api/tools", { query: { workspace } });
   const name = parts[0] ?? null;
   return (
     <div className="page">
@@ -63,13 +65,12 @@ function Palette({ tools, current }: { tools: readonly ToolDescription[]; curren
   const found = tools.filter((one) => `${one.name} ${one.title} ${current === null ? one.description : ""}`.toLowerCase().includes(wanted));
   return (
     <div className={current === null ? "palette" : "palette chosen"}>
-      <input
+      <SearchField
         ref={filter}
-        type="search"
-        aria-label="Find a tool"
+        label="Find a tool"
         placeholder="Find a tool"
         value={text}
-        onChange={(event) => setText(event.target.value)}
+        onChange={setText}
         onKeyDown={(event) => {
           if (event.key === "Enter" && found[0] !== undefined) navigate(pathTo("tools", found[0].name));
           if (event.key === "ArrowDown") document.querySelector<HTMLElement>(".palette .row-link")?.focus();
@@ -90,21 +91,18 @@ function Palette({ tools, current }: { tools: readonly ToolDescription[]; curren
   );
 }
 
-type Shown =
-  | { kind: "policy"; answer: PolicyAnswer }
-  | { kind: "check"; check: CallCheck }
-  | { kind: "run"; outcome: CallOutcome; args: Args };
-
 function ToolPanel({ tool, workspace }: { tool: ToolDescription; workspace: string }) {
   const { info, announce } = useConsole();
   const mayOperate = useMayOperate();
   const fields = listFields(tool.inputSchema);
   const [args, setArgs] = useState<Args>(() => startArgs(fields));
   const [problems, setProblems] = useState<Problems>(new Map());
-  const [shown, setShown] = useState<Shown | null>(null);
-  const [broken, setBroken] = useState<string | null>(null);
+  const [shown, setShown] = useState<ReactNode>(null);
+  // What was typed as JSON, while its tab is open.
+  const [json, setJson] = useState<string | null>(null);
+  const read = json === null ? null : parseArgs(json);
+  const broken = read !== null && "problem" in read ? read.problem : null;
   const action = useAction();
-  const paths = usePaths(workspace);
   const call = { name: tool.name, args, workspace };
   const change = (fresh: Args) => {
     setArgs(fresh);
@@ -112,7 +110,7 @@ function ToolPanel({ tool, workspace }: { tool: ToolDescription; workspace: stri
     setShown(null);
   };
   /** Nothing is sent while a field has a problem. */
-  const send = (work: () => Promise<Shown>) => {
+  const send = (work: () => Promise<ReactNode>) => {
     const found = checkArgs(tool.inputSchema, args);
     setProblems(found);
     setShown(null);
@@ -122,15 +120,22 @@ function ToolPanel({ tool, workspace }: { tool: ToolDescription; workspace: stri
       return;
     }
     action.run(async () => {
-      const answer = await work();
-      if (answer.kind === "check" && answer.check.problems.length > 0) setProblems(readProblems(answer.check.problems));
-      else setShown(answer);
+      setShown(await work());
       announce("The result is below the buttons.");
     });
   };
-  const explain = () => send(async () => ({ kind: "policy", answer: await request("POST /api/policy/explain", { body: { tool: tool.name, args, workspace } }) }));
-  const check = () => send(async () => ({ kind: "check", check: await request("POST /api/call/check", { body: call }) }));
-  const run = () => send(async () => ({ kind: "run", outcome: await request("POST /api/call", { body: call }), args }));
+  const explain = () =>
+    send(async () => {
+      const { decision, mode, facts } = await request("POST /api/policy/explain", { body: { tool: tool.name, args, workspace } });
+      return <DecisionView decision={decision} mode={mode} facts={facts} />;
+    });
+  const check = () =>
+    send(async () => {
+      const found = await request("POST /api/call/check", { body: call });
+      setProblems(readProblems(found.problems));
+      return found.problems.length === 0 && <CheckView check={found} />;
+    });
+  const run = () => send(async () => <RunView outcome={await request("POST /api/call", { body: call })} name={tool.name} args={args} />);
   const known = new Set(fields.map((field) => field.name));
   const others = Array.from(problems).filter(([name]) => !known.has(name));
   const off = action.busy || broken !== null;
@@ -141,16 +146,8 @@ function ToolPanel({ tool, workspace }: { tool: ToolDescription; workspace: stri
         {tool.permissions.map((one) => <span key={one} className="tag">{one}</span>)}
       </h2>
       <p className="muted">{tool.description}</p>
-      <form
-        className="stack"
-        noValidate
-        onSubmit={(event) => {
-          event.preventDefault();
-          if (mayOperate) check();
-          else explain();
-        }}
-      >
-        <Editor tool={tool} args={args} problems={problems} paths={paths} workspace={workspace} onChange={change} onBroken={setBroken} />
+      <Form ready={!off} onSend={mayOperate ? check : explain}>
+        <Editor tool={tool} args={args} problems={problems} workspace={workspace} json={json} broken={broken} onChange={change} onJson={setJson} />
         {others.map(([name, problem]) => (
           <p key={name} className="bad plain-text" role="alert">✗ {name === "" ? problem : `${name}: ${problem}`}</p>
         ))}
@@ -162,16 +159,16 @@ function ToolPanel({ tool, workspace }: { tool: ToolDescription; workspace: stri
             {action.busy ? "Waiting for the server …" : mayOperate ? "Try changes nothing in your files." : "You may look, not run."}
           </span>
         </div>
-      </form>
+      </Form>
       {action.error !== null && <Failure error={action.error} />}
-      {shown !== null && <Result shown={shown} name={tool.name} />}
+      {shown != null && shown !== false && <section className="panel tool-result" aria-label="Result">{shown}</section>}
     </section>
   );
 }
 
 /** Files to offer: those that were changed last. */
 function usePaths(workspace: string): readonly string[] {
-  const changes = useResource(`offered ${workspace}`, (signal) => request("GET /api/changes", { query: { workspace, limit: 50 }, signal }));
+  const changes = useRoute("GET /api/changes", { query: { workspace, limit: 50 } });
   const listed = changes.data?.changes.flatMap((one) => one.changes.filter((path) => path.action !== "deleted").map((path) => path.path));
   return Array.from(new Set(listed ?? []));
 }
@@ -180,28 +177,25 @@ interface EditorProps {
   tool: ToolDescription;
   args: Args;
   problems: Problems;
-  paths: readonly string[];
   workspace: string;
+  json: string | null;
+  /** Why the JSON cannot be used. Null: it can. */
+  broken: string | null;
   onChange: (args: Args) => void;
-  /** Says why the JSON cannot be used. Null: it can. */
-  onBroken: (problem: string | null) => void;
+  onJson: (json: string | null) => void;
 }
 
-function Editor({ tool, args, problems, paths, workspace, onChange, onBroken }: EditorProps) {
+function Editor({ tool, args, problems, workspace, json, broken, onChange, onJson }: EditorProps) {
   const { info } = useConsole();
+  const paths = usePaths(workspace);
   const [tab, setTab] = useState("form");
-  const [json, setJson] = useState("");
-  const parsed = tab === "json" ? parseArgs(json) : null;
-  const problem = parsed !== null && "problem" in parsed ? parsed.problem : null;
   const choose = (id: string) => {
-    setJson(JSON.stringify(args, null, 2));
-    onBroken(null);
+    onJson(id === "json" ? JSON.stringify(args, null, 2) : null);
     setTab(id);
   };
   const type = (text: string) => {
-    setJson(text);
+    onJson(text);
     const read = parseArgs(text);
-    onBroken("problem" in read ? read.problem : null);
     if ("args" in read) onChange(read.args);
   };
   const path = info.directCalls ? "/api/call" : "/api/call/check";
@@ -213,8 +207,8 @@ function Editor({ tool, args, problems, paths, workspace, onChange, onBroken }: 
       title: "JSON",
       content: (
         <>
-          <textarea className="mono" aria-label="Arguments as JSON" aria-invalid={problem !== null} rows={10} spellCheck={false} value={json} onChange={(event) => type(event.target.value)} />
-          {problem !== null && <p className="bad">✗ {problem}</p>}
+          <CodeArea aria-label="Arguments as JSON" aria-invalid={broken !== null} rows={10} value={json ?? ""} onChange={type} />
+          {broken !== null && <p className="bad">✗ {broken}</p>}
           {Array.from(problems, ([name, text]) => <p key={name} className="bad plain-text">✗ {name} {text}</p>)}
         </>
       ),
@@ -231,16 +225,6 @@ function Written({ text, language }: { text: string; language: string }) {
       <Code text={text} language={language} />
       <p><CopyButton text={text} /></p>
     </>
-  );
-}
-
-function Result({ shown, name }: { shown: Shown; name: string }) {
-  return (
-    <section className="panel tool-result" aria-label="Result">
-      {shown.kind === "policy" && <DecisionView decision={shown.answer.decision} mode={shown.answer.mode} facts={shown.answer.facts} />}
-      {shown.kind === "check" && <CheckView check={shown.check} />}
-      {shown.kind === "run" && <RunView outcome={shown.outcome} name={name} args={shown.args} />}
-    </section>
   );
 }
 
@@ -265,15 +249,9 @@ function RunView({ outcome, name, args }: { outcome: CallOutcome; name: string; 
   const [open, setOpen] = useState(true);
   const { result, task } = outcome;
   if (result.error?.code === "PERMISSION_REQUIRED") {
-    return <p>! It needs approval and waits. Nothing has run. <Link to={pathTo("inbox", ...readId(result.error.details))}>Open the request</Link></p>;
+    return <p>! It needs approval and waits. Nothing has run. <Link to={pathTo("inbox", ...[asRecord(result.error.details).id].filter(isString))}>Open the request</Link></p>;
   }
   const refused = result.error?.code === "POLICY_DENIED" || result.error?.code === "PERMISSION_DENIED";
   const call: Call = { ...makeCall(result.tool_call_id, name), args, result, state: result.ok ? "ok" : refused ? "denied" : "failed" };
-  return <CallCard task={task} call={call} open={open} mine={false} onToggle={setOpen} />;
-}
-
-/** The id of the request that waits. */
-function readId(details: unknown): readonly string[] {
-  const id = typeof details === "object" && details !== null && "id" in details ? details.id : null;
-  return typeof id === "string" ? [id] : [];
+  return <CallCard task={task} call={call} open={open} onToggle={setOpen} />;
 }

@@ -1,20 +1,9 @@
 /** Source code with colours, which come after the text. */
 
-import { Fragment, type ReactNode, useEffect, useState } from "react";
-import type { Highlighted } from "./colours";
+import { lazy, Suspense } from "react";
 
-type Painter = (text: string, language: string) => Highlighted | null;
-
-let painter: Painter | null = null;
-let loading: Promise<void> | null = null;
+const Colours = lazy(() => import("./colours"));
 const MAX_PAINTED = 60_000;
-
-function loadPainter(): Promise<void> {
-  loading ??= import("./colours").then((module) => {
-    painter = module.paint;
-  });
-  return loading;
-}
 
 interface Props {
   text: string;
@@ -35,27 +24,10 @@ export function Code({ text, language }: Props) {
 
 /** The coloured text without a frame. */
 export function Painted({ text, language }: Props) {
-  const wanted = language !== null && text.length <= MAX_PAINTED;
-  const [ready, setReady] = useState(painter !== null);
-  useEffect(() => {
-    if (!wanted || ready) return;
-    let here = true;
-    void loadPainter().then(() => {
-      if (here) setReady(true);
-    });
-    return () => {
-      here = false;
-    };
-  }, [wanted, ready]);
-  const tree = wanted && ready ? (painter?.(text, language) ?? null) : null;
-  return <>{tree === null ? text : tree.map(renderNode)}</>;
-}
-
-function renderNode(node: Highlighted[number], place: number): ReactNode {
-  if (typeof node === "string") return <Fragment key={place}>{node}</Fragment>;
+  if (language === null || text.length > MAX_PAINTED) return text;
   return (
-    <span key={place} className={node.name}>
-      {node.children.map(renderNode)}
-    </span>
+    <Suspense fallback={text}>
+      <Colours text={text} language={language} />
+    </Suspense>
   );
 }

@@ -2,10 +2,8 @@
 
 import type { Decision, DecisionPart, Facts } from "../api/types";
 import { nameVerdict } from "../text/permission";
+import { StateLabel } from "./signs";
 import { Visible } from "./text";
-
-const COLOURS = { allow: "ok", confirm: "warn", deny: "bad" } as const;
-const SIGNS = { allow: "✓", confirm: "!", deny: "✗" } as const;
 
 interface Props {
   decision: Decision;
@@ -59,11 +57,6 @@ export function DecisionView({ decision, mode, facts, onRule }: Props) {
   );
 }
 
-export function Verdict({ verdict }: { verdict: Decision["decision"] }) {
-  return (
-    <b className={COLOURS[verdict]}>
-      <span aria-hidden="true">{SIGNS[verdict]} </span>
-      {nameVerdict(verdict)}
-    </b>
-  );
+function Verdict({ verdict }: { verdict: Decision["decision"] }) {
+  return <b><StateLabel name={verdict}>{nameVerdict(verdict)}</StateLabel></b>;
 }

@@ -57,12 +57,11 @@ function FileView({ file, notes, open }: { file: FileDiff; notes: readonly strin
 function FileBody({ file }: { file: FileDiff }) {
   const [shown, setShown] = useState(FIRST_ROWS);
   const language = findLanguage(file.path);
-  const total = file.hunks.reduce((sum, hunk) => sum + hunk.rows.length, 0);
-  const starts = file.hunks.map((_, place) => file.hunks.slice(0, place).reduce((sum, one) => sum + one.rows.length, 0));
+  const rows = file.hunks.flatMap((hunk, place): readonly (Row | string)[] => (place === 0 ? hunk.rows : [hunk.header, ...hunk.rows]));
   return (
     <>
       {file.notes.length > 0 && <pre className="diff-notes">{file.notes.join("\n")}</pre>}
-      {file.hunks.length > 0 && (
+      {rows.length > 0 && (
         // A region that scrolls has to be reached by the keyboard.
         // eslint-disable-next-line jsx-a11y/no-noninteractive-tabindex
         <div className="scroll-x" role="region" aria-label={`Changes of ${file.path}`} tabIndex={0}>
@@ -75,70 +74,57 @@ function FileBody({ file }: { file: FileDiff }) {
                 <th scope="col">Text</th>
               </tr>
             </thead>
-            {file.hunks.map((hunk, place) => {
-              const rows = hunk.rows.slice(0, Math.max(0, shown - (starts[place] ?? 0)));
-              return (
-                rows.length > 0 && (
-                  <tbody key={place}>
-                    {place > 0 && (
-                      <tr className="hunk">
-                        <td colSpan={4}>{hunk.header}</td>
-                      </tr>
-                    )}
-                    {rows.map((row, n) => (
-                      <RowView key={n} row={row} language={language} />
-                    ))}
-                  </tbody>
-                )
-              );
-            })}
+            <tbody>
+              {rows.slice(0, shown).map((row, place) => (
+                <RowView key={place} row={row} language={language} />
+              ))}
+            </tbody>
           </table>
         </div>
       )}
-      {total > shown && (
+      {rows.length > shown && (
         <button type="button" className="quiet" onClick={() => setShown((before) => before + 2000)}>
-          Show more of {total.toLocaleString("en")} lines
+          Show more of {rows.length.toLocaleString("en")} lines
         </button>
       )}
     </>
   );
 }
 
-const SIGNS = { same: " ", added: "+", removed: "−", note: " " } as const;
-const WORDS = { same: "", added: "added", removed: "removed", note: "" } as const;
+const SIGNS = { same: [" ", ""], added: ["+", "added"], removed: ["−", "removed"], note: [" ", ""] } as const;
 
-function RowView({ row, language }: { row: Row; language: string | null }) {
+/** A line, or the header of a hunk. */
+function RowView({ row, language }: { row: Row | string; language: string | null }) {
+  if (typeof row === "string") {
+    return (
+      <tr className="hunk">
+        <td colSpan={4}>{row}</td>
+      </tr>
+    );
+  }
+  const [sign, word] = SIGNS[row.kind];
   return (
     <tr className={row.kind}>
       <td className="number">{row.before ?? ""}</td>
       <td className="number">{row.after ?? ""}</td>
       <td className="sign">
-        <span aria-hidden="true">{SIGNS[row.kind]}</span>
-        <span className="only-read">{WORDS[row.kind]}</span>
+        <span aria-hidden="true">{sign}</span>
+        <span className="only-read">{word}</span>
       </td>
       <td className="line">
-        <LineText row={row} language={language} />
+        {word === "" ? <Painted text={row.text} language={language} /> : <ChangedText row={row} />}
       </td>
     </tr>
   );
 }
 
-function LineText({ row, language }: { row: Row; language: string | null }) {
-  if (row.kind === "added" || row.kind === "removed") {
-    if (row.marks !== null) {
-      return row.marks.map((part, place) =>
-        part.changed ? (
-          <span key={place} className="changed">
-            <Visible text={part.text} ends={place === (row.marks?.length ?? 0) - 1} />
-          </span>
-        ) : (
-          <Visible key={place} text={part.text} ends={place === (row.marks?.length ?? 0) - 1} />
-        ),
-      );
-    }
-    return <Visible text={row.text} />;
-  }
-  return <Painted text={row.text} language={language} />;
+function ChangedText({ row: { text, marks } }: { row: Row }) {
+  const parts = marks ?? [{ text, changed: false }];
+  return parts.map((part, place) => (
+    <span key={place} className={part.changed ? "changed" : undefined}>
+      <Visible text={part.text} ends={place === parts.length - 1} />
+    </span>
+  ));
 }
 
 export function Counts({ added, removed }: { added: number; removed: number }) {

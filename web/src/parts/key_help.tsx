@@ -21,32 +21,24 @@ const KEYS: readonly (readonly [string, string])[] = [
 ];
 
 export function KeyHelp({ onClose }: { onClose: () => void }) {
+  const pages = PAGES.map((page) => [`g ${page.key}`, `Go to ${page.title}`] as const);
   return (
     <Dialog title="Keys" onClose={onClose}>
       <table className="keys">
         <tbody>
-          {PAGES.map((page) => (
-            <Row key={page.name} keys={`g ${page.key}`} text={`Go to ${page.title}`} />
-          ))}
-          {KEYS.map(([keys, text]) => (
-            <Row key={keys} keys={keys} text={text} />
+          {[...pages, ...KEYS].map(([keys, text]) => (
+            <tr key={text}>
+              <th scope="row">
+                {keys.split(" ").map((key) => (
+                  <kbd key={key}>{key}</kbd>
+                ))}
+              </th>
+              <td>{text}</td>
+            </tr>
           ))}
         </tbody>
       </table>
       <p className="muted">Keys of a permission act only with the focus inside it.</p>
     </Dialog>
-  );
-}
-
-function Row({ keys, text }: { keys: string; text: string }) {
-  return (
-    <tr>
-      <th scope="row">
-        {keys.split(" ").map((key) => (
-          <kbd key={key}>{key}</kbd>
-        ))}
-      </th>
-      <td>{text}</td>
-    </tr>
   );
 }

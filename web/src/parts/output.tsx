@@ -3,6 +3,10 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { type CSSProperties, memo, useMemo, useRef, useState } from "react";
 import { parseAnsi, type Span } from "../text/ansi";
+import { isString } from "../text/json";
+import { SearchField } from "./fields";
+
+type Line = readonly Span[];
 
 const FOLD_LINES = 200;
 const FOLDED_LINES = 20;
@@ -20,31 +24,22 @@ export const Output = memo(function Output({ text, live = false, dropped = 0 }: 
   const [open, setOpen] = useState(false);
   const lines = useMemo(() => parseAnsi(text.replace(/\n$/, "")).lines, [text]);
   if (text === "") return null;
-  if (lines.length <= FOLD_LINES) {
-    return (
-      <>
-        {dropped > 0 && <Dropped count={dropped} />}
-        <LineBlock lines={live ? lines.slice(-FOLDED_LINES) : lines} />
-      </>
-    );
-  }
-  if (open) return <LongOutput lines={lines} onClose={() => setOpen(false)} />;
+  const isLong = lines.length > FOLD_LINES;
+  if (isLong && open) return <LongOutput lines={lines} onClose={() => setOpen(false)} />;
   return (
     <>
-      {dropped > 0 && <Dropped count={dropped} />}
-      <button type="button" className="fold" onClick={() => setOpen(true)}>
-        Show all {lines.length.toLocaleString("en")} lines
-      </button>
-      <LineBlock lines={lines.slice(-FOLDED_LINES)} />
+      {dropped > 0 && <p className="note">{dropped.toLocaleString("en")} characters before this are in the raw output.</p>}
+      {isLong && (
+        <button type="button" className="fold" onClick={() => setOpen(true)}>
+          Show all {lines.length.toLocaleString("en")} lines
+        </button>
+      )}
+      <LineBlock lines={isLong || live ? lines.slice(-FOLDED_LINES) : lines} />
     </>
   );
 });
 
-function Dropped({ count }: { count: number }) {
-  return <p className="note">{count.toLocaleString("en")} characters before this are in the raw output.</p>;
-}
-
-function LineBlock({ lines }: { lines: readonly (readonly Span[])[] }) {
+function LineBlock({ lines }: { lines: readonly Line[] }) {
   return (
     // A region that scrolls has to be reached by the keyboard.
     // eslint-disable-next-line jsx-a11y/no-noninteractive-tabindex
@@ -58,7 +53,7 @@ function LineBlock({ lines }: { lines: readonly (readonly Span[])[] }) {
   );
 }
 
-function LongOutput({ lines, onClose }: { lines: readonly (readonly Span[])[]; onClose: () => void }) {
+function LongOutput({ lines, onClose }: { lines: readonly Line[]; onClose: () => void }) {
   const box = useRef<HTMLDivElement>(null);
   const [search, setSearch] = useState("");
   const [current, setCurrent] = useState(0);
@@ -78,13 +73,12 @@ function LongOutput({ lines, onClose }: { lines: readonly (readonly Span[])[]; o
   return (
     <div className="long-output">
       <div className="output-search" role="search">
-        <input
-          type="search"
-          aria-label="Search in the output"
+        <SearchField
+          label="Search in the output"
           placeholder="Search in the output"
           value={search}
-          onChange={(event) => {
-            setSearch(event.target.value);
+          onChange={(text) => {
+            setSearch(text);
             setCurrent(0);
           }}
           onKeyDown={(event) => {
@@ -123,44 +117,27 @@ function LongOutput({ lines, onClose }: { lines: readonly (readonly Span[])[]; o
   );
 }
 
-function findLines(lines: readonly (readonly Span[])[], search: string): readonly number[] {
-  if (search === "") return [];
+function findLines(lines: readonly Line[], search: string): readonly number[] {
   const wanted = search.toLowerCase();
-  const found: number[] = [];
-  lines.forEach((line, place) => {
-    const text = line.map((span) => span.text).join("");
-    if (text.toLowerCase().includes(wanted)) found.push(place);
-  });
-  return found;
+  const has = (line: Line) => line.map((span) => span.text).join("").toLowerCase().includes(wanted);
+  return search === "" ? [] : lines.flatMap((line, place) => (has(line) ? [place] : []));
 }
 
-function LineSpans({ spans }: { spans: readonly Span[] }) {
-  if (spans.length === 0) return null;
-  return spans.map((span, place) => {
-    const names = classesOf(span);
-    const style = styleOf(span);
-    return names === "" && style === undefined ? (
-      span.text
-    ) : (
-      <span key={place} className={names} style={style}>
-        {span.text}
-      </span>
-    );
-  });
+function LineSpans({ spans }: { spans: Line }) {
+  return spans.map((span, place) => (
+    <span key={place} className={listClasses(span)} style={styleOf(span)}>
+      {span.text}
+    </span>
+  ));
 }
 
-function classesOf(span: Span): string {
-  const names: string[] = [];
-  if (typeof span.colour === "number") names.push(`ansi-${span.colour}`);
-  if (typeof span.background === "number") names.push(`ansi-back-${span.background}`);
-  for (const name of ["bold", "dim", "italic", "underline"] as const) if (span[name]) names.push(`ansi-${name}`);
-  return names.join(" ");
+function listClasses({ colour, background, ...flags }: Span): string {
+  const set = (["bold", "dim", "italic", "underline"] as const).filter((name) => flags[name]);
+  const colours = [typeof colour === "number" ? `ansi-${colour}` : "", typeof background === "number" ? `ansi-back-${background}` : ""];
+  return [...colours, ...set.map((name) => `ansi-${name}`)].join(" ");
 }
 
 /** Colours as numbers only, so that no output can bring other styles. */
-function styleOf(span: Span): CSSProperties | undefined {
-  const style: CSSProperties = {};
-  if (typeof span.colour === "string") style.color = span.colour;
-  if (typeof span.background === "string") style.backgroundColor = span.background;
-  return Object.keys(style).length > 0 ? style : undefined;
+function styleOf({ colour, background }: Span): CSSProperties {
+  return { color: isString(colour) ? colour : undefined, backgroundColor: isString(background) ? background : undefined };
 }

@@ -1,7 +1,9 @@
 /** The fields of a call, from its schema. */
 
 import { useId, useState } from "react";
+import { isString } from "../text/json";
 import { type Args, type Problems, putArg, type SchemaField } from "../text/schema";
+import { CodeArea } from "./fields";
 
 interface Props {
   fields: readonly SchemaField[];
@@ -63,63 +65,46 @@ function FieldRow(props: FieldProps) {
   );
 }
 
-function Control({ id, field, value, problem, offered, onChange }: FieldProps & { id: string }) {
-  const common = {
+function Control(props: FieldProps & { id: string }) {
+  const { id, field, value, problem, onChange } = props;
+  const common: CommonProps = {
     id,
     required: field.required,
     "aria-invalid": problem !== null,
     "aria-describedby": problem === null ? `${id}-help` : `${id}-problem ${id}-help`,
   };
-  const text = typeof value === "string" ? value : "";
-  const isKept = field.required && field.kind === "text";
-  const setText = (given: string) => onChange(given === "" && !isKept ? undefined : given);
-  switch (field.kind) {
-    case "flag": {
-      const initially = field.otherwise === "true";
-      const checked = typeof value === "boolean" ? value : initially;
-      return (
-        <input
-          {...common}
-          required={false}
-          type="checkbox"
-          checked={checked}
-          onChange={(event) => onChange(event.target.checked === initially && !field.required ? undefined : event.target.checked)}
-        />
-      );
-    }
-    case "choice":
-      return (
-        <select {...common} value={text} onChange={(event) => setText(event.target.value)}>
-          <option value="">{field.required ? "choose" : "not set"}</option>
-          {field.choices.map((one) => <option key={one}>{one}</option>)}
-        </select>
-      );
-    case "line": {
-      const list = /path|file|folder|cwd/i.test(field.name) ? offered : undefined;
-      return <input {...common} type="text" list={list} spellCheck={false} value={text} onChange={(event) => setText(event.target.value)} />;
-    }
-    case "text":
-      return (
-        <textarea
-          {...common}
-          className="mono"
-          spellCheck={false}
-          rows={Math.min(14, Math.max(2, text.split("\n").length))}
-          value={text}
-          onChange={(event) => setText(event.target.value)}
-        />
-      );
-    default:
-      return <ParsedControl common={common} field={field} value={value} onChange={onChange} />;
+  if (field.kind === "flag") {
+    const initially = field.otherwise === "true";
+    return (
+      <input
+        {...common}
+        required={false}
+        type="checkbox"
+        checked={typeof value === "boolean" ? value : initially}
+        onChange={(event) => onChange(event.target.checked === initially && !field.required ? undefined : event.target.checked)}
+      />
+    );
   }
+  if (field.kind === "choice") {
+    return (
+      <select {...common} value={isString(value) ? value : ""} onChange={(event) => onChange(event.target.value || undefined)}>
+        <option value="">{field.required ? "choose" : "not set"}</option>
+        {field.choices.map((one) => <option key={one}>{one}</option>)}
+      </select>
+    );
+  }
+  return <TextControl {...props} common={common} />;
 }
 
-interface ParsedProps extends Pick<FieldProps, "field" | "value" | "onChange"> {
-  common: { id: string; required: boolean };
+interface CommonProps {
+  id: string;
+  required: boolean;
+  "aria-invalid": boolean;
+  "aria-describedby": string;
 }
 
-/** A field whose text is not its value: what is typed stays, and what it means is passed on. */
-function ParsedControl({ common, field, value, onChange }: ParsedProps) {
+/** A field of text, which need not be its value: what is typed stays, and what it means is passed on. */
+function TextControl({ common, field, value, offered, onChange }: FieldProps & { common: CommonProps }) {
   const [typed, setTyped] = useState<{ text: string; value: unknown }>({ text: writeValue(field, value), value });
   // Changed by another view, for example as JSON.
   if (JSON.stringify(typed.value) !== JSON.stringify(value)) setTyped({ text: writeValue(field, value), value });
@@ -128,32 +113,33 @@ function ParsedControl({ common, field, value, onChange }: ParsedProps) {
     setTyped({ text, value: meant });
     onChange(meant);
   };
-  if (field.kind === "number") {
-    return <input {...common} type="text" inputMode="decimal" value={typed.text} onChange={(event) => change(event.target.value)} />;
+  if (field.kind === "number" || field.kind === "line") {
+    const mode = field.kind === "number" ? "decimal" : "text";
+    const list = field.kind === "line" && /path|file|folder|cwd/i.test(field.name) ? offered : undefined;
+    return <input {...common} type="text" inputMode={mode} list={list} spellCheck={false} value={typed.text} onChange={(event) => change(event.target.value)} />;
   }
-  return (
-    <textarea
-      {...common}
-      className="mono"
-      spellCheck={false}
-      placeholder={field.kind === "lines" ? "one in each line" : "JSON"}
-      rows={Math.min(14, Math.max(2, typed.text.split("\n").length))}
-      value={typed.text}
-      onChange={(event) => change(event.target.value)}
-    />
-  );
+  const hint = field.kind === "text" ? undefined : field.kind === "lines" ? "one in each line" : "JSON";
+  return <CodeArea {...common} placeholder={hint} value={typed.text} onChange={change} />;
 }
 
 function writeValue(field: SchemaField, value: unknown): string {
   if (value === undefined) return "";
   if (field.kind === "lines" && Array.isArray(value)) return value.join("\n");
-  return typeof value === "string" ? value : JSON.stringify(value, null, 2);
+  return isString(value) ? value : JSON.stringify(value, null, 2);
 }
 
 /** A text that is not what the schema wants stays a text, and its check says so. */
 function readValue(field: SchemaField, text: string): unknown {
-  if (field.kind === "lines") return text === "" ? (field.required ? [] : undefined) : text.split("\n");
-  if (text.trim() === "") return undefined;
+  switch (field.kind) {
+    case "line":
+      return text === "" ? undefined : text;
+    case "text":
+      return text === "" && !field.required ? undefined : text;
+    case "lines":
+      return text !== "" ? text.split("\n") : field.required ? [] : undefined;
+    default:
+      if (text.trim() === "") return undefined;
+  }
   try {
     return JSON.parse(text) as unknown;
   } catch {

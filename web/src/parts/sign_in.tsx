@@ -1,27 +1,24 @@
 /** Asks for a token, if the address brought none. */
 
-import { type SyntheticEvent, useState } from "react";
-import { describeFailure, login } from "../api/client";
+import { useState } from "react";
+import { login } from "../api/client";
+import { useAction } from "../state/action";
+import { Form } from "./fields";
+import { Failure } from "./states";
 
 export function SignIn({ problem, onDone }: { problem: string | null; onDone: () => void }) {
   const [token, setToken] = useState("");
-  const [failure, setFailure] = useState(problem);
-  const [busy, setBusy] = useState(false);
-  const submit = async (event: SyntheticEvent) => {
-    event.preventDefault();
-    setBusy(true);
-    try {
+  const action = useAction(problem);
+  const send = () =>
+    action.run(async () => {
       await login(token.trim());
       onDone();
-    } catch (error) {
-      setFailure(describeFailure(error));
-      setBusy(false);
-    }
-  };
+    });
+  const ready = !action.busy && token.trim() !== "";
   return (
     <main className="alone">
       <h1>handrail</h1>
-      <form className="stack" onSubmit={(event) => void submit(event)}>
+      <Form ready={ready} onSend={send}>
         <p>
           Open the address that <code>handrail serve</code> printed, or paste its token.
         </p>
@@ -35,17 +32,13 @@ export function SignIn({ problem, onDone }: { problem: string | null; onDone: ()
             onChange={(event) => setToken(event.target.value)}
           />
         </label>
-        {failure !== null && (
-          <p className="failure" role="alert">
-            <span aria-hidden="true">✗</span> <span>{failure}</span>
-          </p>
-        )}
+        {action.error !== null && <Failure error={action.error} />}
         <div className="row">
-          <button type="submit" className="primary" disabled={busy || token.trim() === ""}>
+          <button type="submit" className="primary" disabled={!ready}>
             Sign in
           </button>
         </div>
-      </form>
+      </Form>
     </main>
   );
 }

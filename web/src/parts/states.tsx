@@ -4,7 +4,7 @@ import { type ReactNode, useEffect, useState } from "react";
 import { describeFailure } from "../api/client";
 import type { Resource } from "../state/resource";
 
-/** Grey rows while data loads. Shown after 200 ms, by `Resource.slow`. */
+/** Grey rows while data loads. The style shows them after 200 ms. */
 export function Skeleton({ rows = 6 }: { rows?: number }) {
   return (
     <div className="skeleton" role="status">
@@ -39,7 +39,7 @@ export function Loaded<T>({ from, children }: { from: Resource<T>; children: (da
   return (
     <>
       {error !== null && <Failure error={error} retry={from.reload} />}
-      {data !== undefined ? children(data) : from.slow && error === null && <Skeleton />}
+      {data !== undefined ? children(data) : error === null && <Skeleton />}
     </>
   );
 }

@@ -3,24 +3,28 @@
 import type { ReactNode } from "react";
 import { Link, navigate } from "../router";
 
-/** A title, and the classes of the column: `numeric`, `wide-only`, `title`. */
-export type Column = readonly [title: string, classes?: string];
+/** A title, the classes of the column (`numeric`, `wide-only`, `title`), and its cell in a row. */
+export type Column<T> = readonly [title: string, classes: string, cell: (row: T) => ReactNode];
 
-export interface TableRow {
-  key: string | number;
-  to?: string;
-  current?: boolean;
-  cells: readonly ReactNode[];
+interface Props<T> {
+  columns: readonly Column<T>[];
+  rows: readonly T[];
+  id: (row: T) => string | number;
+  /** The address of a row, if it opens. */
+  to?: (row: T) => string;
+  /** The id of the open row. */
+  current?: string | number | null | undefined;
+  name?: string;
 }
 
-export function Table({ columns, rows, name = "" }: { columns: readonly Column[]; rows: readonly TableRow[]; name?: string }) {
+export function Table<T>({ columns, rows, id, to, current, name = "" }: Props<T>) {
   return (
     <table className={`rows ${name}`}>
       <thead><tr>{columns.map(([title, classes]) => <th key={title} scope="col" className={classes}>{title}</th>)}</tr></thead>
       <tbody>
-        {rows.map(({ key, to, current, cells }) => (
-          <tr key={key} aria-current={current === true ? "true" : undefined} onClick={to === undefined ? undefined : () => navigate(to)}>
-            {cells.map((cell, place) => <td key={columns[place]?.[0]} className={columns[place]?.[1]}>{cell}</td>)}
+        {rows.map((row) => (
+          <tr key={id(row)} aria-current={id(row) === current ? "true" : undefined} onClick={to && (() => navigate(to(row)))}>
+            {columns.map(([title, classes, cell]) => <td key={title} className={classes}>{cell(row)}</td>)}
           </tr>
         ))}
       </tbody>

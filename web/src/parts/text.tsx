@@ -6,21 +6,37 @@ import remarkGfm from "remark-gfm";
 import { splitVisible } from "../text/visible";
 import { Code } from "./code";
 
-/** A command, a path or a host with every hidden character written out. `ends`: blanks at the end of a line too. */
-export function Visible({ text, ends = true }: { text: string; ends?: boolean }) {
-  return (
-    <>
-      {splitVisible(text, ends).map((piece, place) =>
-        piece.hidden ? (
-          <mark key={place} className="hidden-character" title="A character that cannot be seen">
-            {piece.text}
-          </mark>
-        ) : (
-          piece.text
-        ),
-      )}
-    </>
+interface VisibleProps {
+  text: string;
+  /** Whether blanks at the end of a line are written out too. */
+  ends?: boolean;
+  /** The element around it. */
+  as?: "b" | "code" | "p" | "span" | "td";
+  className?: string;
+}
+
+/** A command, a path or a host with every hidden character written out. */
+export function Visible({ text, ends = true, as: Element, className }: VisibleProps) {
+  const pieces = splitVisible(text, ends).map((piece, place) =>
+    piece.hidden ? (
+      <mark key={place} className="hidden-character" title="A character that cannot be seen">
+        {piece.text}
+      </mark>
+    ) : (
+      piece.text
+    ),
   );
+  return Element === undefined ? pieces : <Element className={className}>{pieces}</Element>;
+}
+
+/** Warnings, each in a line. `about` stands before each. */
+export function Warnings({ texts, about = "", className = "warn" }: { texts: readonly string[]; about?: string; className?: string }) {
+  return texts.map((text) => (
+    <p key={text} className={className}>
+      ! {about}
+      <Visible text={text} />
+    </p>
+  ));
 }
 
 /** The address of a link if it may be followed: http and https only. */

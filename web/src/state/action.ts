@@ -6,12 +6,10 @@ export interface Action {
   busy: boolean;
   error: unknown;
   run: (work: () => Promise<void>) => void;
-  clear: () => void;
 }
 
-export function useAction(): Action {
-  const [busy, setBusy] = useState(false);
-  const [error, setError] = useState<unknown>(null);
+export function useAction(failure: unknown = null): Action {
+  const [state, setState] = useState({ busy: false, error: failure });
   const here = useRef(true);
   useEffect(() => {
     here.current = true;
@@ -20,16 +18,11 @@ export function useAction(): Action {
     };
   }, []);
   const run = useCallback((work: () => Promise<void>) => {
-    setBusy(true);
-    setError(null);
-    work()
-      .catch((failure: unknown) => {
-        if (here.current) setError(failure);
-      })
-      .finally(() => {
-        if (here.current) setBusy(false);
-      });
+    const end = (error: unknown) => {
+      if (here.current) setState({ busy: false, error });
+    };
+    setState({ busy: true, error: null });
+    work().then(() => end(null), end);
   }, []);
-  const clear = useCallback(() => setError(null), []);
-  return { busy, error, run, clear };
+  return { ...state, run };
 }

@@ -1,74 +1,62 @@
 /** A conversation, built from the events of a task. Pure: the same events always give the same items. */
 
-import type {
-  Answer,
-  AnyEvent,
-  ChangeSet,
-  Display,
-  End,
-  ErrorEvent,
-  Network,
-  PermissionRequest,
-  Process,
-  Question,
-  ToolResult,
-  Usage,
-} from "../api/types";
+import type { Answer, AnyEvent, ChangeSet, End, Network, PermissionRequest, Question, ToolResult } from "../api/types";
+import { countLines } from "../text/diff";
 
 export type CallState = "queued" | "running" | "waiting" | "asking" | "ok" | "failed" | "denied" | "interrupted";
 
-export interface Call {
-  id: string;
-  name: string;
-  server: string | null;
-  args: unknown;
-  purpose: string | null;
-  state: CallState;
-  title: string;
-  output: string;
-  dropped: number;
-  result: ToolResult | null;
-  request: PermissionRequest | null;
-  answer: Answer | null;
-  question: Question | null;
-  change: ChangeSet | null;
-  network: readonly Network[];
-  started: string;
-  ended: string | null;
-  seq: number;
-}
+export type Call = Readonly<ReturnType<typeof makeCall>>;
 
 /** A call of which nothing is known but its name. */
-export function makeCall(id: string, name: string, server: string | null = null, started = "", seq = 0): Call {
-  const empty = { result: null, request: null, answer: null, question: null, change: null, ended: null };
-  return { id, name, server, args: null, purpose: null, state: "queued", title: "", output: "", dropped: 0, network: [], started, seq, ...empty };
+export function makeCall(id: string, name: string, server: string | null = null, started = "", seq = 0) {
+  return {
+    id,
+    name,
+    server,
+    started,
+    seq,
+    args: null as unknown,
+    purpose: null as string | null,
+    state: "queued" as CallState,
+    title: "",
+    output: "",
+    dropped: 0,
+    network: [] as readonly Network[],
+    result: null as ToolResult | null,
+    request: null as PermissionRequest | null,
+    answer: null as Answer | null,
+    question: null as Question | null,
+    change: null as ChangeSet | null,
+    ended: null as string | null,
+  };
 }
 
-export type Item =
-  | { kind: "user"; key: string; seq: number; time: string; text: string }
-  | { kind: "text" | "reasoning"; key: string; seq: number; messageId: string; text: string }
-  | { kind: "call"; key: string; seq: number; call: Call }
-  | { kind: "display"; key: string; seq: number; display: Display }
-  | { kind: "note"; key: string; seq: number; level: "info" | "warning"; code: string | null; text: string }
-  | { kind: "network"; key: string; seq: number; network: Network }
-  | { kind: "process"; key: string; seq: number; process: Process }
-  | { kind: "error"; key: string; seq: number; error: ErrorEvent }
-  | { kind: "end"; key: string; seq: number; end: End; turn: Turn };
+/** Events that stand in the conversation as they are. */
+export type ShownEvent = Extract<AnyEvent, { kind: "user" | "display" | "warning" | "notice" | "mode" | "network" | "process" | "error" }>;
+
+export type Item = { key: string; seq: number } & (
+  | { kind: "text" | "reasoning"; messageId: string; text: string }
+  | { kind: "call"; call: Call }
+  | { kind: "event"; event: ShownEvent }
+  | { kind: "end"; end: End; turn: Turn }
+);
 
 /** What a turn did, for the line at its end. */
-export interface Turn {
-  started: string | null;
-  calls: number;
-  kept: number;
-  denied: number;
-  inputTokens: number;
-  outputTokens: number;
-  files: number;
-  added: number;
-  removed: number;
-  changes: readonly number[];
-  notCovered: readonly string[];
-}
+const NEW_TURN = {
+  started: null as string | null,
+  calls: 0,
+  kept: 0,
+  denied: 0,
+  inputTokens: 0,
+  outputTokens: 0,
+  files: 0,
+  added: 0,
+  removed: 0,
+  changes: [] as readonly number[],
+  notCovered: [] as readonly string[],
+};
+
+export type Turn = Readonly<typeof NEW_TURN>;
 
 export interface Conversation {
   items: readonly Item[];
@@ -89,20 +77,6 @@ export interface Conversation {
 export const MAX_LIVE_OUTPUT = 400_000;
 const KEPT_LIVE_OUTPUT = 300_000;
 
-const NEW_TURN: Turn = {
-  started: null,
-  calls: 0,
-  kept: 0,
-  denied: 0,
-  inputTokens: 0,
-  outputTokens: 0,
-  files: 0,
-  added: 0,
-  removed: 0,
-  changes: [],
-  notCovered: [],
-};
-
 export const EMPTY: Conversation = {
   items: [],
   places: new Map(),
@@ -118,9 +92,9 @@ export const EMPTY: Conversation = {
 export function addEvents(before: Conversation, events: readonly AnyEvent[]): Conversation {
   const fresh = events.filter((event) => event.seq > before.seq);
   if (fresh.length === 0) return before;
-  const draft = new Draft(before);
-  for (const event of fresh) draft.add(event);
-  return draft.finish();
+  const draft: Draft = { ...before, items: [...before.items], places: new Map(before.places) };
+  for (const event of fresh) addEvent(draft, event);
+  return { ...draft, waiting: listWaiting(draft.items), running: listRunning(draft.items) };
 }
 
 export function getCall(conversation: Conversation, id: string): Call | null {
@@ -129,219 +103,167 @@ export function getCall(conversation: Conversation, id: string): Call | null {
   return item?.kind === "call" ? item.call : null;
 }
 
-/** Copies the lists once for a batch of events, and each item at most once for each of its events. */
-class Draft {
-  private readonly items: Item[];
-  private readonly places: Map<string, number>;
-  private readonly waiting: Set<string>;
-  private readonly running: Set<string>;
-  private turn: Turn;
-  private mode: string | null;
-  private seq: number;
-  private active: boolean;
+/** The lists are copied once for a batch of events, and each item at most once for each of its events. */
+interface Draft extends Conversation {
+  items: Item[];
+  places: Map<string, number>;
+}
 
-  constructor(before: Conversation) {
-    this.items = [...before.items];
-    this.places = new Map(before.places);
-    this.waiting = new Set(before.waiting);
-    this.running = new Set(before.running);
-    this.turn = before.turn;
-    this.mode = before.mode;
-    this.seq = before.seq;
-    this.active = before.active;
+function addEvent(draft: Draft, event: AnyEvent): void {
+  const { seq } = event;
+  if (seq <= draft.seq) return;
+  draft.seq = seq;
+  dropPause(draft.items);
+  switch (event.kind) {
+    case "text":
+    case "reasoning":
+      addPiece(draft.items, event);
+      return;
+    case "usage":
+      addToTurn(draft, { inputTokens: event.input_tokens, outputTokens: event.output_tokens });
+      return;
+    case "end":
+      draft.active = PAUSES.has(event.reason);
+      draft.items.push({ kind: "end", key: `end ${seq}`, seq, end: event, turn: draft.turn });
+      return;
+    case "network":
+      if (changeCall(draft, event.tool_call_id ?? "", (call) => ({ network: [...call.network, event] }))) return;
+      break;
+    case "user":
+      if (!draft.active) draft.turn = { ...NEW_TURN, started: event.time };
+      draft.active = true;
+      break;
+    case "notice":
+      if (event.code === "INTERRUPTED") interruptCalls(draft);
+      break;
+    case "mode":
+      draft.mode = event.mode;
+      break;
+    case "error":
+      draft.active = false;
+      break;
+    case "display":
+    case "warning":
+    case "process":
+      break;
+    default:
+      addToolEvent(draft, event);
+      return;
   }
+  draft.items.push({ kind: "event", key: `${event.kind} ${seq}`, seq, event });
+}
 
-  finish(): Conversation {
-    const order = (id: string) => this.places.get(id) ?? 0;
-    const { items, places, turn, mode, seq, active } = this;
-    const waiting = [...this.waiting].sort((a, b) => order(a) - order(b));
-    return { items, places, waiting, running: [...this.running], turn, mode, seq, active };
+/** A turn that waited for a person goes on, so the line that said so is no end. */
+function dropPause(items: Item[]): void {
+  const last = items.at(-1);
+  if (last?.kind === "end" && PAUSES.has(last.end.reason)) items.pop();
+}
+
+/** Pieces of one message that follow each other are one item. */
+function addPiece(items: Item[], { kind, seq, messageId, text }: Extract<AnyEvent, { kind: "text" | "reasoning" }>): void {
+  const last = items.at(-1);
+  if (last?.kind === kind && last.messageId === messageId) items[items.length - 1] = { ...last, text: last.text + text };
+  else items.push({ kind, key: `text ${seq}`, seq, messageId, text });
+}
+
+type Counts = { [K in keyof Turn as Turn[K] extends number ? K : never]?: number };
+
+function addToTurn(draft: Draft, counts: Counts): void {
+  const sums = Object.entries(counts).map(([name, more]) => [name, draft.turn[name as keyof Counts] + more]);
+  draft.turn = { ...draft.turn, ...(Object.fromEntries(sums) as Counts) };
+}
+
+type ToolEvent = Extract<AnyEvent, { tool_call_name: string }>;
+
+function addToolEvent(draft: Draft, event: ToolEvent): void {
+  const id = event.tool_call_id;
+  const change = (build: (call: Call) => Partial<Call>) => changeCall(draft, id, build);
+  if (!draft.places.has(id)) {
+    const call = makeCall(id, event.toolName ?? event.tool_call_name, event.serverName ?? null, event.time, event.seq);
+    draft.places.set(id, draft.items.length);
+    draft.items.push({ kind: "call", key: `c${id}`, seq: event.seq, call });
   }
-
-  add(event: AnyEvent): void {
-    if (event.seq <= this.seq) return;
-    this.seq = event.seq;
-    this.dropPause();
-    switch (event.kind) {
-      case "user":
-        if (!this.active) this.turn = { ...NEW_TURN, started: event.time };
-        this.active = true;
-        this.push({ kind: "user", key: `u${event.seq}`, seq: event.seq, time: event.time, text: event.text });
-        return;
-      case "text":
-      case "reasoning":
-        this.addPiece(event.kind, event);
-        return;
-      case "display":
-        this.push({ kind: "display", key: `d${event.seq}`, seq: event.seq, display: event });
-        return;
-      case "warning":
-        this.addNote(event.seq, "warning", event.code, event.text);
-        return;
-      case "notice":
-        this.addNote(event.seq, "info", event.code ?? null, event.text);
-        if (event.code === "INTERRUPTED") this.interruptCalls();
-        return;
-      case "mode":
-        this.mode = event.mode;
-        this.addNote(event.seq, "info", null, `The mode is ${event.mode} from here on.`);
-        return;
-      case "usage":
-        this.addUsage(event);
-        return;
-      case "process":
-        if (event.state === "started") this.running.add(event.process);
-        else this.running.delete(event.process);
-        this.push({ kind: "process", key: `p${event.seq}`, seq: event.seq, process: event });
-        return;
-      case "network":
-        this.addNetwork(event);
-        return;
-      case "end":
-        this.active = PAUSES.has(event.reason);
-        this.push({ kind: "end", key: `e${event.seq}`, seq: event.seq, end: event, turn: this.turn });
-        return;
-      case "error":
-        this.active = false;
-        this.push({ kind: "error", key: `x${event.seq}`, seq: event.seq, error: event });
-        return;
-      default:
-        this.addToolEvent(event);
-    }
-  }
-
-  /** A turn that waited for a person goes on, so the line that said so is no end. */
-  private dropPause(): void {
-    const last = this.items.at(-1);
-    if (last?.kind === "end" && PAUSES.has(last.end.reason)) this.items.pop();
-  }
-
-  private push(item: Item): void {
-    this.items.push(item);
-  }
-
-  private addNote(seq: number, level: "info" | "warning", code: string | null, text: string): void {
-    this.push({ kind: "note", key: `n${seq}`, seq, level, code, text });
-  }
-
-  /** Pieces of one message that follow each other are one item. */
-  private addPiece(kind: "text" | "reasoning", event: { seq: number; messageId: string; text: string }): void {
-    const place = this.items.length - 1;
-    const last = this.items[place];
-    if (last?.kind === kind && last.messageId === event.messageId) {
-      this.items[place] = { ...last, text: last.text + event.text };
+  switch (event.kind) {
+    case "tool_call.start":
+      addToTurn(draft, { calls: 1 });
+      change(() => ({ args: event.args, purpose: event.purpose ?? null }));
+      return;
+    case "tool_call.running":
+      change(() => ({ state: "running" }));
+      return;
+    case "tool_call.update":
+      change((call) => ({
+        ...appendOutput(call, event.output ?? ""),
+        title: event.title ?? call.title,
+        state: call.state === "queued" ? "running" : call.state,
+      }));
+      return;
+    case "tool_call.permission-required":
+      change(() => ({ request: event.permission_request, answer: null, state: "waiting" }));
+      return;
+    case "tool_call.permission-granted":
+      if ((event.answer.by ?? null) === null) addToTurn(draft, { kept: 1 });
+      change(() => ({ request: event.permission_request, answer: event.answer, state: "queued" }));
+      return;
+    case "tool_call.permission-denied":
+      addToTurn(draft, { denied: 1 });
+      change(() => ({ request: event.permission_request, answer: event.answer, state: "denied" }));
+      return;
+    case "tool_call.question-required": {
+      const { question, options, multiple, custom } = event;
+      change(() => ({ question: { toolCallId: id, question, options, multiple, custom }, state: "asking" }));
       return;
     }
-    const { seq, messageId, text } = event;
-    this.push({ kind, key: `t${seq}`, seq, messageId, text });
+    case "change":
+      addChange(draft, event.change);
+      change(() => ({ change: event.change }));
+      return;
+    case "tool_call.end":
+    case "tool_call.error":
+      change(() => ({ ...settle(event.result), ended: event.time, output: "", dropped: 0 }));
   }
+}
 
-  private addUsage(event: Usage): void {
-    const inputTokens = this.turn.inputTokens + event.input_tokens;
-    const outputTokens = this.turn.outputTokens + event.output_tokens;
-    this.turn = { ...this.turn, inputTokens, outputTokens };
-  }
+function changeCall({ items, places }: Draft, id: string, build: (call: Call) => Partial<Call>): boolean {
+  const place = places.get(id);
+  const item = place === undefined ? undefined : items[place];
+  if (place === undefined || item?.kind !== "call") return false;
+  items[place] = { ...item, call: { ...item.call, ...build(item.call) } };
+  return true;
+}
 
-  private addNetwork(event: Network): void {
-    const id = event.tool_call_id;
-    if (typeof id === "string" && this.places.has(id)) {
-      this.change(id, (call) => ({ network: [...call.network, event] }));
-    } else {
-      this.push({ kind: "network", key: `w${event.seq}`, seq: event.seq, network: event });
-    }
-  }
+function settle(result: ToolResult): Pick<Call, "result" | "state" | "title"> {
+  const state = result.ok ? "ok" : DENIALS.has(result.error?.code ?? "") ? "denied" : "failed";
+  return { result, state, title: result.title };
+}
 
-  private addToolEvent(event: Extract<AnyEvent, { tool_call_name: string }>): void {
-    const id = event.tool_call_id;
-    if (!this.places.has(id)) this.start(event);
-    switch (event.kind) {
-      case "tool_call.start":
-        this.turn = { ...this.turn, calls: this.turn.calls + 1 };
-        this.change(id, () => ({ args: event.args, purpose: event.purpose ?? null }));
-        return;
-      case "tool_call.running":
-        this.settle(id, "running");
-        return;
-      case "tool_call.update":
-        this.change(id, (call) => ({
-          ...appendOutput(call, event.output ?? ""),
-          title: event.title ?? call.title,
-          state: call.state === "queued" ? "running" : call.state,
-        }));
-        return;
-      case "tool_call.permission-required":
-        this.waiting.add(id);
-        this.change(id, () => ({ request: event.permission_request, answer: null, state: "waiting" }));
-        return;
-      case "tool_call.permission-granted":
-        this.waiting.delete(id);
-        if ((event.answer.by ?? null) === null) this.turn = { ...this.turn, kept: this.turn.kept + 1 };
-        this.change(id, () => ({ request: event.permission_request, answer: event.answer, state: "queued" }));
-        return;
-      case "tool_call.permission-denied":
-        this.waiting.delete(id);
-        this.turn = { ...this.turn, denied: this.turn.denied + 1 };
-        this.change(id, () => ({ request: event.permission_request, answer: event.answer, state: "denied" }));
-        return;
-      case "tool_call.question-required": {
-        const { question, options, multiple, custom } = event;
-        this.waiting.add(id);
-        this.change(id, () => ({ question: { toolCallId: id, question, options, multiple, custom }, state: "asking" }));
-        return;
-      }
-      case "change":
-        this.addChange(event.change);
-        this.change(id, () => ({ change: event.change }));
-        return;
-      case "tool_call.end":
-      case "tool_call.error":
-        this.finishCall(id, event.result, event.time);
-    }
-  }
+function addChange(draft: Draft, { changes, number, notCovered }: ChangeSet): void {
+  addToTurn(draft, { files: changes.length, ...countLines(changes) });
+  draft.turn = {
+    ...draft.turn,
+    changes: typeof number === "number" ? [...draft.turn.changes, number] : draft.turn.changes,
+    notCovered: [...draft.turn.notCovered, ...(notCovered ?? [])],
+  };
+}
 
-  private start(event: Extract<AnyEvent, { tool_call_name: string }>): void {
-    const call = makeCall(event.tool_call_id, event.toolName ?? event.tool_call_name, event.serverName ?? null, event.time, event.seq);
-    this.places.set(call.id, this.items.length);
-    this.push({ kind: "call", key: `c${call.id}`, seq: event.seq, call });
+function interruptCalls(draft: Draft): void {
+  for (const id of draft.places.keys()) {
+    changeCall(draft, id, ({ state }) => ({ state: state === "running" ? "interrupted" : state }));
   }
+}
 
-  private settle(id: string, state: CallState): void {
-    this.waiting.delete(id);
-    this.change(id, () => ({ state }));
-  }
+function listWaiting(items: readonly Item[]): readonly string[] {
+  return items.flatMap((item) => (item.kind === "call" && (item.call.state === "waiting" || item.call.state === "asking") ? [item.call.id] : []));
+}
 
-  private finishCall(id: string, result: ToolResult, time: string): void {
-    this.waiting.delete(id);
-    const code = result.error?.code ?? "";
-    const state: CallState = result.ok ? "ok" : DENIALS.has(code) ? "denied" : "failed";
-    this.change(id, () => ({ result, state, ended: time, title: result.title, output: "", dropped: 0 }));
+function listRunning(items: readonly Item[]): readonly string[] {
+  const running = new Set<string>();
+  for (const item of items) {
+    if (item.kind !== "event" || item.event.kind !== "process") continue;
+    if (item.event.state === "started") running.add(item.event.process);
+    else running.delete(item.event.process);
   }
-
-  private addChange(change: ChangeSet): void {
-    const { turn } = this;
-    this.turn = {
-      ...turn,
-      files: turn.files + change.changes.length,
-      added: turn.added + sum(change.changes.map((one) => one.added ?? 0)),
-      removed: turn.removed + sum(change.changes.map((one) => one.removed ?? 0)),
-      changes: typeof change.number === "number" ? [...turn.changes, change.number] : turn.changes,
-      notCovered: [...turn.notCovered, ...(change.notCovered ?? [])],
-    };
-  }
-
-  private interruptCalls(): void {
-    for (const [id, place] of this.places) {
-      const item = this.items[place];
-      if (item?.kind === "call" && item.call.state === "running") this.settle(id, "interrupted");
-    }
-  }
-
-  private change(id: string, build: (call: Call) => Partial<Call>): void {
-    const place = this.places.get(id);
-    const item = place === undefined ? undefined : this.items[place];
-    if (place === undefined || item?.kind !== "call") return;
-    this.items[place] = { ...item, call: { ...item.call, ...build(item.call) } };
-  }
+  return [...running];
 }
 
 const PAUSES = new Set<End["reason"]>(["parked", "question"]);
@@ -352,8 +274,4 @@ function appendOutput(call: Call, output: string): Pick<Call, "output" | "droppe
   if (joined.length <= MAX_LIVE_OUTPUT) return { output: joined, dropped: call.dropped };
   const cut = joined.indexOf("\n", joined.length - KEPT_LIVE_OUTPUT) + 1 || joined.length - KEPT_LIVE_OUTPUT;
   return { output: joined.slice(cut), dropped: call.dropped + cut };
-}
-
-function sum(numbers: readonly number[]): number {
-  return numbers.reduce((total, one) => total + one, 0);
 }

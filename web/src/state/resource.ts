@@ -1,16 +1,13 @@
 /** Data of a route, with its states: waiting, here, failed. */
 
 import { useCallback, useEffect, useRef, useState } from "react";
-import { isAbort } from "../api/client";
+import { addressOf, request, type RouteName, type RouteOptions } from "../api/client";
+import type { Routes } from "../api/types";
 
 export interface Resource<T> {
   data: T | undefined;
   error: unknown;
-  /** True once the first load takes longer than 200 ms. Show skeleton rows then. */
-  slow: boolean;
   reload: () => void;
-  /** Put data there that another request brought. */
-  set: (data: T) => void;
 }
 
 interface Options {
@@ -24,16 +21,13 @@ interface Loaded<T> {
   error: unknown;
 }
 
-const SLOW_MS = 200;
-
 /** Load data whenever `key` changes. A `key` of null loads nothing. */
 export function useResource<T>(
   key: string | null,
   load: (signal: AbortSignal) => Promise<T>,
-  options: Options = {},
+  { every }: Options = {},
 ): Resource<T> {
   const [loaded, setLoaded] = useState<Loaded<T>>({ key: null, data: undefined, error: null });
-  const [slowKey, setSlowKey] = useState<string | null>(null);
   const [turn, setTurn] = useState(0);
   const latest = useRef(load);
   useEffect(() => {
@@ -43,25 +37,19 @@ export function useResource<T>(
   useEffect(() => {
     if (key === null) return;
     const controller = new AbortController();
-    const timer = window.setTimeout(() => setSlowKey(key), SLOW_MS);
-    latest
-      .current(controller.signal)
-      .then((data) => {
+    latest.current(controller.signal).then(
+      (data) => {
         if (!controller.signal.aborted) setLoaded({ key, data, error: null });
-      })
-      .catch((error: unknown) => {
-        if (controller.signal.aborted || isAbort(error)) return;
+      },
+      (error: unknown) => {
+        if (controller.signal.aborted) return;
         setLoaded((before) => ({ key, data: before.key === key ? before.data : undefined, error }));
-      })
-      .finally(() => window.clearTimeout(timer));
-    return () => {
-      controller.abort();
-      window.clearTimeout(timer);
-    };
+      },
+    );
+    return () => controller.abort();
   }, [key, turn]);
 
   const reload = useCallback(() => setTurn((before) => before + 1), []);
-  const every = options.every;
   useEffect(() => {
     if (every === undefined || key === null) return;
     const refresh = () => {
@@ -75,9 +63,25 @@ export function useResource<T>(
     };
   }, [every, key, reload]);
 
-  const set = useCallback((data: T) => setLoaded({ key, data, error: null }), [key]);
-  const current = loaded.key === key;
-  const data = current ? loaded.data : undefined;
-  const error = current ? loaded.error : null;
-  return { data, error, slow: slowKey === key && data === undefined && error === null, reload, set };
+  return loaded.key === key ? { data: loaded.data, error: loaded.error, reload } : { data: undefined, error: null, reload };
+}
+
+/** The answer of a route, loaded again whenever its address changes. Without `options` nothing is loaded. */
+export function useRoute<R extends Extract<RouteName, `GET ${string}`>>(
+  route: R,
+  options: Pick<RouteOptions<R>, "params" | "query"> | null = {},
+  more: Options = {},
+): Resource<Routes[R]["answer"]> {
+  const key = options === null ? null : addressOf(route, options);
+  return useResource(key, (signal) => request(route, { ...options, signal }), more);
+}
+
+/** A value once it did not change for a while. */
+export function useDelayed<T>(value: T, milliseconds: number): T {
+  const [delayed, setDelayed] = useState(value);
+  useEffect(() => {
+    const timer = window.setTimeout(() => setDelayed(value), milliseconds);
+    return () => window.clearTimeout(timer);
+  }, [value, milliseconds]);
+  return delayed;
 }

@@ -1,5 +1,6 @@
 /** The live events of one task: a WebSocket that resumes after the last event, without loss. */
 
+import { useEffect, useMemo, useSyncExternalStore } from "react";
 import type { AnyEvent, ServerFrame, Task } from "../api/types";
 import { addEvents, type Conversation, EMPTY } from "./conversation";
 
@@ -83,7 +84,7 @@ export class TaskFeed {
   private connect(): void {
     const scheme = window.location.protocol === "https:" ? "wss" : "ws";
     const after = this.events.at(-1)?.seq ?? this.view.conversation.seq;
-    const address = `${scheme}://${window.location.host}/ws/${encodeURIComponent(this.id)}?after=${after}`;
+    const address = `${scheme}://${window.location.host}/ws/${encodeURIComponent(this.id)}?after=${after}&events=canonical`;
     const socket = new WebSocket(address);
     this.socket = socket;
     socket.onmessage = (message) => {
@@ -111,16 +112,11 @@ export class TaskFeed {
     this.failures = 0;
     switch (frame.type) {
       case "event":
-        // The types promise a number, but a server with a dialect sends records of its own.
-        if (!Number.isInteger(frame.event.seq)) {
-          this.refuse();
-          return;
-        }
         this.events.push(frame.event);
-        if (frame.event.kind !== "tool_call.start") this.endPreviews(frame.event);
+        this.endPreviews(frame.event);
         break;
       case "preview":
-        this.addPreview(frame.toolCallId, frame.output);
+        this.changePreview(frame.toolCallId, frame.output);
         break;
       case "caught_up":
         this.flush({ caughtUp: true, link: "open" });
@@ -137,25 +133,19 @@ export class TaskFeed {
     this.frame ??= window.setTimeout(() => this.flush({}), this.view.caughtUp ? 16 : 120);
   }
 
-  private refuse(): void {
-    this.stop();
-    const problem = "This server sends events in a dialect. Start it without --dialect to see conversations here.";
-    this.update({ link: "closed", problem });
-  }
-
-  private addPreview(id: string, output: string): void {
+  /** More output of the preview of a call. Empty: it begins. Null: it has ended. */
+  private changePreview(id: string, output: string | null): void {
     const previews = new Map(this.view.previews);
-    previews.set(id, output === "" ? "" : ((previews.get(id) ?? "") + output).slice(-100_000));
+    if (output === null) previews.delete(id);
+    else previews.set(id, output === "" ? "" : ((previews.get(id) ?? "") + output).slice(-100_000));
     this.view = { ...this.view, previews };
   }
 
   /** The preview of a call ends with the next event of the call, and every preview with the turn. */
   private endPreviews(event: AnyEvent): void {
-    if (this.view.previews.size === 0) return;
-    const previews = new Map(this.view.previews);
-    if ("tool_call_id" in event && typeof event.tool_call_id === "string") previews.delete(event.tool_call_id);
-    if (event.kind === "end" || event.kind === "error") previews.clear();
-    this.view = { ...this.view, previews };
+    const isLast = event.kind === "end" || event.kind === "error";
+    const id = "tool_call_id" in event && event.kind !== "tool_call.start" ? event.tool_call_id : null;
+    for (const one of this.view.previews.keys()) if (isLast || one === id) this.changePreview(one, null);
   }
 
   /** Events are shown together, at most once for each frame of the screen. */
@@ -176,4 +166,14 @@ export class TaskFeed {
 export function getDelay(failures: number, chance: number): number {
   const longest = Math.min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2 ** (failures - 1));
   return longest * (0.5 + chance / 2);
+}
+
+/** One feed for each id while the component is there. */
+export function useTaskFeed(id: string): { feed: TaskFeed; view: TaskView } {
+  const feed = useMemo(() => new TaskFeed(id), [id]);
+  useEffect(() => {
+    feed.start();
+    return () => feed.stop();
+  }, [feed]);
+  return { feed, view: useSyncExternalStore(feed.subscribe, feed.getView) };
 }

@@ -1,10 +1,9 @@
 /** Light or dark: by the system, unless the person chose. */
 
-import { useSyncExternalStore } from "react";
+import { emit, useWindowValue } from "./events";
 
 export type Theme = "system" | "light" | "dark";
 const KEY = "handrail.theme";
-const listeners = new Set<() => void>();
 
 export function readTheme(): Theme {
   try {
@@ -29,12 +28,9 @@ export function chooseTheme(theme: Theme): void {
     // Without storage the choice lasts until the page is loaded again.
   }
   applyTheme(theme);
-  for (const listener of listeners) listener();
+  emit("handrail:theme");
 }
 
 export function useTheme(): Theme {
-  return useSyncExternalStore((listener) => {
-    listeners.add(listener);
-    return () => listeners.delete(listener);
-  }, readTheme);
+  return useWindowValue("handrail:theme", readTheme);
 }

@@ -14,30 +14,17 @@ export interface Span extends Style {
   text: string;
 }
 
-export const PLAIN: Style = {
-  colour: null,
-  background: null,
-  bold: false,
-  dim: false,
-  italic: false,
-  underline: false,
-};
+const PLAIN: Style = { colour: null, background: null, bold: false, dim: false, italic: false, underline: false };
 
 // CSI, OSC and other strings up to their end, two-character escapes, and control characters except tab and newline.
 const ESCAPE =
   // eslint-disable-next-line no-control-regex
   /\u001b\[([0-9;:]*)m|(?:\u001b\[|\u009b)[0-?]*[ -/]*[@-~]?|\u001b[\]PX^_](?:[^\u0007\u001b\u009c]|\u001b(?!\\))*(?:\u0007|\u001b\\|\u009c|$)|\u001b[ -/]*[0-~]?|[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g;
 
-export interface Parsed {
-  lines: readonly (readonly Span[])[];
-  style: Style;
-}
-
 /** The lines of an output. A carriage return begins its line anew, as a progress bar does. */
-export function parseAnsi(text: string, start: Style = PLAIN): Parsed {
-  let style = start;
-  const lines: Span[][] = [];
-  for (const line of text.replaceAll("\r\n", "\n").split("\n")) {
+export function parseAnsi(text: string): { lines: readonly (readonly Span[])[] } {
+  let style = PLAIN;
+  const lines = text.replaceAll("\r\n", "\n").split("\n").map((line) => {
     const shown = line.slice(line.replace(/\r+$/, "").lastIndexOf("\r") + 1);
     const spans: Span[] = [];
     let end = 0;
@@ -47,9 +34,9 @@ export function parseAnsi(text: string, start: Style = PLAIN): Parsed {
       if (match[1] !== undefined) style = applyCodes(style, match[1]);
     }
     if (end < shown.length) spans.push({ ...style, text: shown.slice(end) });
-    lines.push(spans);
-  }
-  return { lines, style };
+    return spans;
+  });
+  return { lines };
 }
 
 /** The text without any escape. */
@@ -73,35 +60,24 @@ function applyCodes(before: Style, codes: string): Style {
   return style;
 }
 
+const CODES: Readonly<Record<number, Partial<Style>>> = {
+  0: PLAIN,
+  1: { bold: true },
+  2: { dim: true },
+  3: { italic: true },
+  4: { underline: true },
+  22: { bold: false, dim: false },
+  23: { italic: false },
+  24: { underline: false },
+  39: { colour: null },
+  49: { background: null },
+};
+
 function applyCode(style: Style, code: number): Style {
-  if (code >= 30 && code <= 37) return { ...style, colour: code - 30 };
-  if (code >= 40 && code <= 47) return { ...style, background: code - 40 };
-  if (code >= 90 && code <= 97) return { ...style, colour: code - 82 };
-  if (code >= 100 && code <= 107) return { ...style, background: code - 92 };
-  switch (code) {
-    case 0:
-      return PLAIN;
-    case 1:
-      return { ...style, bold: true };
-    case 2:
-      return { ...style, dim: true };
-    case 3:
-      return { ...style, italic: true };
-    case 4:
-      return { ...style, underline: true };
-    case 22:
-      return { ...style, bold: false, dim: false };
-    case 23:
-      return { ...style, italic: false };
-    case 24:
-      return { ...style, underline: false };
-    case 39:
-      return { ...style, colour: null };
-    case 49:
-      return { ...style, background: null };
-    default:
-      return style;
-  }
+  const [ten, colour] = [Math.floor(code / 10), code % 10];
+  if (colour < 8 && (ten === 3 || ten === 9)) return { ...style, colour: ten === 9 ? colour + 8 : colour };
+  if (colour < 8 && (ten === 4 || ten === 10)) return { ...style, background: ten === 10 ? colour + 8 : colour };
+  return { ...style, ...CODES[code] };
 }
 
 /** A colour after 38 or 48, and how many numbers it took. */

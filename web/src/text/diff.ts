@@ -1,6 +1,7 @@
 /** A unified diff as files, hunks and rows. */
 
-import { diffWordsWithSpace, parsePatch } from "diff";
+import { diffWordsWithSpace } from "diff";
+import type { Change } from "../api/types";
 
 export interface Row {
   kind: "same" | "added" | "removed" | "note";
@@ -27,95 +28,77 @@ export interface FileDiff {
 }
 
 const MAX_MARKED = 400;
+const KINDS: Readonly<Record<string, Row["kind"]>> = { "+": "added", "-": "removed", "\\": "note", " ": "same", "": "same" };
+const HUNK = /^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@/;
+/** Lines that begin a file, if they stand in no hunk. */
+const FIRST = /^(diff --git|Binary|rename from|old mode|---) /;
+
+/** The lines added and removed by changes together. */
+export function countLines(changes: readonly Change[]): { added: number; removed: number } {
+  const sum = (key: "added" | "removed") => changes.reduce((total, one) => total + (one[key] ?? 0), 0);
+  return { added: sum("added"), removed: sum("removed") };
+}
+
+interface OpenFile {
+  before: string | null;
+  after: string | null;
+  hunks: { header: string; rows: Row[] }[];
+  notes: string[];
+}
 
 /** The files of a diff. A text that is no diff becomes notes of one file. */
 export function parseDiff(text: string): readonly FileDiff[] {
-  return splitFiles(text).map(parseFile);
-}
-
-function splitFiles(text: string): readonly string[] {
-  const lines = text.split("\n");
-  const starts: number[] = [];
-  lines.forEach((line, place) => {
-    const header = line.startsWith("--- ") && (lines[place + 1] ?? "").startsWith("+++ ");
-    const bare = line.startsWith("Binary ") || /^(diff --git|rename from|old mode) /.test(line);
-    if (header || bare) starts.push(place);
-  });
-  if (starts.length === 0) return text.trim() === "" ? [] : [text];
-  const places = starts.filter((place, n) => n === 0 || !isPartOf(lines, starts[n - 1] ?? 0, place));
-  return places.map((place, n) => lines.slice(n === 0 ? 0 : place, places[n + 1] ?? lines.length).join("\n"));
-}
-
-/** Whether the lines between two starts have no hunk, so that both belong to one file. */
-function isPartOf(lines: readonly string[], start: number, place: number): boolean {
-  const first = lines[start] ?? "";
-  if (first.startsWith("Binary ") || first.startsWith("--- ")) return false;
-  return !lines.slice(start, place).some((line) => line.startsWith("@@") || line === "");
-}
-
-function parseFile(text: string): FileDiff {
-  const patch = readPatch(text);
-  if (patch === null || patch.hunks.length === 0) {
-    const notes = text.split("\n").filter((line) => line !== "" && !/^(---|\+\+\+) /.test(line));
-    const named = /^\+\+\+ (.+)$/m.exec(text)?.[1] ?? /^--- (.+)$/m.exec(text)?.[1] ?? "";
-    return { path: cleanPath(named), from: null, added: 0, removed: 0, hunks: [], notes };
+  const files: OpenFile[] = [];
+  let [before, after, lastBefore, lastAfter] = [0, 0, 0, 0];
+  for (const line of text.trim() === "" ? [] : text.replace(/\n$/, "").split("\n")) {
+    const rows = files.at(-1)?.hunks.at(-1)?.rows;
+    const kind = KINDS[line.charAt(0)];
+    // The header of a hunk says how many rows follow, whatever they look like.
+    const isOpen = before < lastBefore || after < lastAfter;
+    if (rows !== undefined && kind !== undefined && (isOpen || kind === "note")) {
+      rows.push({
+        kind,
+        before: kind === "same" || kind === "removed" ? before++ : null,
+        after: kind === "same" || kind === "added" ? after++ : null,
+        text: line.slice(kind === "note" ? 2 : 1),
+        marks: null,
+      });
+      continue;
+    }
+    let file = files.at(-1);
+    if (file === undefined || (FIRST.test(line) && isAnother(file, line))) {
+      file = { before: null, after: null, hunks: [], notes: [] };
+      files.push(file);
+    }
+    const numbers = HUNK.exec(line);
+    if (numbers !== null) {
+      const [start = 1, oldLines = 1, newStart = 1, newLines = 1] = numbers.slice(1).map((one: string | undefined) => Number(one ?? 1));
+      [before, after, lastBefore, lastAfter] = [start, newStart, start + oldLines, newStart + newLines];
+      file.hunks.push({ header: numbers[0], rows: [] });
+    } else if (line.startsWith("--- ")) file.before = cleanPath(line);
+    else if (line.startsWith("+++ ")) file.after = cleanPath(line);
+    else if (line !== "") file.notes.push(line);
   }
-  const before = cleanPath(patch.oldFileName ?? "");
-  const after = cleanPath(patch.newFileName ?? "");
-  const hunks = patch.hunks.map((hunk) => ({
-    header: `@@ -${hunk.oldStart},${hunk.oldLines} +${hunk.newStart},${hunk.newLines} @@`,
-    rows: buildRows(hunk.lines, hunk.oldStart, hunk.newStart),
-  }));
+  return files.map(finishFile);
+}
+
+/** Whether a first line begins another file, since this one has a first line of its kind. */
+function isAnother({ before, after, hunks, notes }: OpenFile, line: string): boolean {
+  return before !== null || after !== null || hunks.length > 0 || line.startsWith("diff") || (notes[0] ?? "").startsWith("Binary");
+}
+
+function finishFile({ before, after, hunks, notes }: OpenFile): FileDiff {
   const rows = hunks.flatMap((hunk) => hunk.rows);
   const count = (kind: Row["kind"]) => rows.filter((row) => row.kind === kind).length;
-  const path = after === "/dev/null" || after === "" ? before : after;
-  const from = before !== path && before !== "/dev/null" && before !== "" ? before : null;
-  const notes = text.slice(0, Math.max(0, text.indexOf("--- "))).split("\n").filter((line) => line !== "");
-  return { path, from, added: count("added"), removed: count("removed"), hunks, notes };
+  const path = after ?? before ?? "";
+  const marked = hunks.map((hunk) => ({ ...hunk, rows: markPairs(hunk.rows) }));
+  return { path, from: before === path ? null : before, added: count("added"), removed: count("removed"), hunks: marked, notes };
 }
 
-function readPatch(text: string) {
-  try {
-    return parsePatch(text)[0] ?? null;
-  } catch {
-    return readLoosely(text);
-  }
-}
-
-/** The hunks of a diff that was cut, whose numbers therefore do not add up. */
-function readLoosely(text: string) {
-  const hunks: { oldStart: number; oldLines: number; newStart: number; newLines: number; lines: string[] }[] = [];
-  for (const line of text.split("\n")) {
-    const header = /^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@/.exec(line);
-    if (header !== null) {
-      const [oldStart, oldLines, newStart, newLines] = [1, 2, 3, 4].map((n) => Number(header[n] ?? 1));
-      hunks.push({ oldStart: oldStart ?? 1, oldLines: oldLines ?? 1, newStart: newStart ?? 1, newLines: newLines ?? 1, lines: [] });
-    } else if (/^[ +\-\\]/.test(line)) {
-      hunks.at(-1)?.lines.push(line);
-    }
-  }
-  const oldFileName = /^--- (.+)$/m.exec(text)?.[1];
-  const newFileName = /^\+\+\+ (.+)$/m.exec(text)?.[1];
-  return hunks.length === 0 ? null : { oldFileName, newFileName, hunks };
-}
-
-function cleanPath(name: string): string {
-  const bare = name.split("\t", 1)[0] ?? "";
-  return bare.replace(/^[ab]\//, "");
-}
-
-function buildRows(lines: readonly string[], oldStart: number, newStart: number): readonly Row[] {
-  let before = oldStart;
-  let after = newStart;
-  const rows: Row[] = [];
-  for (const line of lines) {
-    const text = line.slice(1);
-    if (line.startsWith("+")) rows.push({ kind: "added", before: null, after: after++, text, marks: null });
-    else if (line.startsWith("-")) rows.push({ kind: "removed", before: before++, after: null, text, marks: null });
-    else if (line.startsWith("\\")) rows.push({ kind: "note", before: null, after: null, text: line.slice(2), marks: null });
-    else rows.push({ kind: "same", before: before++, after: after++, text, marks: null });
-  }
-  return markPairs(rows);
+/** The path of a header. Null: there is no such file. */
+function cleanPath(line: string): string | null {
+  const name = line.slice(4).split("\t", 1)[0] ?? "";
+  return name === "/dev/null" ? null : name.replace(/^[ab]\//, "");
 }
 
 /** Marks the differing words where as many lines were removed as were added after them. */

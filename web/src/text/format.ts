@@ -23,6 +23,12 @@ export function formatDuration(milliseconds: number): string {
   return `${Math.floor(seconds / MINUTE)} m ${Math.round(seconds % MINUTE)} s`;
 }
 
+/** `4.7 ms`, `126 ms`, `1.8 s`. */
+export function formatSpan(milliseconds: number): string {
+  if (milliseconds >= 1000) return formatDuration(milliseconds);
+  return `${milliseconds < 10 ? milliseconds.toFixed(1) : Math.round(milliseconds)} ms`;
+}
+
 /** `512 B`, `1.2 MB`. */
 export function formatSize(bytes: number): string {
   const units = ["B", "kB", "MB", "GB", "TB"];
@@ -38,6 +44,15 @@ export function formatSize(bytes: number): string {
 /** `12.4k`. */
 export function formatCount(count: number): string {
   return count < 1000 ? String(count) : `${(count / 1000).toFixed(1)}k`;
+}
+
+/** A text of several lines in one. */
+export function joinLines(text: string): string {
+  return text.replaceAll("\n", " ⏎ ");
+}
+
+export function shorten(text: string, most: number): string {
+  return text.length > most ? `${text.slice(0, most - 1)}…` : text;
 }
 
 /** `1 file`, `3 files`. */

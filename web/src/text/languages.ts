@@ -1,47 +1,34 @@
 /** The language of a file, by its name. */
 
-const BY_ENDING: Readonly<Record<string, string>> = {
-  bash: "bash",
-  c: "c",
-  cc: "cpp",
-  cfg: "ini",
-  cpp: "cpp",
-  cs: "csharp",
+const ENDINGS = {
+  bash: "bash sh",
+  c: "c h",
+  cpp: "cc cpp hpp",
+  csharp: "cs",
   css: "css",
-  diff: "diff",
+  diff: "diff patch",
+  dockerfile: "dockerfile",
   go: "go",
-  h: "c",
-  hpp: "cpp",
-  html: "xml",
-  ini: "ini",
+  ini: "cfg ini toml",
   java: "java",
-  js: "javascript",
+  javascript: "js jsx mjs",
   json: "json",
-  jsx: "javascript",
-  kt: "kotlin",
-  md: "markdown",
-  mjs: "javascript",
-  patch: "diff",
+  kotlin: "kt",
+  makefile: "makefile",
+  markdown: "md",
   php: "php",
-  py: "python",
-  pyi: "python",
-  rb: "ruby",
-  rs: "rust",
-  sh: "bash",
+  python: "py pyi",
+  ruby: "rb",
+  rust: "rs",
   sql: "sql",
-  svg: "xml",
   swift: "swift",
-  toml: "ini",
-  ts: "typescript",
-  tsx: "typescript",
-  xml: "xml",
-  yaml: "yaml",
-  yml: "yaml",
+  typescript: "ts tsx",
+  xml: "html svg xml",
+  yaml: "yaml yml",
 };
-const BY_NAME: Readonly<Record<string, string>> = { Dockerfile: "dockerfile", Makefile: "makefile" };
+const BY_ENDING = new Map(Object.entries(ENDINGS).flatMap(([language, endings]) => endings.split(" ").map((one) => [one, language])));
 
 export function findLanguage(path: string): string | null {
-  const name = path.slice(path.lastIndexOf("/") + 1);
-  const dot = name.lastIndexOf(".");
-  return BY_NAME[name] ?? (dot < 0 ? null : (BY_ENDING[name.slice(dot + 1).toLowerCase()] ?? null));
+  const name = path.slice(path.lastIndexOf("/") + 1).toLowerCase();
+  return BY_ENDING.get(name.slice(name.lastIndexOf(".") + 1)) ?? null;
 }

@@ -27,6 +27,11 @@ export function nameTool(request: PermissionRequest): string {
   return request.serverName === "handrail" ? request.toolName : `${request.toolName} (${request.serverName})`;
 }
 
+/** The folders that an approval opens. Each stands before its pattern. */
+export function listFolders(request: PermissionRequest): readonly string[] {
+  return (request.pattern ?? []).filter((_, place) => place % 2 === 0);
+}
+
 /** What happened so far, and to the person's files. */
 export function describeEffect(request: PermissionRequest): string {
   const run = request.preview?.tried ?? null;
@@ -94,11 +99,14 @@ export function listChanges(run: PreviewRun): readonly Change[] {
     .toSorted((a, b) => Number(a.layoutOnly ?? false) - Number(b.layoutOnly ?? false));
 }
 
-const LETTERS: Partial<Record<Change["action"], string>> = { created: "A", deleted: "D", renamed: "R" };
-const VERBS: Partial<Record<Change["action"], string>> = { created: "adds", deleted: "deletes", renamed: "renames" };
+const ACTIONS: Partial<Record<Change["action"], readonly [letter: string, verb: string]>> = {
+  created: ["A", "adds"],
+  deleted: ["D", "deletes"],
+  renamed: ["R", "renames"],
+};
 
-export function letterOf(change: Change): { letter: string; verb: string } {
-  return { letter: LETTERS[change.action] ?? "M", verb: VERBS[change.action] ?? "changes" };
+export function letterOf(change: Change): readonly [letter: string, verb: string] {
+  return ACTIONS[change.action] ?? ["M", "changes"];
 }
 
 /** Remarks on a change, the most important first. */
@@ -145,20 +153,15 @@ function nameNew(noun: string, names: readonly string[]): string {
   return `new ${noun}${names.length > 1 ? "s" : ""} ${names.slice(0, 5).join(", ")}${more}`;
 }
 
-const VERDICTS = { allow: "allowed", confirm: "needs approval", deny: "denied" } as const;
+const VERDICTS: Readonly<Record<string, string>> = { allow: "allowed", confirm: "needs approval", deny: "denied" };
 
-export function nameVerdict(verdict: keyof typeof VERDICTS): string {
-  return VERDICTS[verdict];
+export function nameVerdict(verdict: string): string {
+  return VERDICTS[verdict] ?? verdict;
 }
 
 /** What was answered, for the line that stays. */
 export function describeAnswer(kind: AnswerKind, ran: boolean): string {
-  switch (kind) {
-    case "deny":
-      return ran ? "dropped" : "rejected";
-    case "output":
-      return "took only the output of";
-    default:
-      return ran ? "kept" : "approved";
-  }
+  if (kind === "output") return "took only the output of";
+  if (kind === "deny") return ran ? "dropped" : "rejected";
+  return ran ? "kept" : "approved";
 }

@@ -1,8 +1,9 @@
 /** The arguments of a call: fields from its JSON Schema, their check, the call in other languages. Pure. */
 
 import { Validator } from "@cfworker/json-schema";
+import { asList, asRecord, isString, type JsonRecord } from "./json";
 
-export type Args = Readonly<Record<string, unknown>>;
+export type Args = JsonRecord;
 export type FieldKind = "line" | "text" | "choice" | "flag" | "number" | "lines" | "json";
 
 export interface SchemaField {
@@ -18,29 +19,27 @@ export interface SchemaField {
 /** The problems of a call by field. Those of no field are under "". */
 export type Problems = ReadonlyMap<string, string>;
 
-type Node = Readonly<Record<string, unknown>>;
-
 const LONG_TEXT = 10_000;
 const LONG_NAMES = /^(command|content|data|question|prompt|message|body)$|text$/i;
 /** What the validator says beside the error of a part. */
 const OUTER = new Set(["properties", "patternProperties", "items", "prefixItems", "anyOf", "oneOf", "allOf", "$ref", "additionalProperties"]);
 
 /** The fields of a schema, the required ones first. */
-export function listFields(schema: Node): readonly SchemaField[] {
+export function listFields(schema: JsonRecord): readonly SchemaField[] {
   const required = new Set(asList(schema.required));
-  const fields = Object.entries(asNode(schema.properties)).map(([name, given]) => readField(name, asNode(given), required.has(name)));
+  const fields = Object.entries(asRecord(schema.properties)).map(([name, given]) => readField(name, asRecord(given), required.has(name)));
   return fields.toSorted((a, b) => Number(b.required) - Number(a.required));
 }
 
-function readField(name: string, given: Node, required: boolean): SchemaField {
+function readField(name: string, given: JsonRecord, required: boolean): SchemaField {
   const node = skipNull(given);
   const otherwise = given.default === undefined || given.default === null ? "" : JSON.stringify(given.default);
-  const choices = asList(node.enum).filter((one) => typeof one === "string");
+  const choices = asList(node.enum).filter(isString);
   const help = typeof given.description === "string" ? given.description : "";
   return { name, kind: chooseKind(name, node, choices), required, help, otherwise, choices };
 }
 
-function chooseKind(name: string, node: Node, choices: readonly string[]): FieldKind {
+function chooseKind(name: string, node: JsonRecord, choices: readonly string[]): FieldKind {
   if (Array.isArray(node.enum)) return choices.length === node.enum.length ? "choice" : "json";
   switch (node.type) {
     case "boolean":
@@ -49,7 +48,7 @@ function chooseKind(name: string, node: Node, choices: readonly string[]): Field
     case "number":
       return "number";
     case "array":
-      return asNode(node.items).type === "string" ? "lines" : "json";
+      return asRecord(node.items).type === "string" ? "lines" : "json";
     case "string":
       return LONG_NAMES.test(name) || Number(node.maxLength ?? 0) > LONG_TEXT ? "text" : "line";
     default:
@@ -58,8 +57,8 @@ function chooseKind(name: string, node: Node, choices: readonly string[]): Field
 }
 
 /** A schema that also allows null, without that. */
-function skipNull(node: Node): Node {
-  const others = asList(node.anyOf).map(asNode).filter((one) => one.type !== "null");
+function skipNull(node: JsonRecord): JsonRecord {
+  const others = asList(node.anyOf).map(asRecord).filter((one) => one.type !== "null");
   return others.length === 1 && others[0] !== undefined ? others[0] : node;
 }
 
@@ -80,7 +79,7 @@ export function putArg(args: Args, name: string, value: unknown): Args {
 }
 
 /** What is wrong with the arguments, before they are sent. */
-export function checkArgs(schema: Node, args: Args): Problems {
+export function checkArgs(schema: JsonRecord, args: Args): Problems {
   const problems = new Map<string, string>();
   for (const name of asList(schema.required)) {
     if (typeof name === "string" && args[name] === undefined) problems.set(name, "is required");
@@ -94,7 +93,7 @@ export function checkArgs(schema: Node, args: Args): Problems {
   return problems;
 }
 
-function runValidator(schema: Node, args: Args): readonly { instanceLocation: string; keyword: string; error: string }[] {
+function runValidator(schema: JsonRecord, args: Args): readonly { instanceLocation: string; keyword: string; error: string }[] {
   try {
     return new Validator(schema, "2020-12", false).validate(args).errors;
   } catch {
@@ -109,7 +108,7 @@ const decodePointer = (part: string): string => part.replaceAll("~1", "/").repla
 export function readProblems(listed: readonly unknown[]): Problems {
   const problems = new Map<string, string>();
   for (const one of listed) {
-    const { field, problem } = asNode(one);
+    const { field, problem } = asRecord(one);
     const name = typeof field === "string" ? (field.split(/[.[]/, 1)[0] ?? "") : "";
     const text = typeof problem === "string" ? problem : JSON.stringify(one);
     problems.set(name, problems.has(name) ? `${problems.get(name) ?? ""}\n${text}` : text);
@@ -157,12 +156,4 @@ function writeLiteral(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(writeLiteral).join(", ")}]`;
   if (typeof value !== "object") return JSON.stringify(value);
   return `{${Object.entries(value).map(([key, one]) => `${JSON.stringify(key)}: ${writeLiteral(one)}`).join(", ")}}`;
-}
-
-function asNode(value: unknown): Node {
-  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Node) : {};
-}
-
-function asList(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [];
 }

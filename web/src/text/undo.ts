@@ -1,5 +1,7 @@
 /** The conflict of an undo, as the server tells it. Pure. */
 
+import { asList, asRecord, isString } from "./json";
+
 export interface UndoConflict {
   files: readonly { path: string; by: readonly number[] }[];
   /** The later changes, the latest first. */
@@ -9,13 +11,12 @@ export interface UndoConflict {
 
 /** Null: the failure is another one, or tells nothing that a person could choose from. */
 export function readConflict(code: string, details: unknown): UndoConflict | null {
-  if (code !== "CONFLICT" || typeof details !== "object" || details === null) return null;
-  const { conflicts, choices } = details as { conflicts?: unknown; choices?: unknown };
-  if (!Array.isArray(conflicts) || !Array.isArray(choices)) return null;
-  const files = conflicts.map((one: { path?: unknown; changedBy?: unknown }) => ({
-    path: typeof one.path === "string" ? one.path : "",
-    by: Array.isArray(one.changedBy) ? one.changedBy.filter((number) => typeof number === "number") : [],
-  }));
+  const { conflicts, choices } = asRecord(details);
+  if (code !== "CONFLICT" || !Array.isArray(conflicts) || !Array.isArray(choices)) return null;
+  const files = conflicts.map((one) => {
+    const { path, changedBy } = asRecord(one);
+    return { path: isString(path) ? path : "", by: asList(changedBy).filter((number) => typeof number === "number") };
+  });
   const later = Array.from(new Set(files.flatMap((file) => file.by))).sort((a, b) => b - a);
-  return { files, later, choices: choices.filter((one) => typeof one === "string") };
+  return { files, later, choices: choices.filter(isString) };
 }

@@ -1,32 +1,26 @@
 /** A call as a card: a line with its outcome, which opens to its arguments and result. */
 
-import { memo, type ReactNode } from "react";
+import { memo } from "react";
 import { addressOf, requestText } from "../../api/client";
-import type { Answer, Change, Network } from "../../api/types";
+import type { Answer, Network, ToolResult } from "../../api/types";
 import { Code } from "../../parts/code";
 import { Counts, DiffView } from "../../parts/diff";
 import { Output } from "../../parts/output";
+import { ChangeTable } from "../../parts/change_table";
+import { Sign } from "../../parts/signs";
 import { useNow } from "../../parts/states";
-import { Visible } from "../../parts/text";
+import { Visible, Warnings } from "../../parts/text";
 import { Link, pathTo } from "../../router";
+import { answeredHere } from "../../state/answered";
 import type { Call, CallState } from "../../state/conversation";
 import { useResource } from "../../state/resource";
 import { describeCall } from "../../text/calls";
-import { formatDuration } from "../../text/format";
+import { countLines } from "../../text/diff";
+import { formatDuration, shorten } from "../../text/format";
+import { asRecord, isString } from "../../text/json";
 import { findLanguage } from "../../text/languages";
 
-const SIGNS: Readonly<Record<CallState, readonly [string, string, string]>> = {
-  queued: ["○", "muted", "queued"],
-  running: ["●", "accent", "running"],
-  waiting: ["!", "warn", "waits for approval"],
-  asking: ["!", "warn", "waits for a reply"],
-  ok: ["✓", "ok", "ok"],
-  failed: ["✗", "bad", "failed"],
-  denied: ["⊘", "muted", "denied"],
-  interrupted: ["✗", "warn", "interrupted"],
-};
-/** The tool succeeded, the command did not. */
-const NONZERO = ["✗", "warn", "ended with an error"] as const;
+const WORDS: Partial<Record<CallState, string>> = { waiting: "waits for approval", asking: "waits for a reply" };
 const SHORT_DIFF = 40;
 const MAX_RAW = 2_000_000;
 
@@ -42,32 +36,25 @@ interface Props {
   task: string;
   call: Call;
   open: boolean;
-  /** Whether its request was answered in this window. */
-  mine: boolean;
   onToggle: (open: boolean) => void;
 }
 
-export const CallCard = memo(function CallCard({ task, call, open, mine, onToggle }: Props) {
-  const [sign, colour, word] = hasFailedExit(call) ? NONZERO : SIGNS[call.state];
+export const CallCard = memo(function CallCard({ task, call, open, onToggle }: Props) {
+  // The tool may succeed although the command does not.
+  const [sign, word] = hasFailedExit(call) ? (["interrupted", "ended with an error"] as const) : [call.state, describeState(call.state)];
   const undo = call.result?.meta.undo ?? call.change?.number ?? null;
   return (
     <div className={call.state === "waiting" || call.state === "asking" ? "card waits" : "card"}>
       <div className="card-head">
         <button type="button" className="card-toggle" aria-expanded={open} onClick={() => onToggle(!open)}>
-          <span className="fold-sign" aria-hidden="true">
-            {open ? "▾" : "▸"}
-          </span>
-          <span className={`card-sign ${colour}`} aria-hidden="true">
-            {sign}
-          </span>
+          <span className="fold-sign" aria-hidden="true">{open ? "▾" : "▸"}</span>
+          <Sign name={sign} classes="card-sign" />
           <span className="only-read">{word}: </span>
           <span className="card-name">
             {call.name}
             {call.server !== null && ` (${call.server})`}
           </span>
-          <span className="card-subject">
-            <Visible text={describeCall(call.name, getArguments(call))} />
-          </span>
+          <Visible as="span" className="card-subject" text={describeCall(call.name, getArguments(call))} />
         </button>
         <span className="card-facts">
           <Outcome call={call} />
@@ -78,7 +65,7 @@ export const CallCard = memo(function CallCard({ task, call, open, mine, onToggl
           )}
         </span>
       </div>
-      {open && <CardBody task={task} call={call} mine={mine} />}
+      {open && <CardBody task={task} call={call} />}
     </div>
   );
 });
@@ -86,23 +73,19 @@ export const CallCard = memo(function CallCard({ task, call, open, mine, onToggl
 function Outcome({ call }: { call: Call }) {
   const { result, state } = call;
   if (state === "running") return <RunningTime started={call.started} />;
-  if (result === null) return <span>{SIGNS[state][2]}</span>;
+  if (result === null) return <span>{describeState(state)}</span>;
   const changes = call.change?.changes ?? [];
-  const added = changes.reduce((sum, one) => sum + (one.added ?? 0), 0);
-  const removed = changes.reduce((sum, one) => sum + (one.removed ?? 0), 0);
   return (
     <>
-      {changes.length > 0 && <Counts added={added} removed={removed} />}
-      <span className="card-summary">
-        <Visible text={result.ok ? shorten(result.summary) : state === "denied" ? "denied" : (result.error?.code ?? "failed")} />
-      </span>
+      {changes.length > 0 && <Counts {...countLines(changes)} />}
+      <Visible as="span" className="card-summary" text={result.ok ? shorten(result.summary, 90) : state === "denied" ? "denied" : (result.error?.code ?? "failed")} />
       <span>{formatDuration(result.duration_ms)}</span>
     </>
   );
 }
 
-function shorten(text: string): string {
-  return text.length > 90 ? `${text.slice(0, 88)}…` : text;
+function describeState(state: CallState): string {
+  return WORDS[state] ?? state;
 }
 
 function RunningTime({ started }: { started: string }) {
@@ -110,7 +93,7 @@ function RunningTime({ started }: { started: string }) {
   return <span>{formatDuration(Math.max(0, now - Date.parse(started)))}</span>;
 }
 
-function CardBody({ task, call, mine }: { task: string; call: Call; mine: boolean }) {
+function CardBody({ task, call }: { task: string; call: Call }) {
   return (
     <div className="card-body">
       {call.purpose !== null && call.purpose !== "" && (
@@ -120,11 +103,15 @@ function CardBody({ task, call, mine }: { task: string; call: Call; mine: boolea
       )}
       <Arguments call={call} />
       {call.request?.edited === true && <p className="note warn">! A person edited the command.</p>}
-      {call.answer !== null && <AnswerLine answer={call.answer} mine={mine} />}
+      {call.answer !== null && <AnswerLine answer={call.answer} mine={answeredHere.has(call.request?.id ?? "")} />}
       {call.question !== null && <p>{call.question.question}</p>}
       <ResultView task={task} call={call} />
-      {call.network.length > 0 && <NetworkList network={call.network} />}
-      {call.change !== null && readDiff(call) === null && <ChangeRows changes={call.change.changes} />}
+      {call.network.map((one) => (
+        <p key={one.eventId} className={one.allowed ? "note" : "note warn"}>
+          <Connection network={one} />
+        </p>
+      ))}
+      {call.change !== null && readDiff(call) === null && <ChangeTable changes={call.change.changes} />}
       <p className="card-links">
         {isCommand(call) && call.result !== null && (
           <a href={addressOf("GET /api/tasks/{task}/output/{call}", { params: { task, call: call.id } })} target="_blank" rel="noopener">
@@ -132,7 +119,7 @@ function CardBody({ task, call, mine }: { task: string; call: Call; mine: boolea
           </a>
         )}
         <Link to={pathTo("tasks", task, "calls", call.id)}>link</Link>
-        <Link to={`/audit/${encodeURIComponent(call.id)}`}>audit</Link>
+        <Link to={pathTo("audit", call.id)}>audit</Link>
       </p>
     </div>
   );
@@ -147,13 +134,14 @@ const ANSWERS: Readonly<Record<Answer["kind"], string>> = {
   deny: "denied",
 };
 
+const ANSWERED_BY = { preview: "Its preview changed nothing", grant: "A grant covers it", expiry: "The request expired" } as const;
+
 function AnswerLine({ answer, mine }: { answer: Answer; mine: boolean }) {
-  const by = answer.by ?? null;
-  const who = by === "preview" ? "Its preview changed nothing" : by === "grant" ? "A grant covers it" : by === "expiry" ? "The request expired" : null;
+  const who = answer.by == null ? (mine ? "You answered" : "Answered") : ANSWERED_BY[answer.by];
   return (
     <p className="note">
-      {who ?? (mine ? "You answered" : "Answered")}: {ANSWERS[answer.kind]}
-      {typeof answer.reason === "string" && answer.reason !== "" && (
+      {who}: {ANSWERS[answer.kind]}
+      {answer.reason != null && answer.reason !== "" && (
         <>
           , because: <Visible text={answer.reason} />
         </>
@@ -176,7 +164,6 @@ function getArguments(call: Call): unknown {
 /** What a card does not say in its first line already. */
 function Arguments({ call }: { call: Call }) {
   const args = asRecord(getArguments(call));
-  if (args === null) return null;
   if (typeof args.command === "string") {
     return (
       <pre className="command">
@@ -185,15 +172,13 @@ function Arguments({ call }: { call: Call }) {
       </pre>
     );
   }
-  if (readDiff(call) !== null || Object.keys(args).length === 0) return null;
-  const shown = Object.keys(args).length === 1 && typeof args.path === "string" ? null : JSON.stringify(args, null, 2);
+  const names = Object.keys(args);
+  if (readDiff(call) !== null || names.length === 0 || (names.length === 1 && isString(args.path))) return null;
   return (
-    shown !== null && (
-      <details>
-        <summary className="note">Arguments</summary>
-        <Code text={shown} language="json" />
-      </details>
-    )
+    <details>
+      <summary className="note">Arguments</summary>
+      <Code text={JSON.stringify(args, null, 2)} language="json" />
+    </details>
   );
 }
 
@@ -203,81 +188,42 @@ function ResultView({ task, call }: { task: string; call: Call }) {
   const diff = readDiff(call);
   return (
     <>
-      {!result.ok && (
-        <p className="bad">
-          <Visible text={result.summary} />
-        </p>
-      )}
-      {result.warnings.map((warning) => (
-        <p key={warning} className="note warn">
-          ! <Visible text={warning} />
-        </p>
-      ))}
-      {diff !== null && <DiffView text={diff} />}
-      {diff === null && <Content task={task} call={call} content={result.content} raw={result.meta.raw ?? null} />}
+      {!result.ok && <Visible as="p" className="bad" text={result.summary} />}
+      <Warnings className="note warn" texts={result.warnings} />
+      {diff === null ? <Content task={task} call={call} result={result} /> : <DiffView text={diff} />}
     </>
   );
 }
 
-function Content({ task, call, content, raw }: { task: string; call: Call; content: string; raw: string | null }) {
-  const path = asRecord(call.args)?.path;
-  if (raw !== null) return <RawOutput task={task} call={call.id} otherwise={content} />;
-  if (call.name === "read" && typeof path === "string") {
-    const language = findLanguage(path);
-    const lines = content.split("\n").length;
-    if (language !== null && lines <= 400) return <Code text={content} language={language} />;
-  }
-  const isSame = call.result?.ok === false && content.trim() === call.result.summary.trim();
-  return isSame ? null : <Output text={content} />;
-}
-
-/** The output as it was printed, with its colours. The model's text had none. */
-function RawOutput({ task, call, otherwise }: { task: string; call: string; otherwise: string }): ReactNode {
-  const raw = useResource(`raw ${call}`, async (signal) => {
-    const text = await requestText("GET /api/tasks/{task}/output/{call}", { params: { task, call }, signal });
+function Content({ task, call, result }: { task: string; call: Call; result: ToolResult }) {
+  const { content, meta } = result;
+  // The output as it was printed, with its colours. The model's text had none.
+  const raw = useResource(meta.raw == null ? null : `raw ${call.id}`, async (signal) => {
+    const text = await requestText("GET /api/tasks/{task}/output/{call}", { params: { task, call: call.id }, signal });
     return text.slice(0, MAX_RAW);
   });
-  return <Output text={raw.data ?? otherwise} />;
+  const { path } = asRecord(call.args);
+  const language = call.name === "read" && isString(path) ? findLanguage(path) : null;
+  if (language !== null && content.split("\n").length <= 400) return <Code text={content} language={language} />;
+  const isSaid = !result.ok && meta.raw == null && content.trim() === result.summary.trim();
+  return isSaid ? null : <Output text={raw.data ?? content} />;
 }
 
-function NetworkList({ network }: { network: readonly Network[] }) {
+export function Connection({ network: { host, port, allowed, reason } }: { network: Network }) {
   return (
-    <ul className="plain-list">
-      {network.map((one) => (
-        <li key={one.eventId} className={one.allowed ? "note" : "note warn"}>
-          {one.allowed ? "connected to " : "! blocked: "}
-          <Visible text={`${one.host}:${one.port}`} /> ({one.reason})
-        </li>
-      ))}
-    </ul>
-  );
-}
-
-function ChangeRows({ changes }: { changes: readonly Change[] }) {
-  return (
-    <ul className="plain-list">
-      {changes.map((change) => (
-        <li key={change.path}>
-          <span className="path">
-            <Visible text={change.path} />
-          </span>{" "}
-          <span className="muted">{change.action}</span> <Counts added={change.added ?? 0} removed={change.removed ?? 0} />
-        </li>
-      ))}
-    </ul>
+    <>
+      {allowed ? "connected to " : "! blocked: "}
+      <Visible text={`${host}:${port}`} /> ({reason})
+    </>
   );
 }
 
 function hasFailedExit(call: Call): boolean {
-  const code = asRecord(call.result?.data)?.exitCode;
+  const code = asRecord(call.result?.data).exitCode;
   return call.state === "ok" && typeof code === "number" && code !== 0;
 }
 
 function readDiff(call: Call): string | null {
-  const diff = asRecord(call.result?.data)?.diff;
+  const { diff } = asRecord(call.result?.data);
   return typeof diff === "string" && diff !== "" ? diff : null;
-}
-
-function asRecord(value: unknown): Record<string, unknown> | null {
-  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : null;
 }

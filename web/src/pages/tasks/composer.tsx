@@ -1,8 +1,9 @@
 /** The message to the model. While a turn runs, a message is queued. */
 
-import { type KeyboardEvent, type SyntheticEvent, useEffect, useRef, useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import { request } from "../../api/client";
 import type { Task } from "../../api/types";
+import { Form, TextArea } from "../../parts/fields";
 import { Failure } from "../../parts/states";
 import { useAction } from "../../state/action";
 import { useConsole } from "../../state/console";
@@ -27,43 +28,30 @@ export function Composer({ id, running, offline, onTask }: Props) {
     element.style.height = `${Math.min(element.scrollHeight + 2, 220)}px`;
   }, [text]);
   const ready = text.trim() !== "" && !offline && !action.busy;
-  const send = () => {
-    if (!ready) return;
+  const send = () =>
     action.run(async () => {
       const answer = await request("POST /api/tasks/{task}/prompt", { params: { task: id }, body: { text } });
       setText("");
       onTask(answer.task);
       announce(answer.queued === true ? "Message queued." : "Message sent.");
     });
-  };
-  const press = (event: KeyboardEvent) => {
-    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
-      event.preventDefault();
-      send();
-    }
-  };
-  const submit = (event: SyntheticEvent) => {
-    event.preventDefault();
-    send();
-  };
   return (
-    <form className="composer" onSubmit={submit}>
+    <Form className="composer" ready={ready} onSend={send}>
       {action.error !== null && <Failure error={action.error} />}
       <div className="composer-row">
-        <textarea
+        <TextArea
           ref={area}
           rows={1}
           aria-label="Message"
           aria-keyshortcuts="Control+Enter"
           placeholder={running ? "Queue a message …" : "Message …"}
           value={text}
-          onChange={(event) => setText(event.target.value)}
-          onKeyDown={press}
+          onChange={setText}
         />
         <button type="submit" className="primary" disabled={!ready} title="ctrl+enter">
           {running ? "Queue" : "Send"}
         </button>
       </div>
-    </form>
+    </Form>
   );
 }

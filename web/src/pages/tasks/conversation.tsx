@@ -1,80 +1,58 @@
 /** A task: its conversation, what waits in it, and the composer. */
 
-import { type ReactNode, useEffect, useMemo, useRef, useState } from "react";
+import { useEffect, useMemo, useRef, useState } from "react";
 import { type ModeName, request } from "../../api/client";
 import type { Task } from "../../api/types";
-import { MODE_WORDS, ModeOptions } from "../../parts/modes";
+import { Choice } from "../../parts/fields";
+import { listModes, MODE_WORDS } from "../../parts/modes";
 import { Dock } from "../../parts/permission/dock";
 import { Empty, Failure, Skeleton } from "../../parts/states";
-import { TaskStateLabel } from "../../parts/task_state";
+import { StateLabel } from "../../parts/signs";
 import { Link, navigate, pathTo } from "../../router";
-import { type Action, useAction } from "../../state/action";
+import { useAction } from "../../state/action";
 import { useConsole, useMayOperate, useSubject } from "../../state/console";
+import { emit } from "../../state/events";
 import { getCall } from "../../state/conversation";
-import { useTaskFeed } from "../../state/feed";
-import type { TaskFeed, TaskView } from "../../state/socket";
-import { reportTaskChange } from "../../state/tasks_changed";
-import { useResource } from "../../state/resource";
+import { type TaskFeed, type TaskView, useTaskFeed } from "../../state/socket";
+import { useRoute } from "../../state/resource";
 import { formatPlural } from "../../text/format";
 import { Composer } from "./composer";
 import { ItemList } from "./items";
 
 export function TaskConversation({ id, call }: { id: string; call: string | null }) {
   const { feed, view } = useTaskFeed(id);
-  const [answered, setAnswered] = useState<ReadonlySet<string>>(new Set());
+  const { conversation, link, problem } = view;
   const mayOperate = useMayOperate();
   // The state of the task comes by the feed. This is for the time before it.
-  const stored = useResource(`task ${id}`, (signal) => request("GET /api/tasks/{task}", { params: { task: id }, signal }));
+  const stored = useRoute("GET /api/tasks/{task}", { params: { task: id } });
   const task = view.task ?? stored.data ?? null;
   useSubject(task?.title ?? "");
   const stoppedAt = useRef(-Infinity);
   const state = view.task?.state;
-  useEffect(reportTaskChange, [state]);
-  const offline = view.link !== "open";
-  const running = view.conversation.active && (task === null || task.state === "running" || task.state === "waiting");
-  const waiting = useMemo(
-    () => view.conversation.waiting.flatMap((one) => getCall(view.conversation, one) ?? []),
-    [view.conversation],
-  );
+  // The list of tasks does not wait for its next look.
+  useEffect(() => emit("handrail:tasks"), [state]);
+  const offline = link !== "open";
+  const running = conversation.active && (task === null || task.state === "running" || task.state === "waiting");
+  const waiting = useMemo(() => conversation.waiting.flatMap((one) => getCall(conversation, one) ?? []), [conversation]);
+  const empty = view.caughtUp ? <Empty>Nothing here yet. Send a message.</Empty> : <Skeleton rows={8} />;
   return (
     <section className="conversation" aria-label="Task">
-      <Head id={id} task={task} feed={feed} view={view} offline={offline} onStop={() => (stoppedAt.current = performance.now())} />
-      {view.link === "broken" && (
+      <Head id={id} task={task} feed={feed} view={view} onStop={() => (stoppedAt.current = performance.now())} />
+      {link === "broken" && (
         <p className="banner" role="status">
           Reconnecting; nothing is lost.
         </p>
       )}
-      {view.link === "closed" && <Failure error={new Error(view.problem ?? "The connection ended.")} />}
-      {!view.caughtUp && view.conversation.items.length === 0 && view.link !== "closed" ? (
-        <Late>
-          <Skeleton rows={8} />
-        </Late>
-      ) : view.conversation.items.length === 0 ? (
-        <div className="items">{view.link !== "closed" && <Empty>Nothing here yet. Send a message.</Empty>}</div>
+      {link === "closed" && <Failure error={problem ?? "The connection ended."} />}
+      {conversation.items.length === 0 ? (
+        <div className="items">{link !== "closed" && empty}</div>
       ) : (
-        <ItemList task={id} conversation={view.conversation} selected={call} answered={answered} />
+        <ItemList task={id} conversation={conversation} selected={call} />
       )}
-      <Dock
-        task={id}
-        waiting={waiting}
-        previews={view.previews}
-        offline={offline}
-        mayAnswer={mayOperate}
-        stoppedAt={stoppedAt}
-        onAnswered={(subject) => setAnswered((before) => new Set(before).add(subject))}
-      />
+      <Dock waiting={waiting} previews={view.previews} offline={offline} stoppedAt={stoppedAt} />
       {mayOperate && <Composer id={id} running={running} offline={offline} onTask={(fresh) => feed.setTask(fresh)} />}
     </section>
   );
-}
-
-function Late({ children }: { children: ReactNode }) {
-  const [late, setLate] = useState(false);
-  useEffect(() => {
-    const timer = window.setTimeout(() => setLate(true), 200);
-    return () => window.clearTimeout(timer);
-  }, []);
-  return <div className="items">{late && children}</div>;
 }
 
 interface HeadProps {
@@ -82,22 +60,15 @@ interface HeadProps {
   task: Task | null;
   feed: TaskFeed;
   view: TaskView;
-  offline: boolean;
   onStop: () => void;
 }
 
-function Head({ id, task, feed, view, offline, onStop }: HeadProps) {
+function Head({ id, task, feed, view, onStop }: HeadProps) {
   const mayOperate = useMayOperate();
   const action = useAction();
-  const act = (work: () => Promise<Task>) => action.run(async () => feed.setTask(await work()));
-  const params = { task: id };
-  const stop = () => {
-    onStop();
-    act(async () => (await request("POST /api/tasks/{task}/cancel", { params })).task);
-  };
-  const resume = () =>
-    act(async () => (await request("POST /api/tasks/{task}/resume", { params })).task);
-  const off = offline || action.busy;
+  const run = (work: () => Promise<Task>) => action.run(async () => feed.setTask(await work()));
+  const off = view.link !== "open" || action.busy;
+  const processes = view.conversation.running.length;
   return (
     <header className="task-head">
       <div className="row">
@@ -106,109 +77,99 @@ function Head({ id, task, feed, view, offline, onStop }: HeadProps) {
         </Link>
         <h1>{task === null || task.title === "" ? "Untitled" : task.title}</h1>
       </div>
-      <div className="row task-facts">
-        {task !== null && <TaskStateLabel state={task.state} />}
-        {task !== null && <ModeChooser id={id} task={task} mode={view.conversation.mode} off={off || !mayOperate} act={act} />}
-        {task?.model !== null && task !== null && <span className="muted">{task.model}</span>}
-        {task !== null && task.filesChanged > 0 && (
-          <Link to={`/changes?task=${encodeURIComponent(id)}`}>{formatPlural(task.filesChanged, "file")} changed</Link>
-        )}
-        {view.conversation.running.length > 0 && (
-          <Link to="/processes">{formatPlural(view.conversation.running.length, "process", "processes")} running</Link>
-        )}
-        <span className="row end">
-          {task !== null && <Link to={pathTo("tasks", id, "replay")}>Replay</Link>}
-          {task !== null && <Link to={pathTo("tasks", id, "trace")}>Trace</Link>}
-          {mayOperate && (
-            <>
-              {task?.state === "interrupted" && (
-                <button type="button" disabled={off} onClick={resume}>
-                  Resume
-                </button>
-              )}
-              {task !== null && !isBusy(task) && <TaskMenu id={id} off={off} action={action} />}
-              {task !== null && isBusy(task) && (
-                <button type="button" className="danger" disabled={off} onClick={stop}>
-                  Stop
-                </button>
-              )}
-            </>
+      {task !== null && (
+        <div className="row task-facts">
+          <StateLabel name={task.state}>{task.state}</StateLabel>
+          <ModeChooser task={task} mode={view.conversation.mode} off={off || !mayOperate} run={run} />
+          {task.model !== null && <span className="muted">{task.model}</span>}
+          {task.filesChanged > 0 && (
+            <Link to={`/changes?task=${encodeURIComponent(id)}`}>{formatPlural(task.filesChanged, "file")} changed</Link>
           )}
-        </span>
-      </div>
+          {processes > 0 && <Link to="/processes">{formatPlural(processes, "process", "processes")} running</Link>}
+          <span className="row end">
+            <Link to={pathTo("tasks", id, "replay")}>Replay</Link>
+            <Link to={pathTo("tasks", id, "trace")}>Trace</Link>
+            {mayOperate && <TaskButtons task={task} off={off} act={action.run} run={run} onStop={onStop} />}
+          </span>
+        </div>
+      )}
       {task !== null && task.reason !== "" && <p className="note bad">{task.reason}</p>}
       {action.error !== null && <Failure error={action.error} />}
     </header>
   );
 }
 
-function isBusy(task: Task): boolean {
-  return task.state === "running" || task.state === "waiting" || task.state === "interrupted";
-}
-
 interface ModeProps {
-  id: string;
   task: Task;
   mode: string | null;
   off: boolean;
-  act: (work: () => Promise<Task>) => void;
+  run: (work: () => Promise<Task>) => void;
 }
 
-function ModeChooser({ id, task, mode, off, act }: ModeProps) {
+function ModeChooser({ task, mode, off, run }: ModeProps) {
   const { info } = useConsole();
-  const current = (mode ?? task.mode ?? undefined) as ModeName | undefined;
-  const modes = current === undefined || info.modes.includes(current) ? info.modes : [current, ...info.modes];
-  const choose = (chosen: ModeName) =>
-    act(() => request("POST /api/tasks/{task}/mode", { params: { task: id }, body: { mode: chosen } }));
-  return (
-    <select
-      className="compact"
-      aria-label="Mode"
-      title={current === undefined ? undefined : MODE_WORDS[current]}
-      disabled={off}
-      value={current ?? ""}
-      onChange={(event) => choose(event.target.value as ModeName)}
-    >
-      {current === undefined && <option value="">mode</option>}
-      <ModeOptions modes={modes} short />
-    </select>
-  );
+  const current = (mode ?? task.mode ?? "") as ModeName | "";
+  const choose = (chosen: ModeName | "") => {
+    if (chosen !== "") run(() => request("POST /api/tasks/{task}/mode", { params: { task: task.id }, body: { mode: chosen } }));
+  };
+  const unknown = current === "" ? { all: "mode" } : { title: MODE_WORDS[current] };
+  return <Choice className="compact" label="Mode" disabled={off} value={current} options={listModes(info.modes, true)} onChange={choose} {...unknown} />;
 }
 
-function TaskMenu({ id, off, action }: { id: string; off: boolean; action: Action }) {
-  const { info } = useConsole();
+interface ButtonsProps {
+  task: Task;
+  off: boolean;
+  act: (work: () => Promise<void>) => void;
+  /** Shows the task that the work returns. */
+  run: (work: () => Promise<Task>) => void;
+  onStop: () => void;
+}
+
+function TaskButtons({ task, off, act, run, onStop }: ButtonsProps) {
+  const { role } = useConsole().info.caller;
   const [sure, setSure] = useState(false);
-  const params = { task: id };
-  const fork = () =>
-    action.run(async () => {
-      const task = await request("POST /api/tasks/{task}/fork", { params, body: {} });
-      navigate(pathTo("tasks", task.id));
-    });
+  const params = { task: task.id };
+  const isBusy = task.state === "running" || task.state === "waiting" || task.state === "interrupted";
+  const resume = () => run(async () => (await request("POST /api/tasks/{task}/resume", { params })).task);
+  const stop = () => {
+    onStop();
+    run(async () => (await request("POST /api/tasks/{task}/cancel", { params })).task);
+  };
+  const fork = () => act(async () => navigate(pathTo("tasks", (await request("POST /api/tasks/{task}/fork", { params, body: {} })).id)));
   const remove = () =>
-    action.run(async () => {
+    act(async () => {
       await request("DELETE /api/tasks/{task}", { params });
       navigate("/tasks");
     });
+  if (isBusy) {
+    return (
+      <>
+        {task.state === "interrupted" && (
+          <button type="button" disabled={off} onClick={resume}>
+            Resume
+          </button>
+        )}
+        <button type="button" className="danger" disabled={off} onClick={stop}>
+          Stop
+        </button>
+      </>
+    );
+  }
   return (
     <>
       <button type="button" disabled={off} onClick={fork} title="Starts a task with a copy of this transcript">
         Fork
       </button>
-      {info.caller.role === "admin" &&
-        (sure ? (
-          <>
-            <button type="button" className="danger" disabled={off} onClick={remove}>
-              Delete for good
-            </button>
-            <button type="button" onClick={() => setSure(false)}>
-              Cancel
-            </button>
-          </>
-        ) : (
-          <button type="button" disabled={off} onClick={() => setSure(true)}>
-            Delete…
-          </button>
-        ))}
+      {sure && (
+        <button type="button" className="danger" disabled={off} onClick={remove}>
+          Delete for good
+        </button>
+      )}
+      {role === "admin" && (
+        <button type="button" disabled={off && !sure} onClick={() => setSure(!sure)}>
+          {sure ? "Cancel" : "Delete…"}
+        </button>
+      )}
     </>
   );
 }

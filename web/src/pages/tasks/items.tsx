@@ -2,13 +2,15 @@
 
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { memo, type RefObject, useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
-import { Link } from "../../router";
+import type { Display } from "../../api/types";
+import { Link, pathTo } from "../../router";
 import { Counts } from "../../parts/diff";
+import { colourOf, Sign, StateLabel } from "../../parts/signs";
 import { MarkdownText, Visible } from "../../parts/text";
-import type { Conversation, Item } from "../../state/conversation";
+import type { Conversation, Item, ShownEvent } from "../../state/conversation";
 import { useKeys } from "../../state/keys";
 import { formatCount, formatDuration, formatPlural } from "../../text/format";
-import { CallCard, isOpenAtFirst } from "./card";
+import { CallCard, Connection, isOpenAtFirst } from "./card";
 
 const NEAR_END = 60;
 
@@ -17,11 +19,9 @@ interface Props {
   conversation: Conversation;
   /** The call that the address names. */
   selected: string | null;
-  /** Requests that were answered in this window. */
-  answered: ReadonlySet<string>;
 }
 
-export function ItemList({ task, conversation, selected, answered }: Props) {
+export function ItemList({ task, conversation, selected }: Props) {
   const { items } = conversation;
   const box = useRef<HTMLDivElement>(null);
   const following = useRef(selected === null);
@@ -70,7 +70,10 @@ export function ItemList({ task, conversation, selected, answered }: Props) {
     },
     [rows],
   );
-  useSelection(selected, conversation, goTo, setToggled);
+  const place = selected === null ? undefined : conversation.places.get(selected);
+  useEffect(() => {
+    if (place !== undefined) goTo(place);
+  }, [place, goTo]);
   useCardKeys(items, box, goTo);
 
   const toggle = useCallback((key: string, open: boolean) => {
@@ -100,8 +103,7 @@ export function ItemList({ task, conversation, selected, answered }: Props) {
                   <ItemView
                     task={task}
                     item={item}
-                    open={toggled.get(item.key) ?? (item.kind === "call" && isOpenAtFirst(item.call))}
-                    mine={item.kind === "call" && item.call.request !== null && answered.has(item.call.request.id)}
+                    open={toggled.get(item.key) ?? (item.kind === "call" && (item.call.id === selected || isOpenAtFirst(item.call)))}
                     onToggle={toggle}
                   />
                 </article>
@@ -131,23 +133,6 @@ function focusItem(box: RefObject<HTMLDivElement | null>, place: number): void {
   box.current?.querySelector<HTMLElement>(`[data-index="${place}"]`)?.focus({ preventScroll: true });
 }
 
-/** Opens the call that the address names, once it is here. */
-function useSelection(
-  selected: string | null,
-  conversation: Conversation,
-  goTo: (place: number) => void,
-  setToggled: (change: (before: ReadonlyMap<string, boolean>) => ReadonlyMap<string, boolean>) => void,
-): void {
-  const done = useRef<string | null>(null);
-  const place = selected === null ? undefined : conversation.places.get(selected);
-  useEffect(() => {
-    if (place === undefined || selected === null || done.current === selected) return;
-    done.current = selected;
-    setToggled((before) => new Map(before).set(`c${selected}`, true));
-    goTo(place);
-  }, [place, selected, goTo, setToggled]);
-}
-
 /** j and k go through the cards, o opens or folds one. */
 function useCardKeys(items: readonly Item[], box: RefObject<HTMLDivElement | null>, goTo: (place: number) => void): void {
   const cards = useMemo(() => items.flatMap((item, place) => (item.kind === "call" ? [place] : [])), [items]);
@@ -155,71 +140,40 @@ function useCardKeys(items: readonly Item[], box: RefObject<HTMLDivElement | nul
     const item = document.activeElement?.closest<HTMLElement>("[data-index]");
     return item !== null && item !== undefined && box.current?.contains(item) === true ? Number(item.dataset.index) : -1;
   };
+  const move = (find: (now: number) => number | undefined) => () => {
+    const place = find(current());
+    if (place !== undefined) goTo(place);
+  };
   useKeys({
-    j: () => {
-      const next = cards.find((place) => place > current()) ?? cards.at(-1);
-      if (next !== undefined) goTo(next);
-    },
-    k: () => {
-      const now = current();
-      const before = now < 0 ? cards.at(-1) : (cards.findLast((place) => place < now) ?? cards[0]);
-      if (before !== undefined) goTo(before);
-    },
-    o: () => {
-      const now = current();
-      if (now >= 0) box.current?.querySelector<HTMLElement>(`[data-index="${now}"] .card-head button`)?.click();
-    },
+    j: move((now) => cards.find((place) => place > now) ?? cards.at(-1)),
+    k: move((now) => (now < 0 ? cards.at(-1) : (cards.findLast((place) => place < now) ?? cards[0]))),
+    o: () => box.current?.querySelector<HTMLElement>(`[data-index="${current()}"] .card-head button`)?.click(),
   });
 }
 
+const NAMES = { text: "Model", reasoning: "Reasoning", end: "End of the turn" } as const;
+
 function nameItem(item: Item): string {
-  switch (item.kind) {
-    case "user":
-      return "You";
-    case "text":
-      return "Model";
-    case "reasoning":
-      return "Reasoning";
-    case "call":
-      return `Call of ${item.call.name}`;
-    case "end":
-      return "End of the turn";
-    default:
-      return "Note";
-  }
+  if (item.kind === "call") return `Call of ${item.call.name}`;
+  if (item.kind === "event") return item.event.kind === "user" ? "You" : "Note";
+  return NAMES[item.kind];
 }
 
 function estimateHeight(item: Item | undefined): number {
-  if (item === undefined) return 40;
-  switch (item.kind) {
-    case "text":
-    case "user":
-    case "reasoning":
-      return 28 + Math.ceil(item.text.length / 90) * 20;
-    case "call":
-      return isOpenAtFirst(item.call) ? 220 : 44;
-    default:
-      return 36;
-  }
+  if (item?.kind === "call") return isOpenAtFirst(item.call) ? 220 : 44;
+  const text = item?.kind === "event" && item.event.kind === "user" ? item.event : item;
+  return text !== undefined && "text" in text ? 28 + Math.ceil(text.text.length / 90) * 20 : 36;
 }
 
 interface ItemProps {
   task: string;
   item: Item;
   open: boolean;
-  mine: boolean;
   onToggle: (key: string, open: boolean) => void;
 }
 
-const ItemView = memo(function ItemView({ task, item, open, mine, onToggle }: ItemProps) {
+const ItemView = memo(function ItemView({ task, item, open, onToggle }: ItemProps) {
   switch (item.kind) {
-    case "user":
-      return (
-        <div className="message from-user">
-          <span className="who">you</span>
-          <div className="plain-text">{item.text}</div>
-        </div>
-      );
     case "text":
       return (
         <div className="message">
@@ -235,94 +189,89 @@ const ItemView = memo(function ItemView({ task, item, open, mine, onToggle }: It
       );
     case "call":
       return (
-        <CallCard task={task} call={item.call} open={open} mine={mine} onToggle={(next) => onToggle(item.key, next)} />
+        <CallCard task={task} call={item.call} open={open} onToggle={(next) => onToggle(item.key, next)} />
       );
-    default:
-      return <SmallItem item={item} />;
-  }
-});
-
-const LEVELS = {
-  info: ["·", "muted"],
-  success: ["✓", "ok"],
-  warning: ["!", "warn"],
-  error: ["✗", "bad"],
-  progress: ["●", "muted"],
-} as const;
-
-function SmallItem({ item }: { item: Exclude<Item, { kind: "user" | "text" | "reasoning" | "call" }> }) {
-  switch (item.kind) {
-    case "display": {
-      const { title, content, level = "info", thought, evidence = [] } = item.display;
-      const [sign, colour] = LEVELS[level];
-      return (
-        <div className={`display ${colour}`}>
-          <span aria-hidden="true">{sign}</span>
-          <div>
-            {title !== null && title !== undefined && <strong>{title}</strong>}
-            <MarkdownText text={content} />
-            {thought !== null && thought !== undefined && <p className="note">{thought}</p>}
-            {evidence.length > 0 && (
-              <p className="note">
-                <Visible text={evidence.join(" · ")} />
-              </p>
-            )}
-          </div>
-        </div>
-      );
-    }
-    case "note":
-      return (
-        <p className={item.level === "warning" ? "note warn" : "note"}>
-          {item.level === "warning" ? "! " : "· "}
-          {item.code !== null && <code>{item.code}</code>} <Visible text={item.text} />
-        </p>
-      );
-    case "network": {
-      const { host, port, allowed, reason } = item.network;
-      return (
-        <p className="note">
-          {allowed ? "· connected to " : "! blocked: "}
-          <Visible text={`${host}:${port}`} /> ({reason})
-        </p>
-      );
-    }
-    case "process": {
-      const { process, state, command } = item.process;
-      return (
-        <p className="note">
-          ● process <Link to={`/processes/${encodeURIComponent(process)}`}>{process}</Link> {state}:{" "}
-          <code>
-            <Visible text={command} />
-          </code>
-        </p>
-      );
-    }
-    case "error":
-      return (
-        <div className="failure">
-          <span aria-hidden="true">✗</span>
-          <span>
-            <Visible text={item.error.message} /> <code>{item.error.code}</code>
-          </span>
-        </div>
-      );
+    case "event":
+      return <EventView event={item.event} />;
     case "end":
       return <EndLine item={item} />;
   }
+});
+
+function EventView({ event }: { event: ShownEvent }) {
+  switch (event.kind) {
+    case "user":
+      return (
+        <div className="message from-user">
+          <span className="who">you</span>
+          <div className="plain-text">{event.text}</div>
+        </div>
+      );
+    case "display":
+      return <DisplayView display={event} />;
+    case "warning":
+    case "notice":
+      return (
+        <p className={event.kind === "warning" ? "note warn" : "note"}>
+          {event.kind === "warning" ? "! " : "· "}
+          {event.code != null && <code>{event.code}</code>} <Visible text={event.text} />
+        </p>
+      );
+    case "mode":
+      return <p className="note">· The mode is {event.mode} from here on.</p>;
+    case "network":
+      return (
+        <p className="note">
+          {event.allowed && "· "}
+          <Connection network={event} />
+        </p>
+      );
+    case "process":
+      return (
+        <p className="note">
+          ● process <Link to={pathTo("processes", event.process)}>{event.process}</Link> {event.state}:{" "}
+          <Visible as="code" text={event.command} />
+        </p>
+      );
+    case "error":
+      return (
+        <div className="failure">
+          <Sign name="error" />
+          <span>
+            <Visible text={event.message} /> <code>{event.code}</code>
+          </span>
+        </div>
+      );
+  }
+}
+
+function DisplayView({ display: { title, content, level = "info", thought, evidence = [] } }: { display: Display }) {
+  return (
+    <div className={`display ${colourOf(level)}`}>
+      <Sign name={level} />
+      <div>
+        {title != null && <strong>{title}</strong>}
+        <MarkdownText text={content} />
+        {thought != null && <p className="note">{thought}</p>}
+        {evidence.length > 0 && (
+          <Visible as="p" className="note" text={evidence.join(" · ")} />
+        )}
+      </div>
+    </div>
+  );
 }
 
 const ENDINGS = {
-  done: ["✓ Done", "ok"],
-  cancelled: ["⊘ Stopped", "muted"],
-  limit: ["✗ Stopped by a limit", "bad"],
-  parked: ["! Waits for your approval", "warn"],
-  question: ["! Waits for your reply", "warn"],
+  done: ["done", "Done"],
+  cancelled: ["cancelled", "Stopped"],
+  limit: ["limit", "Stopped by a limit"],
+  parked: ["waiting", "Waits for your approval"],
+  question: ["waiting", "Waits for your reply"],
 } as const;
 
 function EndLine({ item }: { item: Extract<Item, { kind: "end" }> }) {
   const { end, turn } = item;
-  const [words, colour] = ENDINGS[end.reason];
+  const [name, words] = ENDINGS[end.reason];
   const files = (end.files_changed ?? []).length || turn.files;
   const facts = [
     turn.started === null ? null : formatDuration(Date.parse(end.time) - Date.parse(turn.started)),
@@ -333,7 +282,7 @@ function EndLine({ item }: { item: Extract<Item, { kind: "end" }> }) {
   ];
   return (
     <div className="end-line">
-      <span className={colour}>{words}</span>
+      <StateLabel name={name}>{words}</StateLabel>
       {facts.map((fact) => fact !== null && <span key={fact}> · {fact}</span>)}
       {files > 0 && (
         <span>

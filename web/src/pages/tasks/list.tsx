@@ -1,16 +1,17 @@
 /** The list of tasks, with a filter. */
 
-import { useEffect, useRef, useState } from "react";
-import { request, type TaskState } from "../../api/client";
+import { useRef, useState } from "react";
+import type { TaskState } from "../../api/client";
 import type { Task } from "../../api/types";
+import { Choice, SearchField } from "../../parts/fields";
 import { Empty, Loaded, useNow } from "../../parts/states";
 import { type Column, RowLink, Table } from "../../parts/table";
-import { TaskStateLabel } from "../../parts/task_state";
+import { StateLabel } from "../../parts/signs";
 import { pathTo } from "../../router";
+import { useWindowEvent } from "../../state/events";
 import { useListKeys } from "../../state/focus";
 import { useKeys } from "../../state/keys";
-import { useTaskChanges } from "../../state/tasks_changed";
-import { useResource } from "../../state/resource";
+import { useDelayed, useRoute } from "../../state/resource";
 import { formatAge } from "../../text/format";
 
 const EVERY_MS = 4000;
@@ -28,14 +29,10 @@ export function TaskTable({ current, onNew }: Props) {
   const [state, setState] = useState("");
   const [limit, setLimit] = useState(PAGE);
   const wanted = useDelayed(text, 200);
-  const tasks = useResource(
-    `tasks ${state} ${limit} ${wanted}`,
-    (signal) => request("GET /api/tasks", { query: { text: wanted, state, limit }, signal }),
-    { every: EVERY_MS },
-  );
-  useTaskChanges(tasks.reload);
+  const tasks = useRoute("GET /api/tasks", { query: { text: wanted, state, limit } }, { every: EVERY_MS });
+  useWindowEvent("handrail:tasks", tasks.reload);
   const filter = useRef<HTMLInputElement>(null);
-  const listed = tasks.data?.tasks ?? [];
+  const now = useNow();
   useKeys({ "/": () => filter.current?.focus() });
   useListKeys(".task-list .row-link", current === null);
   return (
@@ -49,22 +46,8 @@ export function TaskTable({ current, onNew }: Props) {
         )}
       </header>
       <div className="task-filter">
-        <input
-          ref={filter}
-          type="search"
-          className="grow"
-          aria-label="Filter tasks by their title"
-          aria-keyshortcuts="/"
-          placeholder="Filter"
-          value={text}
-          onChange={(event) => setText(event.target.value)}
-        />
-        <select aria-label="State" value={state} onChange={(event) => setState(event.target.value)}>
-          <option value="">every state</option>
-          {STATES.map((one) => (
-            <option key={one}>{one}</option>
-          ))}
-        </select>
+        <SearchField ref={filter} className="grow" label="Filter tasks by their title" aria-keyshortcuts="/" value={text} onChange={setText} />
+        <Choice label="State" value={state} all="every state" options={STATES} onChange={setState} />
       </div>
       <Loaded from={tasks}>
         {(data) =>
@@ -80,7 +63,7 @@ export function TaskTable({ current, onNew }: Props) {
             </Empty>
           ) : (
             <>
-              <Rows tasks={listed} current={current} />
+              <Table rows={data.tasks} columns={listColumns(now)} id={(task) => task.id} to={addressOf} current={current} />
               {data.total > data.tasks.length && (
                 <button type="button" className="quiet" onClick={() => setLimit(limit + PAGE)}>
                   Show more of {data.total.toLocaleString("en")}
@@ -94,33 +77,15 @@ export function TaskTable({ current, onNew }: Props) {
   );
 }
 
-const COLUMNS: readonly Column[] = [
-  ["State"],
-  ["Title", "title"],
-  ["Files", "numeric wide-only"],
-  ["Asks", "numeric wide-only"],
-  ["Age", "numeric muted"],
-];
+const addressOf = (task: Task) => pathTo("tasks", task.id);
+const showCount = (count: number) => (count > 0 ? count : "–");
 
-function Rows({ tasks, current }: { tasks: readonly Task[]; current: string | null }) {
-  const now = useNow();
-  const count = (number: number) => (number > 0 ? number : "–");
-  const rows = tasks.map((task) => {
-    const to = pathTo("tasks", task.id);
-    const title = <RowLink to={to}>{task.title === "" ? "Untitled" : task.title}</RowLink>;
-    const age = formatAge(task.updated ?? task.created, now);
-    const cells = [<TaskStateLabel key="state" state={task.state} />, title, count(task.filesChanged), count(task.waiting), age];
-    return { key: task.id, to, current: task.id === current, cells };
-  });
-  return <Table columns={COLUMNS} rows={rows} />;
-}
-
-/** A value once it did not change for a while. */
-export function useDelayed<T>(value: T, milliseconds: number): T {
-  const [delayed, setDelayed] = useState(value);
-  useEffect(() => {
-    const timer = window.setTimeout(() => setDelayed(value), milliseconds);
-    return () => window.clearTimeout(timer);
-  }, [value, milliseconds]);
-  return delayed;
+function listColumns(now: number): readonly Column<Task>[] {
+  return [
+    ["State", "", (task) => <StateLabel name={task.state}>{task.state}</StateLabel>],
+    ["Title", "title", (task) => <RowLink to={addressOf(task)}>{task.title === "" ? "Untitled" : task.title}</RowLink>],
+    ["Files", "numeric wide-only", (task) => showCount(task.filesChanged)],
+    ["Asks", "numeric wide-only", (task) => showCount(task.waiting)],
+    ["Age", "numeric muted", (task) => formatAge(task.updated ?? task.created, now)],
+  ];
 }

@@ -1,9 +1,10 @@
 /** Starts a task. */
 
-import { type KeyboardEvent, type SyntheticEvent, useState } from "react";
+import { useState } from "react";
 import { type ModeName, request } from "../../api/client";
 import { Dialog } from "../../parts/dialog";
-import { ModeOptions } from "../../parts/modes";
+import { Choice, Form, Labelled, TextArea, WorkspaceSelect } from "../../parts/fields";
+import { listModes } from "../../parts/modes";
 import { Failure } from "../../parts/states";
 import { navigate, pathTo } from "../../router";
 import { useAction } from "../../state/action";
@@ -17,57 +18,31 @@ export function NewTaskDialog({ onClose, onCreated }: { onClose: () => void; onC
   const [mode, setMode] = useState<ModeName | undefined>(info.modes[0]);
   const action = useAction();
   const ready = prompt.trim() !== "" && info.models.length > 0 && !action.busy;
-  const start = () => {
-    if (!ready) return;
+  const start = () =>
     action.run(async () => {
       const task = await request("POST /api/tasks", { body: { prompt, workspace, mode, model } });
       onCreated(task.title);
       navigate(pathTo("tasks", task.id));
     });
-  };
-  const submit = (event: SyntheticEvent) => {
-    event.preventDefault();
-    start();
-  };
-  const press = (event: KeyboardEvent) => {
-    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
-      event.preventDefault();
-      start();
-    }
-  };
   return (
     <Dialog title="New task" onClose={onClose}>
-      <form className="stack" onSubmit={submit}>
-        <label className="stack">
-          What should the model do?
-          <textarea rows={5} value={prompt} onChange={(event) => setPrompt(event.target.value)} onKeyDown={press} />
-        </label>
+      <Form ready={ready} onSend={start}>
+        <Labelled label="What should the model do?">
+          <TextArea rows={5} value={prompt} onChange={setPrompt} />
+        </Labelled>
         <div className="row">
-          <label className="stack">
-            Mode
-            <select value={mode} onChange={(event) => setMode(event.target.value as ModeName)}>
-              <ModeOptions modes={info.modes} />
-            </select>
-          </label>
+          <Labelled label="Mode">
+            <Choice label="Mode" value={mode ?? "ask"} options={listModes(info.modes)} onChange={setMode} />
+          </Labelled>
           {info.models.length > 1 && (
-            <label className="stack">
-              Model
-              <select value={model} onChange={(event) => setModel(event.target.value)}>
-                {info.models.map((one) => (
-                  <option key={one}>{one}</option>
-                ))}
-              </select>
-            </label>
+            <Labelled label="Model">
+              <Choice label="Model" value={model} options={info.models} onChange={setModel} />
+            </Labelled>
           )}
           {info.workspaces.length > 1 && (
-            <label className="stack">
-              Workspace
-              <select value={workspace} onChange={(event) => setWorkspace(event.target.value)}>
-                {info.workspaces.map((one) => (
-                  <option key={one}>{one}</option>
-                ))}
-              </select>
-            </label>
+            <Labelled label="Workspace">
+              <WorkspaceSelect value={workspace} onChange={setWorkspace} />
+            </Labelled>
           )}
         </div>
         {info.models.length === 0 && (
@@ -83,7 +58,7 @@ export function NewTaskDialog({ onClose, onCreated }: { onClose: () => void; onC
           </button>
           <span className="note">ctrl+enter</span>
         </div>
-      </form>
+      </Form>
     </Dialog>
   );
 }

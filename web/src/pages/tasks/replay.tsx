@@ -4,14 +4,14 @@ import { useState } from "react";
 import { request } from "../../api/client";
 import type { Change, ChangeRecord } from "../../api/types";
 import { DiffView } from "../../parts/diff";
-import { ChangeTable } from "../../parts/permission/request_view";
-import "../../parts/permission/permission.css";
+import { ChangeTable } from "../../parts/change_table";
+import { SearchField } from "../../parts/fields";
 import { Empty, Loaded, useNow } from "../../parts/states";
 import { Visible } from "../../parts/text";
 import { Link, pathTo, setQuery, useAddress } from "../../router";
 import { useConsole } from "../../state/console";
 import { useKeys } from "../../state/keys";
-import { useResource } from "../../state/resource";
+import { useResource, useRoute } from "../../state/resource";
 import { formatClock, formatPlural } from "../../text/format";
 import "./replay.css";
 
@@ -96,7 +96,7 @@ function Scrubber({ task, workspace, records }: Props) {
 
 function ChangeDiff({ record, workspace }: { record: ChangeRecord; workspace: string }) {
   const { number } = record;
-  const detail = useResource(`change ${workspace} ${number}`, (signal) => request("GET /api/changes/{number}", { params: { number }, query: { workspace }, signal }));
+  const detail = useRoute("GET /api/changes/{number}", { params: { number }, query: { workspace } });
   return <Loaded from={detail}>{({ diff }) => (diff === "" ? <ChangeTable changes={record.changes} /> : <DiffView text={diff} />)}</Loaded>;
 }
 
@@ -113,7 +113,7 @@ function FilesSoFar({ records, onChoose }: { records: readonly ChangeRecord[]; o
   return (
     <section className="stack" aria-label="Files so far">
       <h2>{formatPlural(files.size, "file")} so far</h2>
-      {files.size > 20 && <input type="search" aria-label="Filter files" placeholder="Filter" value={filter} onChange={(event) => setFilter(event.target.value)} />}
+      {files.size > 20 && <SearchField label="Filter files" value={filter} onChange={setFilter} />}
       <ul className="replay-files">
         {listed.map(([path, { change, place, times }]) => (
           <li key={path}>

@@ -1,28 +1,21 @@
 /** Where the time of the turns of a task went: spans of model, queue, person, policy, sandbox and tool. */
 
-import { type ReactNode, useState } from "react";
-import { request } from "../../api/client";
+import { useState } from "react";
 import type { Trace, TraceSpan } from "../../api/types";
-import { Choice } from "../../parts/split";
+import { Choice } from "../../parts/fields";
 import { type Column, Table } from "../../parts/table";
 import { Empty, Loaded } from "../../parts/states";
 import { Visible } from "../../parts/text";
 import { Link, pathTo } from "../../router";
-import { useResource } from "../../state/resource";
-import { formatDuration as formatLong } from "../../text/format";
+import { useRoute } from "../../state/resource";
+import { formatSpan } from "../../text/format";
 import "./replay.css";
 
 const PHASES: readonly TraceSpan["phase"][] = ["model", "queue", "person", "policy", "sandbox", "tool"];
 const FIRST_SPANS = 300;
 
-/** `4.7 ms`, `126 ms`, `1.8 s`. */
-function formatDuration(milliseconds: number): string {
-  if (milliseconds >= 1000) return formatLong(milliseconds);
-  return `${milliseconds < 10 ? milliseconds.toFixed(1) : Math.round(milliseconds)} ms`;
-}
-
 export default function TaskTrace({ task }: { task: string }) {
-  const traces = useResource(`trace ${task}`, (signal) => request("GET /api/tasks/{task}/trace", { params: { task }, signal }));
+  const traces = useRoute("GET /api/tasks/{task}/trace", { params: { task } });
   const [chosen, setChosen] = useState<number | null>(null);
   return (
     <div className="page">
@@ -58,15 +51,15 @@ function TurnTrace({ task, trace }: { task: string; trace: Trace }) {
     <>
       <p className="plain-text"><Visible text={trace.prompt.slice(0, 500)} /></p>
       <p className="row">
-        <b>{formatDuration(trace.durationMs)}</b>
+        <b>{formatSpan(trace.durationMs)}</b>
         {sums.map(({ phase, count, total }) => (
           <span key={phase} className="row legend">
-            <span className={`span-mark ${phase}`} aria-hidden="true" /> {phase} {formatDuration(total)}
+            <span className={`span-mark ${phase}`} aria-hidden="true" /> {phase} {formatSpan(total)}
             {count > 1 && <span className="muted">in {count}</span>}
           </span>
         ))}
       </p>
-      <Table name="trace" columns={COLUMNS} rows={trace.spans.slice(0, shown).map((span, place) => ({ key: place, cells: listCells(task, span, trace.durationMs) }))} />
+      <Table name="trace" columns={listColumns(task, trace.durationMs)} rows={trace.spans.slice(0, shown)} id={(span) => trace.spans.indexOf(span)} />
       {trace.spans.length > shown && (
         <button type="button" className="quiet" onClick={() => setShown(shown + 1000)}>
           Show more of {trace.spans.length.toLocaleString("en")}
@@ -77,23 +70,19 @@ function TurnTrace({ task, trace }: { task: string; trace: Trace }) {
   );
 }
 
-const COLUMNS: readonly Column[] = [
-  ["Phase", "nowrap"],
-  ["What", "nowrap trace-name"],
-  ["After", "numeric wide-only muted"],
-  ["Took", "numeric"],
-  ["In the turn", "title"],
-];
+function listColumns(task: string, total: number): readonly Column<TraceSpan>[] {
+  return [
+    ["Phase", "nowrap", ({ phase }) => <><span className={`span-mark ${phase}`} aria-hidden="true" /> {phase}</>],
+    ["What", "nowrap trace-name", (span) => <Name task={task} span={span} />],
+    ["After", "numeric wide-only muted", (span) => formatSpan(span.startMs)],
+    ["Took", "numeric", (span) => formatSpan(span.durationMs)],
+    ["In the turn", "title", (span) => <Bar span={span} total={total} />],
+  ];
+}
 
-function listCells(task: string, span: TraceSpan, total: number): readonly ReactNode[] {
-  const phase = (
-    <>
-      <span className={`span-mark ${span.phase}`} aria-hidden="true" /> {span.phase}
-    </>
-  );
-  const text = <Visible text={span.name} />;
-  const name = span.toolCallId == null ? text : <Link to={pathTo("tasks", task, "calls", span.toolCallId)}>{text}</Link>;
-  return [phase, name, formatDuration(span.startMs), formatDuration(span.durationMs), <Bar key="bar" span={span} total={total} />];
+function Name({ task, span: { name, toolCallId } }: { task: string; span: TraceSpan }) {
+  const text = <Visible text={name} />;
+  return toolCallId == null ? text : <Link to={pathTo("tasks", task, "calls", toolCallId)}>{text}</Link>;
 }
 
 function Bar({ span, total }: { span: TraceSpan; total: number }) {

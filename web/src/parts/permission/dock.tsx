@@ -1,7 +1,7 @@
 /** What waits in a task, docked below its conversation. */
 
 import { type RefObject, useEffect, useRef, useState } from "react";
-import type { AnswerOutcome } from "../../api/types";
+import { answeredHere } from "../../state/answered";
 import type { Call } from "../../state/conversation";
 import { useConsole } from "../../state/console";
 import { useKeys } from "../../state/keys";
@@ -9,20 +9,16 @@ import { describeSubject, nameTool } from "../../text/permission";
 import { Output } from "../output";
 import { Visible } from "../text";
 import { PermissionDrawer } from "./drawer";
+import type { Answering } from "./frame";
 import { QuestionForm } from "./question";
-import "./permission.css";
 
 interface Props {
-  task: string;
   waiting: readonly Call[];
   /** Output of previews that run, by call. */
   previews: ReadonlyMap<string, string>;
   offline: boolean;
-  mayAnswer: boolean;
   /** When the turn was stopped here, which takes its requests away. */
   stoppedAt: RefObject<number>;
-  /** Names the request or question that was answered here. */
-  onAnswered: (subject: string) => void;
 }
 
 /** How long after a stop its requests may go away. */
@@ -33,7 +29,7 @@ interface Gone {
   text: string;
 }
 
-export function Dock({ waiting, previews, offline, mayAnswer, stoppedAt, onAnswered }: Props) {
+export function Dock({ waiting, previews, offline, stoppedAt }: Props) {
   const [folded, setFolded] = useState(false);
   const [chosen, setChosen] = useState<string | null>(null);
   const [mine, setMine] = useState<ReadonlySet<string>>(new Set());
@@ -42,18 +38,38 @@ export function Dock({ waiting, previews, offline, mayAnswer, stoppedAt, onAnswe
   const current = shown.find((call) => call.id === chosen) ?? shown[0];
   // Its event may take the request away before the response comes.
   const wasInside = useRef(false);
-  const sent = useRef(new Set<string>());
-  const [gone, forget] = useElsewhere(waiting, sent, stoppedAt);
+  const [gone, forget] = useElsewhere(waiting, stoppedAt);
   useAnnouncement(current);
   useKeys({ ".": () => root.current?.querySelector<HTMLElement>(".drawer")?.focus() }, current !== undefined && !folded);
 
-  const answered = (outcome: AnswerOutcome) => {
-    setMine((before) => new Set(before).add(outcome.subject));
-    onAnswered(outcome.subject);
-    if (wasInside.current) returnFocus(root.current, shown.some((call) => subjectOf(call) !== outcome.subject));
-  };
   const place = current === undefined ? 0 : shown.indexOf(current);
-  const position = (noun: string) => (shown.length > 1 ? `${noun} ${place + 1} of ${shown.length}` : noun);
+  const other = (step: number, sign: string, name: string) => (
+    <button type="button" className="quiet" aria-label={name} onClick={() => setChosen(shown.at((place + step) % shown.length)?.id ?? null)}>
+      {sign}
+    </button>
+  );
+  const answering: Answering = {
+    position: shown.length > 1 ? ` ${place + 1} of ${shown.length}` : "",
+    offline,
+    extra: (
+      <span className="row end">
+        {shown.length > 1 && other(-1, "‹", "Previous request")}
+        {shown.length > 1 && other(1, "›", "Next request")}
+        <button type="button" className="quiet" onClick={() => setFolded(true)} title="It stays in the inbox">
+          Later
+        </button>
+      </span>
+    ),
+    onAnswered: ({ subject }) => {
+      setMine((before) => new Set(before).add(subject));
+      if (wasInside.current) returnFocus(root.current, shown.some((call) => subjectOf(call) !== subject));
+    },
+    onSending: (subject) => {
+      answeredHere.add(subject);
+      wasInside.current = root.current?.contains(document.activeElement) ?? false;
+    },
+    onGone: (subject) => answeredHere.delete(subject),
+  };
   return (
     <div ref={root} className="dock" tabIndex={-1}>
       {gone.map((one) => (
@@ -78,72 +94,14 @@ export function Dock({ waiting, previews, offline, mayAnswer, stoppedAt, onAnswe
           </button>
         </p>
       )}
-      {current !== undefined && !folded && (
-        <DockedCall
-          key={current.id}
-          call={current}
-          position={position}
-          offline={offline}
-          mayAnswer={mayAnswer}
-          onAnswered={answered}
-          onSending={(subject) => {
-            sent.current.add(subject);
-            wasInside.current = root.current?.contains(document.activeElement) ?? false;
-          }}
-          onGone={(subject) => sent.current.delete(subject)}
-          onLater={() => setFolded(true)}
-          onOther={shown.length > 1 ? (step) => setChosen(shown[(place + step + shown.length) % shown.length]?.id ?? null) : null}
-        />
-      )}
+      {current !== undefined && !folded && <DockedCall key={current.id} call={current} answering={answering} />}
     </div>
   );
 }
 
-interface DockedProps {
-  call: Call;
-  position: (noun: string) => string;
-  offline: boolean;
-  mayAnswer: boolean;
-  onAnswered: (outcome: AnswerOutcome) => void;
-  onSending: (subject: string) => void;
-  onGone: (subject: string) => void;
-  onLater: () => void;
-  onOther: ((step: number) => void) | null;
-}
-
-function DockedCall({ call, position, onLater, onOther, onGone, ...rest }: DockedProps) {
-  const extra = (
-    <span className="row end">
-      {onOther !== null && (
-        <>
-          <button type="button" className="quiet" onClick={() => onOther(-1)} aria-label="Previous request">
-            ‹
-          </button>
-          <button type="button" className="quiet" onClick={() => onOther(1)} aria-label="Next request">
-            ›
-          </button>
-        </>
-      )}
-      <button type="button" className="quiet" onClick={onLater} title="It stays in the inbox">
-        Later
-      </button>
-    </span>
-  );
-  if (call.question !== null && call.state === "asking") {
-    return (
-      <QuestionForm question={call.question} position={position("Question")} {...rest} />
-    );
-  }
-  if (call.request === null) return null;
-  return (
-    <PermissionDrawer
-      request={call.request}
-      position={position("Permission")}
-      onGone={onGone}
-      extra={extra}
-      {...rest}
-    />
-  );
+function DockedCall({ call, answering }: { call: Call; answering: Answering }) {
+  if (call.question !== null && call.state === "asking") return <QuestionForm question={call.question} {...answering} />;
+  return call.request !== null && <PermissionDrawer request={call.request} {...answering} />;
 }
 
 function subjectOf(call: Call): string {
@@ -155,17 +113,16 @@ function nameCall(call: Call): string {
 }
 
 /** Requests that went away although this window sent no answer. */
-function useElsewhere(waiting: readonly Call[], sent: RefObject<Set<string>>, stoppedAt: RefObject<number>): [readonly Gone[], (id: string) => void] {
+function useElsewhere(waiting: readonly Call[], stoppedAt: RefObject<number>): [readonly Gone[], (id: string) => void] {
   const before = useRef<ReadonlyMap<string, Gone>>(new Map());
   const [gone, setGone] = useState<readonly Gone[]>([]);
   useEffect(() => {
     const now = new Map(waiting.map((call) => [subjectOf(call), { id: subjectOf(call), text: nameCall(call) }]));
-    const left = Array.from(before.current.values()).filter((one) => !now.has(one.id) && !sent.current.has(one.id));
+    const left = Array.from(before.current.values()).filter((one) => !now.has(one.id) && !answeredHere.has(one.id));
     before.current = now;
     // What happened elsewhere is known only by comparing with what was here before.
-     
     if (left.length > 0 && performance.now() - stoppedAt.current > STOP_MS) setGone((known) => [...known, ...left]);
-  }, [waiting, sent, stoppedAt]);
+  }, [waiting, stoppedAt]);
   return [gone, (id) => setGone((known) => known.filter((one) => one.id !== id))];
 }
 

@@ -1,182 +1,137 @@
-/** One request with its answers. It never takes the focus; its keys act only with the focus inside. */
+/** One request with its answers. Its keys act only with the focus inside. */
 
-import { type KeyboardEvent, type ReactNode, useEffect, useId, useRef, useState } from "react";
+import { type KeyboardEvent, useEffect, useRef, useState } from "react";
 import { request as call, RequestFailure } from "../../api/client";
-import type { AnswerOutcome, NewAnswer, PermissionRequest, RequestDetail } from "../../api/types";
+import type { NewAnswer, PermissionRequest } from "../../api/types";
 import { useAction } from "../../state/action";
-import { useConsole } from "../../state/console";
+import { useConsole, useMayOperate } from "../../state/console";
+import { useWindowEvent } from "../../state/events";
+import { isTyping, nameKey } from "../../state/keys";
 import { useResource } from "../../state/resource";
+import { asRecord } from "../../text/json";
 import { canApprove, describeAnswer, describeSubject, hasRun, nameTool } from "../../text/permission";
-import { Failure } from "../states";
 import { CommandEditor, GrantChooser, ReasonForm } from "./forms";
+import { type Answering, Frame } from "./frame";
 import { useGuard } from "./guard";
 import { RequestView } from "./request_view";
-import "./permission.css";
-
-export interface DrawerProps {
-  request: PermissionRequest;
-  /** `Permission 1 of 2`, if there are several. */
-  position?: string;
-  offline: boolean;
-  mayAnswer: boolean;
-  onAnswered: (outcome: AnswerOutcome) => void;
-  /** An answer is on its way. Its event may come before its response. */
-  onSending?: (subject: string) => void;
-  /** The request was answered somewhere else meanwhile. */
-  onGone?: (subject: string) => void;
-  /** A retry or an edit gave the request a new revision. */
-  onRevised?: (detail: RequestDetail) => void;
-  extra?: ReactNode;
-}
 
 /** How often the files of a preview are checked for changes of others. */
 const CHECK_EVERY_MS = 10_000;
 
-type Panel = "reason" | "grants" | "edit" | null;
+type Panel = "reason" | "session" | "workspace" | "edit" | null;
 
-export function PermissionDrawer(props: DrawerProps) {
-  const { position = "Permission", offline, mayAnswer, extra } = props;
+/** An answer, or what leads to one. */
+interface Choice {
+  /** Its key. Several: those of the choices behind it. */
+  keys: string;
+  /** Absent: it has only a key. */
+  text?: string | false;
+  title?: string;
+  off: boolean;
+  act: () => void;
+}
+
+export function PermissionDrawer(props: Answering & { request: PermissionRequest }) {
+  const { position = "", offline, extra } = props;
   const [revised, setRevised] = useState<PermissionRequest | null>(null);
   const request = newer(props.request, revised);
   const subject = `${request.id} ${request.revision ?? 0}`;
   const ran = hasRun(request);
-  const detail = useResource(
-    `request ${subject}`,
-    (signal) => call("GET /api/requests/{request}", { params: { request: request.id }, signal }),
-    ran ? { every: CHECK_EVERY_MS } : {},
-  );
+  const load = (signal: AbortSignal) => call("GET /api/requests/{request}", { params: { request: request.id }, signal });
+  const detail = useResource(`request ${subject}`, load, ran ? { every: CHECK_EVERY_MS } : {});
   const outdated = detail.data?.outdated ?? [];
-  const answers = useAnswers(request, props, setRevised, () => detail.reload());
+  const { action, doing, give, retry } = useAnswers(request, props, setRevised, detail.reload);
   const [panel, setPanel] = useState<Panel>(null);
-  const [scope, setScope] = useState<"session" | "workspace">("session");
-  const heading = useId();
   const reading = useReading(subject);
   const guard = useGuard(subject);
-  const off = offline || answers.action.busy || !mayAnswer;
+  const mayAnswer = useMayOperate();
+  const off = offline || action.busy || !mayAnswer;
   const offKeep = off || outdated.length > 0 || !reading.done || !canApprove(request);
   const has = (kind: NewAnswer["kind"]) => request.answers.includes(kind);
-  const grants = request.grants ?? [];
-
-  const deliberate = (act: () => void) => () => {
-    if (guard()) act();
+  const [keep, drop] = ran ? (["Keep", "Drop"] as const) : (["Approve", "Reject"] as const);
+  const isCommand = request.command != null;
+  const mayFail = outdated.length > 0 || request.preview?.tried?.exitCode !== 0;
+  const keepFor = (kind: "session" | "workspace") => () => {
+    const { grants = [] } = request;
+    if (grants.length === 1) give({ kind, grants });
+    else setPanel(kind);
   };
-  const keep = deliberate(() => !offKeep && has("once") && answers.give({ kind: "once" }));
-  const keepFor = (kind: "session" | "workspace") =>
-    deliberate(() => {
-      if (offKeep || !has(kind)) return;
-      if (grants.length === 1) answers.give({ kind, grants });
-      else {
-        setScope(kind);
-        setPanel("grants");
-      }
-    });
-  const output = deliberate(() => !off && has("output") && answers.give({ kind: "output" }));
-  const retry = deliberate(() => !off && request.command != null && answers.retry(null));
-  const keys: Readonly<Record<string, () => void>> = {
-    y: keep,
-    s: keepFor("session"),
-    w: keepFor("workspace"),
-    a: deliberate(() => !offKeep && has("edits") && answers.give({ kind: "edits" })),
-    n: deliberate(() => !off && setPanel("reason")),
-    o: output,
-    e: deliberate(() => !off && request.command != null && setPanel("edit")),
-    r: retry,
+  const choices: readonly Choice[] = [
+    { keys: "y", text: has("once") && keep, off: offKeep || !has("once"), act: () => give({ kind: "once" }) },
+    { keys: "s w", text: (has("session") || has("workspace") || has("edits")) && `${keep} and allow ▾`, off: offKeep, act: () => setPanel("session") },
+    { keys: "s", off: offKeep || !has("session"), act: keepFor("session") },
+    { keys: "w", off: offKeep || !has("workspace"), act: keepFor("workspace") },
+    { keys: "a", off: offKeep || !has("edits"), act: () => give({ kind: "edits" }) },
+    { keys: "n", text: `${drop}…`, off, act: () => setPanel("reason") },
+    {
+      keys: "o",
+      text: has("output") && "Output only",
+      title: "Drops the changes, shows the model the output",
+      off: off || !has("output"),
+      act: () => give({ kind: "output" }),
+    },
+    { keys: "e", text: isCommand && "Edit", off: off || !isCommand, act: () => setPanel("edit") },
+    { keys: "r", text: isCommand && mayFail && "Try again", off: off || !isCommand, act: () => retry(null) },
+  ];
+  const choose = (choice: Choice | undefined) => {
+    if (choice?.off === false && guard()) choice.act();
   };
   const press = (event: KeyboardEvent) => {
-    const typing = event.target instanceof HTMLElement && ["INPUT", "TEXTAREA", "SELECT"].includes(event.target.tagName);
-    if (typing || event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
-    const act = keys[event.key];
-    if (act === undefined) return;
+    const choice = choices.find((one) => one.keys === nameKey(event));
+    if (choice === undefined || event.repeat || isTyping(event.target)) return;
     event.preventDefault();
     event.stopPropagation();
-    act();
+    choose(choice);
   };
-
+  const close = () => setPanel(null);
+  const foot = (
+    <>
+      {!reading.done && <p className="note">Scroll to the end of the command first.</p>}
+      {panel === "reason" && <ReasonForm verb={drop} off={off} onSend={(reason) => give({ kind: "deny", reason })} onClose={close} />}
+      {(panel === "session" || panel === "workspace") && (
+        <GrantChooser request={request} scope={panel} off={offKeep} verb={keep} onSend={give} onClose={close} />
+      )}
+      {panel === "edit" && <CommandEditor command={request.command ?? ""} off={off} onSend={(command) => retry(command, close)} onClose={close} />}
+      {panel === null && mayAnswer && (
+        <div className="row drawer-buttons">
+          {choices.map(
+            (choice) =>
+              typeof choice.text === "string" && (
+                <button
+                  key={choice.keys}
+                  type="button"
+                  className={choice.keys === "y" ? "primary" : undefined}
+                  title={choice.title}
+                  disabled={choice.off}
+                  aria-keyshortcuts={choice.keys}
+                  onClick={() => choose(choice)}
+                >
+                  {choice.text} {choice.keys.length === 1 && <kbd aria-hidden="true">{choice.keys}</kbd>}
+                </button>
+              ),
+          )}
+          {action.busy && (
+            <span className="note" role="status">
+              {doing}
+            </span>
+          )}
+        </div>
+      )}
+      {!mayAnswer && <p className="note">Your token may only watch. Somebody else has to answer.</p>}
+    </>
+  );
   return (
-    // The keys of the drawer act only while the focus is in it.
-    // eslint-disable-next-line jsx-a11y/no-noninteractive-element-interactions
-    <section className="drawer" aria-labelledby={heading} tabIndex={-1} onKeyDown={press} data-request={request.id}>
-      <header className="drawer-head">
-        <h2 id={heading}>
-          <span className="warn" aria-hidden="true">
-            !{" "}
-          </span>
-          {position} · {nameTool(request)}
-        </h2>
-        {extra}
-      </header>
-      <div className="drawer-body">
-        <RequestView request={request} outdated={outdated} command={reading.box} onScroll={reading.look} />
-      </div>
-      <footer className="drawer-foot">
-        {answers.action.error !== null && <Failure error={answers.action.error} />}
-        {!reading.done && <p className="note">Scroll to the end of the command first.</p>}
-        {panel === "reason" && (
-          <ReasonForm
-            verb={ran ? "Drop" : "Reject"}
-            off={off}
-            onSend={(reason) => answers.give({ kind: "deny", reason })}
-            onClose={() => setPanel(null)}
-          />
-        )}
-        {panel === "grants" && (
-          <GrantChooser
-            request={request}
-            scope={scope}
-            off={offKeep}
-            verb={ran ? "Keep" : "Approve"}
-            onSend={(answer) => answers.give(answer)}
-            onClose={() => setPanel(null)}
-          />
-        )}
-        {panel === "edit" && (
-          <CommandEditor
-            command={request.command ?? ""}
-            off={off}
-            onSend={(command) => answers.retry(command, () => setPanel(null))}
-            onClose={() => setPanel(null)}
-          />
-        )}
-        {panel === null && mayAnswer && (
-          <div className="row drawer-buttons">
-            {has("once") && (
-              <button type="button" className="primary" disabled={offKeep} onClick={keep} aria-keyshortcuts="y">
-                {ran ? "Keep" : "Approve"} <kbd aria-hidden="true">y</kbd>
-              </button>
-            )}
-            {(has("session") || has("workspace") || has("edits")) && (
-              <button type="button" disabled={offKeep} onClick={deliberate(() => setPanel("grants"))} aria-keyshortcuts="s w">
-                {ran ? "Keep" : "Approve"} and allow ▾
-              </button>
-            )}
-            <button type="button" disabled={off} onClick={deliberate(() => setPanel("reason"))} aria-keyshortcuts="n">
-              {ran ? "Drop…" : "Reject…"} <kbd aria-hidden="true">n</kbd>
-            </button>
-            {has("output") && (
-              <button type="button" disabled={off} onClick={output} aria-keyshortcuts="o" title="Drops the changes, shows the model the output">
-                Output only <kbd aria-hidden="true">o</kbd>
-              </button>
-            )}
-            {request.command != null && (
-              <button type="button" disabled={off} onClick={deliberate(() => setPanel("edit"))} aria-keyshortcuts="e">
-                Edit <kbd aria-hidden="true">e</kbd>
-              </button>
-            )}
-            {request.command != null && (outdated.length > 0 || request.preview?.tried == null || request.preview.tried.exitCode !== 0) && (
-              <button type="button" disabled={off} onClick={retry} aria-keyshortcuts="r">
-                Try again <kbd aria-hidden="true">r</kbd>
-              </button>
-            )}
-            {answers.action.busy && (
-              <span className="note" role="status">
-                {answers.doing}
-              </span>
-            )}
-          </div>
-        )}
-        {!mayAnswer && <p className="note">Your token may only watch. Somebody else has to answer.</p>}
-      </footer>
-    </section>
+    <Frame
+      sign="!"
+      title={`Permission${position} · ${nameTool(request)}`}
+      extra={extra}
+      error={action.error}
+      subject={request.id}
+      foot={foot}
+      onKeyDown={press}
+    >
+      <RequestView request={request} outdated={outdated} command={reading.box} onScroll={reading.look} />
+    </Frame>
   );
 }
 
@@ -188,7 +143,7 @@ function newer(request: PermissionRequest, revised: PermissionRequest | null): P
 
 function useAnswers(
   request: PermissionRequest,
-  { onAnswered, onSending, onGone, onRevised }: DrawerProps,
+  { onAnswered, onSending, onGone }: Answering,
   setRevised: (request: PermissionRequest) => void,
   reload: () => void,
 ) {
@@ -219,7 +174,6 @@ function useAnswers(
     action.run(async () => {
       const detail = await call("POST /api/requests/{request}/retry", { params, body: { command } });
       setRevised(detail.waiting.request);
-      onRevised?.(detail);
       announce("There is a new preview.");
       done?.();
     });
@@ -230,8 +184,7 @@ function useAnswers(
 /** Whether somebody else answered first. */
 function isGone(error: unknown): boolean {
   if (!(error instanceof RequestFailure)) return false;
-  const details = error.details;
-  return error.status === 404 || (error.status === 409 && typeof details === "object" && details !== null && "answer" in details);
+  return error.status === 404 || (error.status === 409 && "answer" in asRecord(error.details));
 }
 
 /** Whether the whole command was on the screen. A long one has to be scrolled to its end. */
@@ -242,18 +195,12 @@ function useReading(subject: string) {
     const element = box.current;
     if (element === null || element.scrollHeight - element.scrollTop - element.clientHeight < 4) setRead(subject);
   };
-  const latest = useRef(look);
+  useWindowEvent("resize", look);
   useEffect(() => {
-    latest.current = look;
-  });
-  useEffect(() => {
-    const frame = window.requestAnimationFrame(() => latest.current());
-    const resized = () => latest.current();
-    window.addEventListener("resize", resized);
-    return () => {
-      window.cancelAnimationFrame(frame);
-      window.removeEventListener("resize", resized);
-    };
+    const frame = window.requestAnimationFrame(look);
+    return () => window.cancelAnimationFrame(frame);
+    // Once for each revision.
+    // eslint-disable-next-line react-hooks/exhaustive-deps
   }, [subject]);
   return { box, look, done: read === subject };
 }

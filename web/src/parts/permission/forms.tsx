@@ -1,47 +1,43 @@
 /** What an answer needs besides a click: a reason, the grants, another command. */
 
-import { type KeyboardEvent, type ReactNode, type SyntheticEvent, useEffect, useRef, useState } from "react";
+import { type ReactNode, useState } from "react";
 import type { NewAnswer, PermissionRequest } from "../../api/types";
+import { CheckBox, CodeArea, Form, Labelled, TextArea } from "../fields";
+import { listFolders } from "../../text/permission";
 import { Visible } from "../text";
 
-interface FrameProps {
+interface PanelProps {
   title: string;
+  /** The word on the button that sends it. */
+  verb: string;
+  danger?: boolean;
+  ready: boolean;
+  note?: string;
   onSend: () => void;
   onClose: () => void;
   children: ReactNode;
 }
 
-/** A small form inside the drawer. Escape leaves it. */
-function Frame({ title, onSend, onClose, children }: FrameProps) {
-  const press = (event: KeyboardEvent) => {
-    if (event.key === "Escape") {
-      event.preventDefault();
-      event.stopPropagation();
-      onClose();
-    } else if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
-      event.preventDefault();
-      onSend();
-    }
-  };
-  const submit = (event: SyntheticEvent) => {
-    event.preventDefault();
-    onSend();
-  };
+/** A small form inside the drawer. */
+function Panel({ title, verb, danger = false, ready, note, onSend, onClose, children }: PanelProps) {
   return (
-    // Escape in any of its fields leaves the form.
-    // eslint-disable-next-line jsx-a11y/no-noninteractive-element-interactions
-    <form className="drawer-form" aria-label={title} onSubmit={submit} onKeyDown={press}>
+    <Form className="drawer-form" label={title} ready={ready} onSend={onSend} onClose={onClose}>
       {children}
-    </form>
+      <div className="row">
+        <button type="submit" className={danger ? "danger" : "primary"} disabled={!ready}>
+          {verb}
+        </button>
+        <button type="button" onClick={onClose}>
+          Cancel
+        </button>
+        {note !== undefined && <span className="note">{note}</span>}
+      </div>
+    </Form>
   );
 }
 
 /** The focus goes to a field that the person asked for. */
-function useFocus<T extends HTMLElement>() {
-  const field = useRef<T>(null);
-  useEffect(() => field.current?.focus(), []);
-  return field;
-}
+const takeFocus = (field: HTMLElement | null) => field?.focus();
 
 interface ReasonProps {
   verb: "Drop" | "Reject";
@@ -51,26 +47,15 @@ interface ReasonProps {
 }
 
 export function ReasonForm({ verb, off, onSend, onClose }: ReasonProps) {
-  const [reason, setReason] = useState("");
-  const field = useFocus<HTMLTextAreaElement>();
-  const send = () => {
-    if (!off) onSend(reason.trim() === "" ? null : reason.trim());
-  };
+  const [text, setText] = useState("");
+  const reason = text.trim() === "" ? null : text.trim();
+  const title = `${verb} with a reason`;
   return (
-    <Frame title={`${verb} with a reason`} onSend={send} onClose={onClose}>
-      <label className="stack">
-        Why? The model reads it.
-        <textarea ref={field} rows={2} value={reason} onChange={(event) => setReason(event.target.value)} />
-      </label>
-      <div className="row">
-        <button type="submit" className="danger" disabled={off}>
-          {reason.trim() === "" ? `${verb} without a reason` : verb}
-        </button>
-        <button type="button" onClick={onClose}>
-          Cancel
-        </button>
-      </div>
-    </Frame>
+    <Panel title={title} verb={reason === null ? `${verb} without a reason` : verb} danger ready={!off} onSend={() => onSend(reason)} onClose={onClose}>
+      <Labelled label="Why? The model reads it.">
+        <TextArea ref={takeFocus} rows={2} value={text} onChange={setText} />
+      </Labelled>
+    </Panel>
   );
 }
 
@@ -83,76 +68,55 @@ interface GrantProps {
   onClose: () => void;
 }
 
-type GrantKind = "session" | "workspace" | "edits";
+const KINDS = {
+  session: "in this session",
+  workspace: "in this workspace",
+  edits: "for plain edits in this session",
+} as const;
 
 /** Says exactly what is allowed from now on. Single grants can be left out. */
 export function GrantChooser({ request, scope, verb, off, onSend, onClose }: GrantProps) {
   const offered = request.grants ?? [];
   const kinds = (["session", "workspace", "edits"] as const).filter((kind) => request.answers.includes(kind));
-  const [kind, setKind] = useState<GrantKind | undefined>(kinds.includes(scope) ? scope : kinds[0]);
-  const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set(offered));
+  const [kind, setKind] = useState(kinds.includes(scope) ? scope : kinds[0]);
+  const [chosen, setChosen] = useState<readonly string[]>(offered);
   const isFolder = request.kind === "external_directory";
   const needsGrant = kind !== "edits" && !isFolder && offered.length > 0;
-  const ready = !off && kind !== undefined && (!needsGrant || chosen.size > 0);
+  const ready = !off && kind !== undefined && (!needsGrant || chosen.length > 0);
   const send = () => {
-    if (!ready) return;
-    onSend(needsGrant ? { kind, grants: offered.filter((one) => chosen.has(one)) } : { kind });
-  };
-  const toggle = (grant: string) => {
-    const next = new Set(chosen);
-    if (!next.delete(grant)) next.add(grant);
-    setChosen(next);
+    if (kind !== undefined) onSend(needsGrant ? { kind, grants: chosen } : { kind });
   };
   return (
-    <Frame title={`${verb} and allow`} onSend={send} onClose={onClose}>
+    <Panel title={`${verb} and allow`} verb={`${verb} and allow`} ready={ready} onSend={send} onClose={onClose}>
       <fieldset className="row">
         <legend>Stop asking</legend>
         {kinds.map((one) => (
           <label key={one} className="row">
             <input type="radio" name="scope" checked={kind === one} onChange={() => setKind(one)} />
-            {nameKind(one)}
+            {KINDS[one]}
           </label>
         ))}
       </fieldset>
       {isFolder && (
         <p>
-          Opens <Visible text={(request.pattern ?? []).filter((_, place) => place % 2 === 0).join(", ")} />
+          Opens <Visible text={listFolders(request).join(", ")} />
         </p>
       )}
       {needsGrant && (
         <fieldset className="row">
           <legend>for</legend>
           {offered.map((grant) => (
-            <label key={grant} className="row">
-              <input type="checkbox" checked={chosen.has(grant)} onChange={() => toggle(grant)} />
-              <code>
-                <Visible text={grant} />
-              </code>
-            </label>
+            <CheckBox
+              key={grant}
+              label={<code><Visible text={grant} /></code>}
+              checked={chosen.includes(grant)}
+              onChange={(checked) => setChosen(offered.filter((one) => (one === grant ? checked : chosen.includes(one))))}
+            />
           ))}
         </fieldset>
       )}
-      <div className="row">
-        <button type="submit" className="primary" disabled={!ready}>
-          {verb} and allow
-        </button>
-        <button type="button" onClick={onClose}>
-          Cancel
-        </button>
-      </div>
-    </Frame>
+    </Panel>
   );
-}
-
-function nameKind(kind: GrantKind): string {
-  switch (kind) {
-    case "session":
-      return "in this session";
-    case "workspace":
-      return "in this workspace";
-    case "edits":
-      return "for plain edits in this session";
-  }
 }
 
 interface EditorProps {
@@ -164,33 +128,13 @@ interface EditorProps {
 
 export function CommandEditor({ command, off, onSend, onClose }: EditorProps) {
   const [text, setText] = useState(command);
-  const field = useFocus<HTMLTextAreaElement>();
   const ready = !off && text.trim() !== "";
-  const send = () => {
-    if (ready) onSend(text);
-  };
+  const note = off ? "Running it in a disposable copy …" : "It runs in a disposable copy first. Nothing is kept yet.";
   return (
-    <Frame title="Edit the command" onSend={send} onClose={onClose}>
-      <label className="stack">
-        Command
-        <textarea
-          ref={field}
-          className="mono"
-          rows={Math.min(10, text.split("\n").length + 1)}
-          spellCheck={false}
-          value={text}
-          onChange={(event) => setText(event.target.value)}
-        />
-      </label>
-      <div className="row">
-        <button type="submit" className="primary" disabled={!ready}>
-          Try it
-        </button>
-        <button type="button" onClick={onClose}>
-          Cancel
-        </button>
-        <span className="note">{off ? "Running it in a disposable copy …" : "It runs in a disposable copy first. Nothing is kept yet."}</span>
-      </div>
-    </Frame>
+    <Panel title="Edit the command" verb="Try it" ready={ready} note={note} onSend={() => onSend(text)} onClose={onClose}>
+      <Labelled label="Command">
+        <CodeArea ref={takeFocus} value={text} onChange={setText} />
+      </Labelled>
+    </Panel>
   );
 }

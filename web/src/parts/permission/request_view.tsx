@@ -1,24 +1,27 @@
 /** What a person sees of a request before the answer: the whole call, its parts, the preview. */
 
 import { type RefObject, useMemo, useState } from "react";
-import type { Change, PermissionRequest, PreviewRun } from "../../api/types";
-import { formatPlural } from "../../text/format";
+import type { DecisionPart, PermissionRequest, Preview, PreviewRun } from "../../api/types";
+import { formatPlural, shorten } from "../../text/format";
 import {
   describeAge,
   describeEffect,
   describeNovelty,
   describeOutdated,
-  letterOf,
   listChanges,
+  listFolders,
   listRemarks,
   nameVerdict,
 } from "../../text/permission";
+import { isString } from "../../text/json";
 import { hasMixedScripts } from "../../text/visible";
-import { Counts, DiffView } from "../diff";
+import { ChangeTable } from "../change_table";
+import { DiffView } from "../diff";
 import { Output } from "../output";
+import { Sign } from "../signs";
 import { useNow } from "../states";
 import { type Tab, Tabs } from "../tabs";
-import { Visible } from "../text";
+import { Visible, Warnings } from "../text";
 
 const FIRST_ROWS = 6;
 const MAX_PART = 100;
@@ -39,19 +42,7 @@ export function RequestView({ request, outdated, command, onScroll }: Props) {
     <>
       <CallText request={request} box={command} onScroll={onScroll} />
       {asking.length > 0 ? (
-        <table className="request-parts">
-          <tbody>
-            {asking.map((part, place) => (
-              <tr key={place}>
-                <th scope="row">
-                  <Visible text={shortenPart(part.subject)} />
-                </th>
-                <td>needs approval: {part.effect !== undefined && part.effect !== "" ? part.effect : part.reason}</td>
-                <td className="muted">rule {part.rule}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
+        <PartTable parts={asking} describe={(part) => [`needs approval: ${part.effect === undefined || part.effect === "" ? part.reason : part.effect}`]} />
       ) : (
         <p>
           needs approval: <Visible text={request.reason} /> <span className="muted">rule {request.rule}</span>
@@ -60,7 +51,7 @@ export function RequestView({ request, outdated, command, onScroll }: Props) {
       <Circumstances request={request} />
       {outdated.length > 0 ? (
         <p className="request-effect bad" role="status">
-          <span aria-hidden="true">✗ </span>
+          <Sign name="failed" />{" "}
           {describeOutdated(outdated)} Your files are untouched.
         </p>
       ) : (
@@ -74,9 +65,27 @@ export function RequestView({ request, outdated, command, onScroll }: Props) {
   );
 }
 
-/** The whole command stands above its parts. */
-function shortenPart(subject: string): string {
-  return subject.length > MAX_PART ? `${subject.slice(0, MAX_PART)}…` : subject;
+/** The parts of a command. The whole one stands above them. */
+function PartTable({ parts, describe }: { parts: readonly DecisionPart[]; describe: (part: DecisionPart) => readonly string[] }) {
+  return (
+    <table className="request-parts">
+      <tbody>
+        {parts.map((part, place) => (
+          <tr key={place}>
+            <th scope="row">
+              <Visible text={shorten(part.subject, MAX_PART)} />
+            </th>
+            {describe(part).map((text) => (
+              <td key={text}>
+                <Visible text={text} />
+              </td>
+            ))}
+            <td className="muted">rule {part.rule}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
 }
 
 function CallText({ request, box, onScroll }: { request: PermissionRequest; box: RefObject<HTMLPreElement | null>; onScroll: () => void }) {
@@ -85,9 +94,7 @@ function CallText({ request, box, onScroll }: { request: PermissionRequest; box:
   return (
     <>
       {request.command == null && (
-        <p className="request-description">
-          <Visible text={request.description} />
-        </p>
+        <Visible as="p" className="request-description" text={request.description} />
       )}
       {text !== null && (
         // The command has to be read to its end, by the keyboard too.
@@ -108,10 +115,15 @@ function CallText({ request, box, onScroll }: { request: PermissionRequest; box:
 }
 
 function Circumstances({ request }: { request: PermissionRequest }) {
-  const hosts = request.hosts ?? [];
+  const { background = false, hosts = [] } = request;
+  const warnings = [
+    request.edited === true && "You edited this command. The result tells the model so.",
+    request.unusual != null && describeNovelty(request.unusual),
+    request.tier === 0 && "No sandbox here: the command could read and change everything that you can (handrail doctor).",
+    background && "Keeps running after the call; not covered by undo.",
+  ];
   return (
     <>
-      {request.edited === true && <p className="warn">! You edited this command. The result tells the model so.</p>}
       {request.command != null && request.cwd != null && request.cwd !== "." && (
         <p className="note">
           Runs in the folder <Visible text={request.cwd} />
@@ -122,24 +134,14 @@ function Circumstances({ request }: { request: PermissionRequest }) {
           The model says: “<Visible text={request.purpose} />”
         </p>
       )}
-      {request.unusual != null && (
-        <p className="warn">
-          ! <Visible text={describeNovelty(request.unusual)} />
-        </p>
-      )}
-      {request.tier === 0 && (
-        <p className="warn">! No sandbox here: the command could read and change everything that you can (handrail doctor).</p>
-      )}
+      <Warnings texts={warnings.filter(isString)} />
       {hosts.length > 0 && (
         <p>
-          Would open <Hosts hosts={hosts} /> {request.background === true ? "while it runs." : "for this call."}
+          Would open <Hosts hosts={hosts} /> {background ? "while it runs." : "for this call."}
         </p>
       )}
-      {request.background === true && <p className="warn">! Keeps running after the call; not covered by undo.</p>}
       {request.kind === "external_directory" && (
-        <p className="path">
-          <Visible text={(request.pattern ?? []).filter((_, place) => place % 2 === 0).join(", ")} />
-        </p>
+        <Visible as="p" className="path" text={listFolders(request).join(", ")} />
       )}
     </>
   );
@@ -149,9 +151,7 @@ function Hosts({ hosts }: { hosts: readonly string[] }) {
   return hosts.map((host, place) => (
     <span key={host}>
       {place > 0 && ", "}
-      <span className="mono">
-        <Visible text={host} />
-      </span>
+      <Visible as="span" className="mono" text={host} />
       {hasMixedScripts(host) && <span className="warn"> (mixes scripts)</span>}
     </span>
   ));
@@ -159,7 +159,6 @@ function Hosts({ hosts }: { hosts: readonly string[] }) {
 
 function ChangeSummary({ run }: { run: PreviewRun }) {
   const changes = useMemo(() => listChanges(run), [run]);
-  const unkept = run.unkept ?? [];
   const more = Math.max(0, Math.max(changes.length, run.files ?? 0) - FIRST_ROWS);
   return (
     <>
@@ -172,77 +171,26 @@ function ChangeSummary({ run }: { run: PreviewRun }) {
       ) : (
         <p>Would change no files.</p>
       )}
-      {unkept.map((path) => (
-        <p key={path} className="warn">
-          ! Cannot be kept: <Visible text={path} />
-        </p>
-      ))}
+      <Warnings about="Cannot be kept: " texts={run.unkept ?? []} />
     </>
   );
 }
 
-export function ChangeTable({ changes }: { changes: readonly Change[] }) {
-  return (
-    <table className="change-table">
-      <tbody>
-        {changes.map((change) => {
-          const { letter, verb } = letterOf(change);
-          return (
-            <tr key={change.path}>
-              <td className={change.action === "deleted" ? "bad" : undefined}>
-                <span aria-hidden="true">{letter}</span>
-                <span className="only-read">{verb}</span>
-              </td>
-              <th scope="row" className="path">
-                {change.renamedFrom != null && (
-                  <>
-                    <Visible text={change.renamedFrom} /> →{" "}
-                  </>
-                )}
-                <Visible text={change.kind === "folder" ? `${change.path}/` : change.path} />
-              </th>
-              <td>
-                <Counts added={change.added ?? 0} removed={change.removed ?? 0} />
-              </td>
-              <td>
-                {listRemarks(change).map((remark) => (
-                  <span key={remark.text} className={remark.harm ? "tag bad" : "tag"}>
-                    <Visible text={remark.text} />
-                  </span>
-                ))}
-              </td>
-            </tr>
-          );
-        })}
-      </tbody>
-    </table>
-  );
-}
-
 function RequestTabs({ request, run }: { request: PermissionRequest; run: PreviewRun | null }) {
-  const tabs = buildTabs(request, run);
-  const [chosen, setChosen] = useState<string | null>(null);
-  const diff = request.preview?.kind === "diff" || (run !== null && (run.changes ?? []).length > 0);
-  const first = diff ? "changes" : run !== null && (run.lines ?? 0) > 0 ? "output" : "why";
-  return <Tabs label="Preview" tabs={tabs} current={chosen ?? first} onChange={setChosen} />;
-}
-
-function buildTabs(request: PermissionRequest, run: PreviewRun | null): readonly Tab[] {
+  const { hosts = [] } = request;
   const preview = request.preview ?? null;
-  const tabs: Tab[] = [];
-  if (run !== null) {
-    tabs.push({ id: "output", title: `Output ${run.lines ?? 0}`, content: <PreviewOutput text={preview?.output ?? ""} run={run} /> });
-  }
-  if (preview !== null && (run !== null || preview.kind === "diff")) {
-    const count = run === null ? "" : ` ${run.files ?? 0}`;
-    tabs.push({ id: "changes", title: `Changes${count}`, content: <PreviewDiff request={request} run={run} /> });
-  }
   const blocked = run?.blocked ?? [];
-  if (run !== null || (request.hosts ?? []).length > 0) {
-    tabs.push({ id: "network", title: `Network ${blocked.length}`, content: <PreviewNetwork request={request} blocked={blocked} /> });
-  }
-  tabs.push({ id: "why", title: "Why?", content: <Why request={request} /> });
-  return tabs;
+  const hasDiff = preview !== null && (run !== null || preview.kind === "diff");
+  const tabs: readonly (Tab | false)[] = [
+    run !== null && { id: "output", title: `Output ${run.lines ?? 0}`, content: <PreviewOutput text={preview?.output ?? ""} run={run} /> },
+    hasDiff && { id: "changes", title: run === null ? "Changes" : `Changes ${run.files ?? 0}`, content: <PreviewDiff preview={preview} run={run} /> },
+    (run !== null || hosts.length > 0) && { id: "network", title: `Network ${blocked.length}`, content: <PreviewNetwork hosts={hosts} blocked={blocked} /> },
+    { id: "why", title: "Why?", content: <Why request={request} /> },
+  ];
+  const [chosen, setChosen] = useState<string | null>(null);
+  const changes = preview?.kind === "diff" || (run?.changes ?? []).length > 0;
+  const first = changes ? "changes" : (run?.lines ?? 0) > 0 ? "output" : "why";
+  return <Tabs label="Preview" tabs={tabs.filter((tab) => tab !== false)} current={chosen ?? first} onChange={setChosen} />;
 }
 
 function PreviewOutput({ text, run }: { text: string; run: PreviewRun }) {
@@ -255,24 +203,19 @@ function PreviewOutput({ text, run }: { text: string; run: PreviewRun }) {
   );
 }
 
-function PreviewDiff({ request, run }: { request: PermissionRequest; run: PreviewRun | null }) {
-  const preview = request.preview;
+function PreviewDiff({ preview, run }: { preview: Preview; run: PreviewRun | null }) {
   const changes = run === null ? [] : listChanges(run);
   const notes = new Map(changes.map((change) => [change.path, listRemarks(change).map((remark) => remark.text)]));
   return (
     <>
       {changes.length > FIRST_ROWS && <ChangeTable changes={changes} />}
-      {preview?.text !== undefined && preview.text !== "" ? (
-        <DiffView text={preview.text} truncated={preview.truncated ?? false} notes={notes} />
-      ) : (
-        <p className="muted">There is no diff to show.</p>
-      )}
+      {preview.text === "" && <p className="muted">There is no diff to show.</p>}
+      <DiffView text={preview.text} truncated={preview.truncated ?? false} notes={notes} />
     </>
   );
 }
 
-function PreviewNetwork({ request, blocked }: { request: PermissionRequest; blocked: readonly string[] }) {
-  const hosts = request.hosts ?? [];
+function PreviewNetwork({ hosts, blocked }: { hosts: readonly string[]; blocked: readonly string[] }) {
   return (
     <>
       {blocked.length === 0 && <p className="muted">It tried to reach nothing.</p>}
@@ -299,24 +242,7 @@ function Why({ request }: { request: PermissionRequest }) {
       <p>
         Rule <code>{request.rule}</code> needs your approval: <Visible text={request.reason} />.
       </p>
-      {isNew && (
-        <table className="request-parts">
-          <tbody>
-            {parts.map((part, place) => (
-              <tr key={place}>
-                <th scope="row">
-                  <Visible text={shortenPart(part.subject)} />
-                </th>
-                <td>{nameVerdict(part.decision)}</td>
-                <td>
-                  <Visible text={part.reason} />
-                </td>
-                <td className="muted">rule {part.rule}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      )}
+      {isNew && <PartTable parts={parts} describe={(part) => [nameVerdict(part.decision), part.reason]} />}
       {request.permissions.length > 0 && <p>Permissions: {request.permissions.join(", ")}.</p>}
       <p className="note">
         Request {request.id}, revision {request.revision ?? 0}, in session {request.sessionId}.
