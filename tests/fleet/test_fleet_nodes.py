@@ -1,5 +1,6 @@
 """Nodes of a fleet: any number of `handrail serve --database URL` over the same sessions."""
 
+import asyncio
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -9,13 +10,21 @@ from typing import Any
 import httpx2
 import pytest
 from fleets import Fleet, run_git
+from tests.server.handlers import Host
 from tests.server.serve_process import ServeProcess
 from tests.server.sockets import open_window, wait_until
 
 import postgres
 from handrail.fleet.sessions import TenantLimits
 from handrail.protocol.events import Notice, User
+from handrail.server.fleet_tasks import FleetTasks, NodeOptions
+from handrail.server.routes import ROUTES
+from handrail.state import StoredState
 
+SHARED = {
+    *("info.get_info", "info.get_settings", "info.get_schema", "info.get_document", "calls.list_tools"),
+    *("tasks.get_task", "trace.get_trace", "events.list_events", "events.stream_events", "policy.explain"),
+}
 MANY = "[server]\nwebsockets = 1000\nrequests = 1000\n"
 
 
@@ -137,6 +146,20 @@ def undo_changes(here: httpx2.Client, there: httpx2.Client, shared: str, tmp_pat
     assert (tmp_path / "shared" / "log.txt").read_text() == "line-0\n"
     assert post(here, f"/api/redo?workspace={shared}", preview=False)["result"]["ok"]
     assert (tmp_path / "shared" / "log.txt").read_text() == "line-0\nline-1\n"
+
+
+def test_a_node_has_a_handler_for_each_route_that_reads_the_state_of_one_machine(fleet: Fleet, tmp_path: Path) -> None:
+    """A new route has to choose: its handler works for a node as well, or the node has one of its own."""
+
+    async def list_own_handlers() -> set[str]:
+        options = NodeOptions(StoredState(str(tmp_path / "state")), (), Host(), print)
+        tasks = FleetTasks(options, asyncio.get_running_loop(), fleet.url)
+        await tasks.close()
+        return set(tasks.handlers)
+
+    own, all_routes = asyncio.run(list_own_handlers()), {route.handler for route in ROUTES}
+    assert own <= all_routes
+    assert all_routes - own == SHARED
 
 
 def test_a_clone_is_named_by_its_repository(
