@@ -194,7 +194,7 @@ class Access:
             raise ApiFailure(403, "FORBIDDEN", "The Origin of the request is foreign and is refused.")
         query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         if any(name.lower() in _QUERY_TOKENS for name, _ in query):
-            text = "A token in an address is refused. Send it as Authorization: Bearer TOKEN, and replace it."
+            text = "A token in an address is refused. Make a new token, and send it as Authorization: Bearer TOKEN."
             raise ApiFailure(400, "INVALID_ARGUMENT", text)
 
     def _read_token(self, scope: Scope, headers: Headers) -> str:
