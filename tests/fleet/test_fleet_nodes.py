@@ -3,8 +3,10 @@
 import asyncio
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import httpx2
@@ -15,11 +17,14 @@ from tests.server.serve_process import ServeProcess
 from tests.server.sockets import open_window, wait_until
 
 import postgres
-from handrail.fleet.sessions import TenantLimits
+from handrail.fleet.options import GitWorkspace, RunOptions, SharedFolder
+from handrail.fleet.sessions import Outcome, TenantLimits
 from handrail.protocol.events import Notice, User
 from handrail.server.fleet_tasks import FleetTasks, NodeOptions
+from handrail.server.options import ApiFailure
 from handrail.server.routes import ROUTES
 from handrail.state import StoredState
+from handrail.store.transcript import Messages
 
 SHARED = {
     *("info.get_info", "info.get_settings", "info.get_schema", "info.get_document", "calls.list_tools"),
@@ -238,6 +243,96 @@ def test_a_prompt_for_a_task_at_work_reaches_the_model(
         wait_for_state(client, task["id"], "done")
     assert [one.text for one in fleet.events(task["id"]) if isinstance(one, User)] == ["Go on.", "More.", "And more."]
     assert fleet.verify(task["id"]) == ()
+
+
+def fail_before_its_first_event(fleet: Fleet, session: str) -> None:
+    claim = fleet.sessions.claim(session, "worker")
+    assert claim is not None
+    fleet.sessions.release(claim, "failed", Outcome(reason="error", code="INVALID_ARGUMENT", message="no revision"))
+
+
+def test_tasks_are_found_by_text_although_one_failed_before_its_first_event(fleet: Fleet) -> None:
+    options = RunOptions(model="ask", workspace=GitWorkspace("https://git.example/shop.git", "nowhere"))
+    session = fleet.sessions.submit("Alpha.", options)
+    fail_before_its_first_event(fleet, session)
+    fleet.sessions.submit("Beta.", options, session=session)
+    assert [one.id for one in fleet.sessions.list_sessions(text="alpha")] == [session]
+    assert fleet.sessions.list_sessions(text="beta") == []
+
+
+def test_prompts_of_several_clients_at_once_are_all_kept(fleet: Fleet) -> None:
+    session = fleet.sessions.submit("Go on.", RunOptions(model="ask", workspace=GitWorkspace("https://git.example/x")))
+    together = threading.Barrier(8)
+
+    def queue(text: str) -> bool:
+        together.wait()
+        return fleet.sessions.queue(session, text)
+
+    texts = [f"More {number}." for number in range(8)]
+    with ThreadPoolExecutor(8) as clients:
+        assert all(clients.map(queue, texts))
+    kept = Messages(fleet.sessions.open_view(session)).list_prompts()
+    assert sorted(one.text for one in kept) == texts
+    assert [one.number for one in kept] == list(range(1, 9))
+
+
+def test_a_prompt_that_a_failed_turn_left_comes_before_the_next_one(fleet: Fleet) -> None:
+    options = RunOptions(model="ask", workspace=GitWorkspace("https://git.example/x"))
+    session = fleet.sessions.submit("First.", options)
+    assert fleet.sessions.queue(session, "Second.")
+    fail_before_its_first_event(fleet, session)
+    assert not fleet.sessions.queue(session, "Third.")
+    fleet.sessions.submit("Third.", options, session=session)
+    assert [one.text for one in fleet.events(session) if isinstance(one, User)] == ["First.", "Second.\n\nThird."]
+    assert Messages(fleet.sessions.open_view(session)).list_prompts() == []
+
+
+@pytest.mark.parametrize(
+    ("workspace", "is_shown"),
+    [
+        (SharedFolder("/srv/site"), True),
+        (SharedFolder("/srv/site#private"), False),
+        (GitWorkspace("/srv/shop"), True),
+        (GitWorkspace("/srv/shop", "fix/#7"), True),
+        (GitWorkspace("/srv/shop#private"), False),
+    ],
+)
+def test_a_hash_in_a_name_shows_no_other_workspace(
+    fleet: Fleet, tmp_path: Path, workspace: GitWorkspace | SharedFolder, is_shown: bool
+) -> None:
+    session = fleet.sessions.submit("Go on.", RunOptions(model="ask", workspace=workspace))
+
+    async def list_shown() -> list[str]:
+        served = ("/srv/site", "git+/srv/shop")
+        options = NodeOptions(StoredState(str(tmp_path / "state")), served, Host(), print)
+        tasks = FleetTasks(options, asyncio.get_running_loop(), fleet.url)
+        try:
+            query = dict.fromkeys(("workspace", "text", "state")) | {"offset": 0, "limit": 10}
+            request: Any = SimpleNamespace(query=query)
+            return [one.id for one in tasks.list_tasks(request).tasks]
+        finally:
+            await tasks.close()
+
+    assert asyncio.run(list_shown()) == ([session] if is_shown else [])
+
+
+def test_no_undo_while_a_task_works_in_the_folder_under_another_name(fleet: Fleet, tmp_path: Path) -> None:
+    folder, link = tmp_path / "site", tmp_path / "link"
+    folder.mkdir()
+    link.symlink_to(folder)
+    fleet.sessions.submit("Go on.", RunOptions(model="ask", workspace=SharedFolder(str(folder))))
+
+    async def undo() -> None:
+        options = NodeOptions(StoredState(str(tmp_path / "state")), (str(link),), Host(), print)
+        tasks = FleetTasks(options, asyncio.get_running_loop(), fleet.url)
+        try:
+            request: Any = SimpleNamespace(query={"workspace": str(link)}, params={"number": "1"}, body=None)
+            tasks.undo_change(request)
+        finally:
+            await tasks.close()
+
+    with pytest.raises(ApiFailure, match="A task works in this folder"):
+        asyncio.run(undo())
 
 
 def test_a_node_and_its_streams_outlive_a_restart_of_the_database(tmp_path: Path, deep: bool) -> None:

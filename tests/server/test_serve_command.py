@@ -81,6 +81,15 @@ def test_without_a_display_it_opens_nothing_and_serves(tmp_path: Path) -> None:
         assert "there is no browser here" in "".join(server.said)
 
 
+@pytest.mark.parametrize("user", ["user:secret", "secret"])
+def test_a_password_in_the_url_of_a_repository_is_refused(tmp_path: Path, user: str) -> None:
+    workspace = f"git+https://{user}@git.example/shop.git"
+    refused = _serve(tmp_path, "--database", "postgresql:///none", "--workspace", workspace)
+    assert refused.returncode == 2
+    assert "every viewer would see" in refused.stderr
+    assert "secret" not in refused.stderr
+
+
 def test_a_weak_token_is_refused(tmp_path: Path) -> None:
     for weak in ("short", "has blanks in its many words", "x" * 15):
         refused = _serve(tmp_path, HANDRAIL_TOKEN=weak)

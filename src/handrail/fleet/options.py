@@ -43,7 +43,8 @@ def name_workspace(options: RunOptions) -> str:
     workspace = options.workspace
     if isinstance(workspace, SharedFolder):
         return workspace.path
-    return f"{_GIT}{workspace.url}" + (f"#{workspace.revision}" if workspace.revision != "HEAD" else "")
+    url = workspace.url.replace("#", "%23")  # so that the name of one repository never begins with that of another
+    return f"{_GIT}{url}" + (f"#{workspace.revision}" if workspace.revision != "HEAD" else "")
 
 
 def parse_workspace(name: str) -> GitWorkspace | SharedFolder:

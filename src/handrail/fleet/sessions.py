@@ -65,6 +65,7 @@ _OPEN = "SELECT scope FROM handrail.request WHERE id = ? AND answer IS NULL"
 _MATCHES = """
     position(lower(?) IN lower(id || ' ' || coalesce((
         SELECT convert_from(data, 'UTF8') FROM handrail.event WHERE scope = id AND kind = 'user' AND seq <= 2
+        ORDER BY seq LIMIT 1
     ), ''))) > 0
 """
 _CANCEL = """
@@ -75,7 +76,8 @@ _SET_MODE = """
     UPDATE handrail.session SET options = ?, changed = now()
     WHERE id = ? AND state NOT IN ('queued', 'running')
 """
-_LOCK_STATE = "SELECT state, lock FROM handrail.session WHERE id = ? FOR SHARE"
+_LOCK_STATE = "SELECT state, lock FROM handrail.session WHERE id = ? FOR UPDATE"
+"""One prompt at a time: the next one gets the next number."""
 _OPEN_STATES = {"queued", "running", "waiting"}
 _MAX_PROMPTS = 100
 _DELETE = "DELETE FROM handrail.session WHERE id = ? AND state IN ('idle', 'failed')"
@@ -188,18 +190,24 @@ class FleetSessions:
         if found is None and self._database.row(_HAS_AUDIT, (session,)) is not None:
             raise UsageError(f"session {session} was removed, and its audit is kept; choose another id")
         self._check_limits(tenant, session)
-        message = UserMessage(message_id=make_id("m"), text=escape_surrogates(prompt))
         lock = options.build_lock(session)
-        event = (User, {"message_id": message.message_id, "text": message.text})
 
         with closing(self._open_journal(session)) as database:
             journal = SessionJournal(database, session, f"submit-{os.urandom(6).hex()}")
+            waiting = Messages(journal).list_prompts()  # the last run did not take them, so they come first
+            taking = waiting[-1].number if waiting else 0
+            text = "\n\n".join((*(one.text for one in waiting), escape_surrogates(prompt)))
+            message = UserMessage(message_id=make_id("m"), text=text)
+            event = (User, {"message_id": message.message_id, "text": message.text})
 
             def create(_first: int) -> None:
                 row = (session, tenant, "queued", lock, encode(options))
                 if database.execute(_CREATE, row).rowcount != 1:
                     problem = f"session {session} has an open turn; answer its requests, or wait for its end"
                     raise BusySessionError(problem)
+                taken = database.execute("DELETE FROM prompt WHERE number <= ?", (taking,)).rowcount
+                if taken != len(waiting):
+                    raise BusySessionError(f"session {session} has just had a turn")
                 database.execute(*build_insert(message))
                 database.execute(*build_job(session, lock))
 

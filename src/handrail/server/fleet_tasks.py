@@ -8,6 +8,7 @@ import asyncio
 import os
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
+from heapq import nlargest
 from itertools import chain, islice
 from typing import Any, NoReturn
 
@@ -259,9 +260,8 @@ class FleetTasks:
         sessions = [one for one in self._list_served(workspace) if task in {None, one.id}]
         logs = sorted({_name_log(one) for one in sessions[:limit]})
         records = chain.from_iterable(islice(list_changes(self._sessions, log), limit) for log in logs)
-        found = [one for one in records if task in {None, one.session_id} and (path is None or is_about(one, path))]
-        found.sort(key=lambda one: one.time, reverse=True)
-        return wire.ChangeList(changes=tuple(found[:limit]))
+        found = (one for one in records if task in {None, one.session_id} and (path is None or is_about(one, path)))
+        return wire.ChangeList(changes=tuple(nlargest(limit, found, key=lambda one: one.time)))
 
     def get_change(self, request: Request) -> wire.ChangeDetail:
         change, diff = self._find_change(request)
@@ -284,9 +284,9 @@ class FleetTasks:
         """The last records of the sessions that changed last."""
         limit = request.query["limit"]
         sessions = self._list_served()[:limit]
-        found = [record for one in sessions for record in self._sessions.list_audit(one.id, limit)]
-        found.sort(key=lambda record: record.time)
-        return wire.AuditPage(records=tuple(found[-limit:]))
+        records = (record for one in sessions for record in self._sessions.list_audit(one.id, limit))
+        found = nlargest(limit, records, key=lambda record: record.time)  # of a million, at most
+        return wire.AuditPage(records=tuple(reversed(found)))
 
     def verify(self, request: Request) -> wire.AuditCheck:
         """Checks the chain of each session. The head is the digest of their heads."""
@@ -318,7 +318,8 @@ class FleetTasks:
         """Whether it is in a workspace of this name, or in any that is served. A repository has all its revisions."""
         workspace = name_workspace(one.options) if isinstance(one, FleetSession) else one.workspace or ""
         served = self._options.list_workspaces(named)
-        return workspace in served or workspace.partition("#")[0] in served
+        repository = workspace.partition("#")[0] if is_repository(workspace) else workspace
+        return workspace in served or repository in served
 
     def _list_served(self, named: str | None = None, text: str = "") -> list[FleetSession]:
         """The sessions of one served workspace or of all, the last changed first."""
@@ -334,7 +335,7 @@ class FleetTasks:
     def _find_change(self, request: Request) -> tuple[ChangeRecord, str]:
         workspace, task = self._options.resolve_workspace(request.query["workspace"]), request.query["task"]
         if not is_repository(workspace):
-            log = f"folder:{os.path.realpath(workspace)}"
+            log = _name_folder_log(workspace)
         elif task is not None:
             log = self._find(task).id
         else:
@@ -348,7 +349,8 @@ class FleetTasks:
         workspace = self._options.resolve_workspace(request.query["workspace"])
         if not os.path.isdir(workspace):
             raise _Refusal("Only a worker has these files. Ask the model to take the change back.")
-        if any(one.state in {"queued", "running"} for one in self._list_served(workspace)):
+        log, at_work = _name_folder_log(workspace), self._sessions.list_sessions("queued", "running", limit=_MAX_TASKS)
+        if any(_name_log(one) == log for one in at_work):  # also under another name of the folder
             raise ApiFailure(409, "CONFLICT", "A task works in this folder. Wait until it ends, or cancel it.")
         loaded = request.server.options.load_settings(workspace)
         state = os.path.join(self._options.state.path, "node")
@@ -402,7 +404,11 @@ def _find_state(found: FleetSession) -> wire.TaskState:
 def _name_log(found: FleetSession) -> str:
     """The change log of a session."""
     workspace = found.options.workspace
-    return f"folder:{os.path.realpath(workspace.path)}" if isinstance(workspace, SharedFolder) else found.id
+    return _name_folder_log(workspace.path) if isinstance(workspace, SharedFolder) else found.id
+
+
+def _name_folder_log(path: str) -> str:
+    return f"folder:{os.path.realpath(path)}"
 
 
 # Refusals

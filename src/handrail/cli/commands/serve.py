@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from functools import partial
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from handrail.cli.browser import open_browser
 from handrail.cli.commands.fleet_database import find_database, needs_extra
@@ -141,7 +142,10 @@ def _find_node(url: str) -> "tuple[type[ServerOptions], Callable[..., Any]]":
 def _resolve_workspaces(options: SimpleNamespace) -> tuple[str, ...]:
     """The real paths of the folders that tasks may work in. Those of a fleet need not be here."""
     if options.database and options.workspace:
-        return tuple(dict.fromkeys(options.workspace))
+        if any(map(_has_secret, options.workspace)):
+            raise CommandFailed("--workspace has a password, which every viewer would see. Use git's credentials.")
+        # One name for a folder: its sessions run one after the other.
+        return tuple(dict.fromkeys(os.path.realpath(one) if os.path.isdir(one) else one for one in options.workspace))
     if options.database:
         problem = "--database needs --workspace for each folder or repository that tasks may work in."
         raise CommandFailed(f"{problem} Nothing was started.", then="handrail serve --workspace git+https://…")
@@ -149,6 +153,12 @@ def _resolve_workspaces(options: SimpleNamespace) -> tuple[str, ...]:
     for folder in named:
         resolve_project_folder(SimpleNamespace(workspace=folder))
     return tuple(dict.fromkeys(os.path.realpath(folder) for folder in named))
+
+
+def _has_secret(workspace: str) -> bool:
+    """Whether the URL of a repository has a password, or a user of HTTP, which is often a token."""
+    url = urlsplit(workspace)
+    return bool(url.password or (url.username and url.scheme.startswith("git+http")))
 
 
 def _check_exposure(options: SimpleNamespace, address: "Address") -> None:
