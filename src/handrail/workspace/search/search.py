@@ -160,7 +160,7 @@ _WHOLE_SHARE, _ORDERED_SHARE = 0.75, 0.95
 _ATTEMPT_SECONDS = 0.06
 """Processor seconds of an attempt. A busy machine may need five times as long for them."""
 _GLANCE_SECONDS = 0.008
-"""After these processor seconds it shows whether an attempt will be in time."""
+"""Processor seconds that an attempt may take before its first result: ripgrep has to start and to sort folders."""
 _PLENTY, _FAR_TOO_MANY = 2, 8
 """If there are so many times more names than asked for, only the first ones are verified, or a run is given up."""
 _EVERYTHING = frozenset({"*", "**", "**/*"})
@@ -253,7 +253,7 @@ def find_hits(
     search = _Search(engines, scope, task, most, cancelled, time.monotonic())
 
     def is_too_slow(seconds: float, count: int) -> bool:
-        return seconds > _GLANCE_SECONDS and count < most * seconds / _ATTEMPT_SECONDS
+        return count < most * (seconds - _GLANCE_SECONDS) / (_ATTEMPT_SECONDS - _GLANCE_SECONDS)
 
     found = search.run_ordered(5 * _ATTEMPT_SECONDS, is_too_slow) or search.finish()
     return _refuse_cancelled(found, cancelled)
