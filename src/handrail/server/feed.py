@@ -42,7 +42,7 @@ class TaskSource(Protocol):
     """Where tasks are stored. Its methods are for any thread, and raise ApiFailure if there is no such task."""
 
     poll_seconds: float
-    """How often followed tasks are checked for events that nobody announced."""
+    """How often followed tasks are checked for events without an announcement."""
 
     def describe(self, task_id: str, /) -> Task: ...
 
