@@ -2626,5 +2626,27 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "test_demo.py::test_in_the_browser_the_person_answers",
         ),
     ),
-    "F-7": (clause("fleet", *planned),),
+    "F-7": (
+        clause(
+            "many workers over one PostgreSQL, and a run survives the end of its worker",
+            "fleet/test_fleet_workers.py::test_a_session_runs_on_a_worker_and_ends",
+            "fleet/test_fleet_workers.py::test_another_worker_takes_over_from_a_killed_one",
+            "fleet/test_fleet_workers.py::test_runs_end_once_although_workers_die_and_the_database_restarts",
+            "store/test_store_postgres.py::test_a_worker_of_an_older_epoch_writes_nothing",
+        ),
+        clause(
+            "many API nodes, and a client goes on at any of them",
+            "fleet/test_fleet_nodes.py::test_a_task_goes_on_at_another_node",
+            "fleet/test_fleet_nodes.py::test_a_node_and_its_streams_outlive_a_restart_of_the_database",
+            "fleet/test_fleet_nodes.py::test_listeners_of_one_node_get_every_event_once_and_in_order",
+            "fleet/test_fleet_nodes.py::test_a_node_shows_only_what_it_serves_and_counts_a_task_for_its_token",
+        ),
+        clause(
+            "a run that waits for an approval holds no process, and any machine answers",
+            "fleet/test_fleet_commands.py::test_ten_thousand_parked_approvals_hold_nothing_and_one_answer_starts_one_job",
+            "fleet/test_fleet_commands.py::test_the_inbox_of_a_fleet_is_that_of_every_machine",
+            "fleet/test_fleet_workers.py::test_an_approval_from_another_machine_goes_on_with_the_run",
+            "fleet/test_fleet_clones.py::test_an_approved_preview_is_committed_by_a_worker_that_did_not_make_it",
+        ),
+    ),
 }
