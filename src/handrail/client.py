@@ -5,26 +5,21 @@ for event in client.follow(client.create_task("Why does the test fail?").id):
     print(event)
 """
 
-import re
 import ssl
 import time
-from collections.abc import Callable, Iterator, Mapping
-from functools import partial
+from collections.abc import Iterator, Mapping
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
-from inspect import Parameter, Signature
-from types import NoneType
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
 
+from handrail.protocol.decisions import Mode
 from handrail.protocol.errors import HandrailError, UsageError, build_install_command
 from handrail.protocol.events import AnyEvent
 from handrail.protocol.permissions import AnswerKind, PermissionRequest
 from handrail.protocol.wire import UNREADABLE, Json, Wire, decode_json, encode
 from handrail.server import wire
-from handrail.server.routes import ROUTES
 
 _Answer = TypeVar("_Answer")
-_ANY_KIND = Parameter.POSITIONAL_OR_KEYWORD
 _FIRST_PAUSE, _LAST_PAUSE = 0.1, 5.0
 _FIRST_REFUSAL = 400
 _REFUSED = range(4_400, 4_500)
@@ -40,34 +35,6 @@ class ApiException(HandrailError):  # noqa: N818  ApiError is the message on the
         self.code = code
         self.message = message
         self.details = details
-
-
-class _Method(Generic[_Answer]):
-    """A method of the client, made from a row of the server's table of routes.
-
-    Its arguments are the parts of the path, the fields of the body, and the query parameters, in this order or by name.
-    The whole body may stand in for its fields.
-    """
-
-    def __init__(self, answer: type[_Answer], handler: str) -> None:
-        self._answer = answer
-        self._route = next(route for route in ROUTES if route.handler == handler)
-        self._parts: list[str] = re.findall(r"\{(\w+)\}", self._route.path)
-        fields = () if self._route.body is None else self._route.body.__struct_fields__
-        optional = [Parameter(name, _ANY_KIND, default=None) for name in (*fields, *self._route.query)]
-        self._signature = Signature([*(Parameter(name, _ANY_KIND) for name in self._parts), *optional])
-
-    def __get__(self, client: "Client", _owner: type["Client"]) -> Callable[..., _Answer]:
-        return partial(self._call, client)
-
-    def _call(self, client: "Client", *values: Any, **named: Any) -> Any:
-        route, given = self._route, dict(self._signature.bind(*values, **named).arguments)
-        path = route.path.format(**{name: quote(str(given.pop(name)), safe="") for name in self._parts})
-        query = {name: given.pop(name) for name in route.query if name in given}
-        first = next(iter(given.values()), None)
-        body = first if route.body is None or isinstance(first, route.body) else route.body(**given)
-        content = client.send(route.method, path, query, body)
-        return content or None if self._answer in {NoneType, bytes} else decode_json(content, self._answer)
 
 
 class Client:
@@ -86,51 +53,48 @@ class Client:
         self._timeout = timeout
         self._context = (context or ssl.create_default_context()) if parts.scheme == "https" else None
 
-    info = _Method(wire.ServerInfo, "info.get_info")
-    list_tasks = _Method(wire.TaskList, "tasks.list_tasks")
-    create_task = _Method(wire.Task, "tasks.create_task")
-    """Without a prompt, the task waits for one."""
-    get_task = _Method(wire.Task, "tasks.get_task")
-    delete_task = _Method(NoneType, "tasks.delete_task")
-    prompt = _Method(wire.Accepted, "tasks.prompt_task")
-    resume = _Method(wire.Accepted, "tasks.resume_task")
-    cancel = _Method(wire.Accepted, "tasks.cancel_task")
-    fork = _Method(wire.Task, "tasks.fork_task")
-    set_mode = _Method(wire.Task, "tasks.set_mode")
-    list_events = _Method(wire.EventPage, "events.list_events")
-    get_trace = _Method(wire.Traces, "trace.get_trace")
-    get_raw_output = _Method(bytes, "events.get_output")
-    get_inbox = _Method(wire.InboxList, "approvals.get_inbox")
-    get_request = _Method(wire.RequestDetail, "approvals.get_request")
-    retry = _Method(wire.RequestDetail, "approvals.retry_request")
-    revoke = _Method(NoneType, "approvals.revoke_grant")
-    list_changes = _Method(wire.ChangeList, "changes.list_changes")
-    get_change = _Method(wire.ChangeDetail, "changes.get_change")
-    undo = _Method(wire.UndoOutcome, "changes.undo_change")
-    """`preview=True` only tells its effect. `resolve` is `later` or `lines`, as `Handrail.undo` explains."""
-    redo = _Method(wire.UndoOutcome, "changes.redo_change")
-    list_processes = _Method(wire.ProcessList, "processes.list_processes")
-    get_process_output = _Method(wire.ProcessOutput, "processes.get_output")
-    stop_process = _Method(wire.ProcessList, "processes.stop_process")
-    list_audit = _Method(wire.AuditPage, "audit.list_records")
-    verify_audit = _Method(wire.AuditCheck, "audit.verify")
-    explain = _Method(wire.PolicyAnswer, "policy.explain")
-    try_rule = _Method(wire.RuleEffect, "policy.try_rule")
-    list_tools = _Method(wire.ToolList, "calls.list_tools")
-    check_call = _Method(wire.CallCheck, "calls.check_call")
-    call = _Method(wire.CallOutcome, "calls.run_call")
-    _answer = _Method(wire.AnswerOutcome, "approvals.answer_request")
-    _reply = _Method(wire.AnswerOutcome, "approvals.reply_to_question")
+    # Tasks
 
-    def answer(self, request: PermissionRequest, kind: AnswerKind, **more: Any) -> wire.AnswerOutcome:
-        """Answers the revision that the request shows. `reason` is for a denial, `grants` for a scope."""
-        return self._answer(request.id, kind, revision=request.revision, **more)
+    def info(self) -> wire.ServerInfo:
+        return self._get("/api/info", wire.ServerInfo)
 
-    def reply(self, question: str, *chosen: str, text: str | None = None) -> wire.AnswerOutcome:
-        """Replies to a question. Without options and text, puts it aside."""
-        return self._reply(question, chosen, text=text)
+    def list_tasks(self, **query: Any) -> wire.TaskList:
+        """`workspace`, `state`, `text`, `limit` and `offset` choose."""
+        return self._get("/api/tasks", wire.TaskList, query)
 
-    # Following
+    def create_task(self, prompt: str | None = None, **options: Any) -> wire.Task:
+        """`workspace`, `mode` and `model` are optional. Without a prompt, the task waits for one."""
+        return self._post("/api/tasks", wire.NewTask(prompt=prompt, **options), wire.Task)
+
+    def get_task(self, task: str) -> wire.Task:
+        return self._get(f"/api/tasks/{quote(task)}", wire.Task)
+
+    def delete_task(self, task: str) -> None:
+        self._send("DELETE", f"/api/tasks/{quote(task)}")
+
+    def prompt(self, task: str, text: str) -> wire.Accepted:
+        return self._post(f"/api/tasks/{quote(task)}/prompt", wire.NewPrompt(text=text), wire.Accepted)
+
+    def resume(self, task: str) -> wire.Accepted:
+        return self._post(f"/api/tasks/{quote(task)}/resume", None, wire.Accepted)
+
+    def cancel(self, task: str) -> wire.Accepted:
+        return self._post(f"/api/tasks/{quote(task)}/cancel", None, wire.Accepted)
+
+    def fork(self, task: str, before: int | None = None) -> wire.Task:
+        return self._post(f"/api/tasks/{quote(task)}/fork", wire.NewFork(before=before), wire.Task)
+
+    def set_mode(self, task: str, mode: Mode) -> wire.Task:
+        return self._post(f"/api/tasks/{quote(task)}/mode", wire.NewMode(mode=mode), wire.Task)
+
+    def list_events(self, task: str, after: int = 0, limit: int = 100) -> wire.EventPage:
+        return self._get(f"/api/tasks/{quote(task)}/events", wire.EventPage, {"after": after, "limit": limit})
+
+    def get_trace(self, task: str) -> wire.Traces:
+        return self._get(f"/api/tasks/{quote(task)}/trace", wire.Traces)
+
+    def get_raw_output(self, task: str, call: str) -> bytes:
+        return self._send("GET", f"/api/tasks/{quote(task)}/output/{quote(call)}")
 
     def follow(self, task: str, after: int = 0) -> Iterator[AnyEvent]:
         """The events of a task after a number: the stored ones, then each new one, until you stop to iterate.
@@ -168,10 +132,91 @@ class Client:
             time.sleep(pause)
             pause = min(2 * pause, _LAST_PAUSE)
 
+    # Approvals
+
+    def get_inbox(self, workspace: str | None = None) -> wire.InboxList:
+        return self._get("/api/inbox", wire.InboxList, {"workspace": workspace})
+
+    def get_request(self, request: str) -> wire.RequestDetail:
+        return self._get(f"/api/requests/{quote(request)}", wire.RequestDetail)
+
+    def answer(self, request: PermissionRequest, kind: AnswerKind, **more: Any) -> wire.AnswerOutcome:
+        """Answers the revision that the request shows. `reason` is for a denial, `grants` for a scope."""
+        body = wire.NewAnswer(kind=kind, revision=request.revision, **more)
+        return self._post(f"/api/requests/{quote(request.id)}/answer", body, wire.AnswerOutcome)
+
+    def retry(self, request: str, command: str | None = None) -> wire.RequestDetail:
+        body = wire.NewCommand(command=command)
+        return self._post(f"/api/requests/{quote(request)}/retry", body, wire.RequestDetail)
+
+    def reply(self, question: str, *chosen: str, text: str | None = None) -> wire.AnswerOutcome:
+        """Replies to a question. Without options and text, puts it aside."""
+        body = wire.NewReply(chosen=chosen, text=text)
+        return self._post(f"/api/questions/{quote(question)}/reply", body, wire.AnswerOutcome)
+
+    def revoke(self, grant: str) -> None:
+        self._send("DELETE", f"/api/grants/{quote(grant)}")
+
+    # Changes, processes
+
+    def list_changes(self, **query: Any) -> wire.ChangeList:
+        """`workspace`, `task`, `path` and `limit` choose."""
+        return self._get("/api/changes", wire.ChangeList, query)
+
+    def get_change(self, number: int, workspace: str | None = None, task: str | None = None) -> wire.ChangeDetail:
+        """`task` names the clone of a fleet that counts the change."""
+        return self._get(f"/api/changes/{number}", wire.ChangeDetail, {"workspace": workspace, "task": task})
+
+    def undo(self, number: int, workspace: str | None = None, **how: Any) -> wire.UndoOutcome:
+        """`preview=True` only tells its effect. `resolve` is `later` or `lines`, as `Handrail.undo` explains."""
+        path = f"/api/changes/{number}/undo"
+        return self._post(path, wire.NewUndo(**how), wire.UndoOutcome, workspace)
+
+    def redo(self, workspace: str | None = None, **how: Any) -> wire.UndoOutcome:
+        return self._post("/api/redo", wire.NewUndo(**how), wire.UndoOutcome, workspace)
+
+    def list_processes(self, workspace: str | None = None) -> wire.ProcessList:
+        return self._get("/api/processes", wire.ProcessList, {"workspace": workspace})
+
+    def get_process_output(self, process: str, after: int = 0) -> wire.ProcessOutput:
+        return self._get(f"/api/processes/{quote(process)}/output", wire.ProcessOutput, {"after": after})
+
+    def stop_process(self, process: str) -> wire.ProcessList:
+        return self._post(f"/api/processes/{quote(process)}/stop", None, wire.ProcessList)
+
+    # Audit, policy, tools
+
+    def list_audit(self, limit: int = 100) -> wire.AuditPage:
+        return self._get("/api/audit", wire.AuditPage, {"limit": limit})
+
+    def verify_audit(self) -> wire.AuditCheck:
+        return self._post("/api/audit/verify", None, wire.AuditCheck)
+
+    def explain(self, question: wire.PolicyQuestion) -> wire.PolicyAnswer:
+        return self._post("/api/policy/explain", question, wire.PolicyAnswer)
+
+    def try_rule(self, rule: wire.NewRule) -> wire.RuleEffect:
+        return self._post("/api/policy/try-rule", rule, wire.RuleEffect)
+
+    def list_tools(self, workspace: str | None = None) -> wire.ToolList:
+        return self._get("/api/tools", wire.ToolList, {"workspace": workspace})
+
+    def check_call(self, call: wire.NewCall) -> wire.CallCheck:
+        return self._post("/api/call/check", call, wire.CallCheck)
+
+    def call(self, call: wire.NewCall) -> wire.CallOutcome:
+        return self._post("/api/call", call, wire.CallOutcome)
+
     # The wire
 
-    def send(self, method: str, path: str, query: Mapping[str, Any] | None = None, body: Wire | None = None) -> bytes:
-        """Sends any request. Returns the body of the response."""
+    def _get(self, path: str, kind: type[_Answer], query: Mapping[str, Any] | None = None) -> _Answer:
+        return decode_json(self._send("GET", path, query), kind)
+
+    def _post(self, path: str, body: Wire | None, kind: type[_Answer], workspace: str | None = None) -> _Answer:
+        return decode_json(self._send("POST", path, {"workspace": workspace}, body), kind)
+
+    def _send(self, method: str, path: str, query: Mapping[str, Any] | None = None, body: Wire | None = None) -> bytes:
+        """The body of the response."""
         given = urlencode({name: value for name, value in (query or {}).items() if value is not None})
         headers = self._headers | ({"Content-Type": "application/json"} if body is not None else {})
         if self._context is not None:
